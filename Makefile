@@ -1,0 +1,77 @@
+# One command is enough on a fresh machine with Python >= 3.11, make and git: each target sets up what it needs.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+TRIMTAB := $(BIN)/trimtab
+SCALE ?= 1
+J ?= 2
+
+help: ## Explain the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv/product: requirements/study.lock pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "make: Python 3.11 or newer is needed and was not found on PATH; install it, or: make PYTHON=/path/to/python3"; exit 1; }
+	@[ -x $(BIN)/python ] || { echo "setting up .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv || { echo "make: the venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }; }
+	@echo "installing what trimtab needs (requirements/study.lock)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/study.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/dev: .venv/product requirements/dev.lock
+	@echo "installing what the checks and tests need (requirements/dev.lock)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+setup: .venv/dev ## Make .venv with trimtab and everything the checks and tests need
+
+demo: .venv/product ## All algorithms on three scenarios in a minute: a table here, a report to open
+	@$(TRIMTAB) study demo
+
+engines: .venv/product ## Compile the Kubernetes programs that are missing from the cache (about 9 minutes once)
+	@$(TRIMTAB) engines build
+
+up: engines ## Start a lab: a real control plane with fake nodes (SCALE=10 for fast time)
+	@$(TRIMTAB) lab up --scale $(SCALE)
+
+down: .venv/product ## Stop the lab; its data stay
+	@$(TRIMTAB) lab down
+
+test: .venv/dev check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
+	@$(TRIMTAB) engines build
+	@scripts/test
+
+test-full: .venv/dev check ## Everything, up to 85 minutes
+	@$(TRIMTAB) engines build
+	@scripts/test --full
+
+unit: .venv/dev ## Only the unit tests, under 20 seconds
+	@$(BIN)/pytest tests/unit -q -n $(J)
+
+check: .venv/dev ## Lint, format, types, layers, Go and shell, generated files
+	@scripts/check
+
+bench: .venv/dev ## Benchmarks: ratios of both sides in one run, or CPU time
+	@$(TRIMTAB) engines build
+	@scripts/bench
+
+verify: .venv/dev ## Are the generated files what their generators say?
+	@scripts/generate --check
+
+generate: .venv/dev ## Write the generated files anew
+	@scripts/generate
+
+fmt: .venv/dev ## Format the code
+	@$(BIN)/ruff check --quiet --fix-only src tests scripts && $(BIN)/ruff format --quiet src tests scripts
+	@gofmt -w engines
+
+lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock
+
+clean: ## Remove .venv and caches of the tools (labs and engines stay)
+	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache
+
+.PHONY: help setup demo engines up down test test-full unit check bench verify generate fmt lock clean

@@ -1,0 +1,21 @@
+// Command kube-scheduler is the stock scheduler with trimtab's plugins compiled in.
+//
+// The list of plugins lives here and nowhere else; which of them a profile uses is
+// configuration. With an empty list the program behaves exactly like upstream's.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+func plugins() []app.Option { return nil }
+
+func main() {
+	os.Exit(cli.Run(app.NewSchedulerCommand(plugins()...)))
+}

@@ -1,0 +1,41 @@
+"""Writes every generated file of the repository; with --check it only compares.
+
+Each generator is a pure function `() -> {path: text}` next to the types it prints;
+this file only lists them.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# "module:function" of each generator
+GENERATORS: tuple[str, ...] = ()
+
+
+def generated() -> dict[Path, str]:
+    files: dict[Path, str] = {}
+    for name in GENERATORS:
+        module, function = name.split(":")
+        generate: Callable[[], dict[str, str]] = getattr(importlib.import_module(module), function)
+        files |= {ROOT / path: text for path, text in generate().items()}
+    return files
+
+
+def main() -> int:
+    stale = [p for p, text in generated().items() if not p.exists() or p.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not what its generator writes; run: make generate")
+        return 1 if stale else 0
+    for path, text in generated().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    print(f"{len(stale)} files written" if stale else "nothing changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Commands: arguments in, a call, a view out. One file per group, imported only when it is used."""

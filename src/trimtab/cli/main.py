@@ -1,0 +1,52 @@
+"""`trimtab`: the groups of commands, and what happens to their errors.
+
+Groups are named by import path, so that `trimtab --help` loads none of them; a new group
+is one line in `GROUPS`.
+"""
+
+import os
+import sys
+
+from cyclopts import App, CycloptsError
+
+from trimtab import __version__
+from trimtab.errors import TrimtabError
+
+# name: (where it is, what it is for)
+GROUPS: dict[str, tuple[str, str]] = {
+    "doctor": ("trimtab.cli.doctor:doctor", "Check what the commands need and say how to get it"),
+}
+
+app = App(
+    name="trimtab",
+    version=__version__,
+    help="Keep a cluster of virtual machines level with the fewest, safest moves.",
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+    help_epilogue="Every command has --help with examples. Errors are one line; --debug shows where they come from.",
+)
+app.register_install_completion_command()
+for _name, (_path, _help) in GROUPS.items():
+    app.command(_path, name=_name, help=_help)
+
+
+def run() -> None:
+    """The console script: 0 done, 1 failed, 2 bad input or usage, 130 interrupted."""
+    debug = "--debug" in sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        result = app(arguments, result_action="return_value", exit_on_error=False)
+    except CycloptsError:  # already printed, with the usage
+        sys.exit(2)
+    except TrimtabError as error:
+        if debug:
+            raise
+        print(f"trimtab: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("trimtab: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(result if isinstance(result, int) else 0)
