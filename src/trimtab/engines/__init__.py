@@ -1,0 +1,10 @@
+"""The Go programs that a lab runs: compiled once on this computer, kept by hash, found by name.
+
+Other rooms need `locate(name, cache)`; `trimtab engines` needs the rest. Nothing here knows
+what a lab is.
+"""
+
+from trimtab.engines.cache import cache_dir, locate
+from trimtab.engines.programs import PROGRAMS, Program
+
+__all__ = ["PROGRAMS", "Program", "cache_dir", "locate"]
