@@ -23,7 +23,7 @@ app = App(
     help="Keep a cluster of virtual machines level with the fewest, safest moves.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
-    help_epilogue="Every command has --help with examples. Errors are one line; --debug shows where they come from.",
+    help_epilogue="Every command has --help with examples; --debug shows where an error came from.",
 )
 app.register_install_completion_command()
 for _name, (_path, _help) in GROUPS.items():

@@ -13,8 +13,10 @@ import structlog
 Level = Literal["debug", "info", "warning", "error"]
 
 
-def configure(level: Level = "info", *, json: bool | None = None, stream: TextIO | None = None) -> None:
-    """Send log lines to `stream` (stderr); JSON unless it is a terminal or `json` says otherwise."""
+def configure(
+    level: Level = "info", *, json: bool | None = None, stream: TextIO | None = None
+) -> None:
+    """Send log lines to `stream` (stderr): JSON unless it is a terminal or `json` decides."""
     out = stream or sys.stderr
     as_json = not out.isatty() if json is None else json
     renderer: structlog.types.Processor = (

@@ -44,7 +44,9 @@ def show_table(
 
 def show_json(data: Any) -> None:
     """Print `data` (structs and NumPy scalars included) as indented JSON."""
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain), indent=2))
+    sys.stdout.buffer.write(
+        msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain), indent=2)
+    )
     sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
 
@@ -66,7 +68,7 @@ class Steps(Protocol):
 
 @contextmanager
 def progress(what: str, total: float | None = None) -> Iterator[Steps]:
-    """Show work of more than two seconds on stderr: a bar on a terminal, a line per note elsewhere."""
+    """Show longer work on stderr: a bar on a terminal, a line for each note elsewhere."""
     if not err.is_terminal:
         yield _Lines(what)
         return

@@ -1,0 +1,52 @@
+"""Nodes and VMs as values: what they have, and what a VM uses over time."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from trimtab.model.curve import Constant, Curve
+from trimtab.model.quantity import Quantity, cores, gib
+
+EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
+RequestsModel = Literal["consumption", "overcommit"]
+
+# The node that the seed's consumption fractions refer to.
+REFERENCE_CPU = cores(32)
+REFERENCE_MEMORY = gib(128)
+DEFAULT_CPU_UTILISATION = 0.5
+DEFAULT_MEMORY_UTILISATION = 0.8
+
+
+class Taint(Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+
+
+class Node(Struct, frozen=True):
+    """A node with what it can give to pods."""
+
+    name: str
+    cpu: Quantity = REFERENCE_CPU
+    memory: Quantity = REFERENCE_MEMORY
+    pods: int = 110
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class Vm(Struct, frozen=True):
+    """A VM: its size, and how much of that it uses at each moment."""
+
+    name: str
+    cpu: Quantity
+    memory: Quantity
+    cpu_load: Curve = Constant(DEFAULT_CPU_UTILISATION)
+    memory_load: Curve = Constant(DEFAULT_MEMORY_UTILISATION)
+    node: str | None = None
+    """Where it starts; None lets the scheduler decide."""
+    priority: int = 0
+    eviction_strategy: EvictionStrategy = "LiveMigrate"
+    live_migratable: bool = True
+    dirty_rate: Quantity = Quantity(0)
+    """Bytes of memory it changes per second: what makes a pre-copy long."""

@@ -1,0 +1,46 @@
+"""The pressure curve: how much a node's tasks wait (PSI), from how much of the node is used.
+
+Real PSI comes from the kernel; here it is a documented function of utilisation so that
+simulator and exporter agree. Nothing to speak of below the knee, a straight rise to the
+high mark, a steep one to full use, and beyond that (CPU only) as demand exceeds the node.
+"""
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.errors import ConfigError
+
+
+class PressureCurve(Struct, frozen=True, forbid_unknown_fields=True):
+    """Continuous, rising, within [0, 1]; each pair is (utilisation, pressure there)."""
+
+    knee: tuple[float, float] = (0.70, 0.05)
+    high: tuple[float, float] = (0.90, 0.20)
+    full_pressure: float = 0.80
+    overload_slope: float = 0.50
+
+    def __post_init__(self) -> None:
+        (knee, low), (high, middle) = self.knee, self.high
+        if not (0 < knee < high < 1 and 0 <= low <= middle <= self.full_pressure <= 1):
+            raise ConfigError(
+                "pressure: knee, high and fullPressure must rise and stay within 0..1"
+            )
+        if self.overload_slope < 0:
+            raise ConfigError("pressure: overloadSlope must not be negative")
+
+
+DEFAULT_PRESSURE = PressureCurve()
+
+
+def pressure(
+    utilisation: NDArray[np.float64], curve: PressureCurve = DEFAULT_PRESSURE
+) -> NDArray[np.float64]:
+    """The pressure at each utilisation (1 = everything used; CPU demand may exceed 1)."""
+    (knee, low), (high, middle) = curve.knee, curve.high
+    used = np.maximum(utilisation, 0.0)
+    steep = np.clip((used - high) / (1.0 - high), 0.0, 1.0)
+    rising = np.interp(used, [0.0, knee, high], [0.0, low, middle])
+    overload = curve.overload_slope * np.maximum(used - 1.0, 0.0)
+    total = rising + (curve.full_pressure - middle) * steep**2 + overload
+    return np.asarray(np.minimum(total, 1.0), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""The closed loop in memory: deterministic by seed, decided by `policy`. Pure."""
