@@ -35,7 +35,9 @@ class Steps(Struct, frozen=True, tag="steps", tag_field="type", forbid_unknown_f
     repeat: float | None = None
 
 
-class Diurnal(Struct, frozen=True, tag="diurnal", tag_field="type", forbid_unknown_fields=True):
+class Diurnal(
+    Struct, frozen=True, tag="diurnal", tag_field="type", rename="camel", forbid_unknown_fields=True
+):
     """A cosine between `low` and `high` with its top at `peak_at`, once per `period`."""
 
     low: float

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trimtab.errors import ConfigError
 
 
-class PressureCurve(Struct, frozen=True, forbid_unknown_fields=True):
+class PressureCurve(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Continuous, rising, within [0, 1]; each pair is (utilisation, pressure there)."""
 
     knee: tuple[float, float] = (0.70, 0.05)
