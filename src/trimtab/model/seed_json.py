@@ -1,0 +1,141 @@
+"""The seed's scenario JSON, read as a `ScenarioFile`.
+
+Two forms, each a list of nodes under a scenario's name (or alone): nodes with VMs whose
+`cpu_consumption` and `memory_consumption` are fractions of a node with 32 cores and 128 GiB,
+and the older nodes with `cpu_usage`, `memory_usage` and pressures. The pressures are not
+used: trimtab computes pressure from usage.
+"""
+
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import ConfigError
+from trimtab.model.machines import (
+    DEFAULT_CPU_UTILISATION,
+    DEFAULT_MEMORY_UTILISATION,
+    REFERENCE_CPU,
+    REFERENCE_MEMORY,
+)
+from trimtab.model.quantity import Quantity, parse_quantity
+from trimtab.model.scenario_file import NodeGroup, ScenarioFile, Utilisation, VmGroup
+from trimtab.obs.log import get_logger
+
+VMS_PER_SUMMARY = 10
+_OURS = {"apiVersion", "kind", "name", "vms"}
+_log = get_logger(room="model")
+
+
+class SeedVm(Struct, frozen=True):
+    """One VM: what it uses of the reference node."""
+
+    id: str
+    cpu_consumption: float
+    memory_consumption: float
+
+
+class SeedNode(Struct, frozen=True):
+    """A node by its VMs, or (older) by its totals."""
+
+    name: str
+    vms: tuple[SeedVm, ...] | None = None
+    cpu_usage: float | None = None
+    memory_usage: float | None = None
+
+
+def is_seed(data: Any) -> bool:
+    """Whether `data` is the seed's JSON rather than a scenario file of ours."""
+    if isinstance(data, list):
+        return True
+    if not isinstance(data, dict) or _OURS & set(data):
+        return False
+    return bool(data) and all(isinstance(value, list) for value in data.values())
+
+
+def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
+    """One scenario of the file: `select`, or the first."""
+    scenarios = {"scenario": data} if isinstance(data, list) else data
+    if set(scenarios) == {"nodes"}:
+        scenarios = {"scenario": scenarios["nodes"]}
+    name = select if select is not None else next(iter(scenarios))
+    if name not in scenarios:
+        known = ", ".join(scenarios)
+        raise ConfigError(f"{where}: there is no scenario {name!r}; it has {known}")
+    if select is None and len(scenarios) > 1:
+        _log.warning("first of several scenarios taken", file=where, taken=name, all=[*scenarios])
+    try:
+        nodes = msgspec.convert(scenarios[name], tuple[SeedNode, ...])
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {name}: {error}") from error
+    return _scenario(name, nodes, where)
+
+
+def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFile:
+    ids = Counter(vm.id for node in nodes for vm in node.vms or ())
+    groups: list[VmGroup] = []
+    for index, node in enumerate(nodes):
+        field = f"{where}: {name}[{index}]"
+        if node.vms is not None:
+            groups += [_vm(vm, node, field, shared=ids[vm.id] > 1) for vm in node.vms]
+        elif node.cpu_usage is not None and node.memory_usage is not None:
+            groups.append(_summary(node, field))
+        else:
+            raise ConfigError(f"{field}: needs vms, or cpu_usage and memory_usage")
+    if any(node.vms is None for node in nodes):
+        _log.warning("pressures of the file ignored", file=where, reason="computed from usage")
+    return ScenarioFile(
+        name=kubernetes_name(name),
+        description=f"Converted from {name!r} of a scenario in JSON.",
+        nodes=tuple(NodeGroup(name=kubernetes_name(node.name)) for node in nodes),
+        vms=tuple(groups),
+    )
+
+
+def _vm(vm: SeedVm, node: SeedNode, field: str, *, shared: bool) -> VmGroup:
+    name = kubernetes_name(f"{node.name}-{vm.id}" if shared else vm.id)
+    return _group(name, 1, vm.cpu_consumption, vm.memory_consumption, node, field)
+
+
+def _summary(node: SeedNode, field: str) -> VmGroup:
+    cpu, memory = node.cpu_usage or 0.0, node.memory_usage or 0.0
+    share = VMS_PER_SUMMARY
+    return _group(
+        kubernetes_name(f"{node.name}-vm"), share, cpu / share, memory / share, node, field
+    )
+
+
+def _group(name: str, count: int, cpu: float, memory: float, node: SeedNode, field: str) -> VmGroup:
+    if not (cpu >= 0 and memory >= 0):
+        raise ConfigError(f"{field}: consumption must not be negative")
+    cpu_size, cpu_share = _allocated(cpu, REFERENCE_CPU, DEFAULT_CPU_UTILISATION, "1m")
+    memory_size, memory_share = _allocated(
+        memory, REFERENCE_MEMORY, DEFAULT_MEMORY_UTILISATION, "1Mi"
+    )
+    return VmGroup(
+        name=name,
+        count=count,
+        cpu=str(cpu_size),
+        memory=str(Quantity(memory_size.value() * 10**9)),
+        utilization=Utilisation(cpu=cpu_share, memory=memory_share),
+        node=kubernetes_name(node.name),
+    )
+
+
+def _allocated(
+    fraction: float, reference: Quantity, utilisation: float, least: str
+) -> tuple[Quantity, float]:
+    """What a VM has whose use at `utilisation` is this fraction; idle ones get `least`."""
+    size = reference.times(Fraction(str(fraction)) / Fraction(str(utilisation)))
+    return (size, utilisation) if size.nano else (parse_quantity(least), 0.0)
+
+
+def kubernetes_name(text: str) -> str:
+    """`text` with everything that a Kubernetes name cannot hold replaced by `-`."""
+    name = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+    if not name:
+        raise ConfigError(f"{text!r} cannot become a name; use letters and digits")
+    return name
