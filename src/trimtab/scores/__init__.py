@@ -1,0 +1,30 @@
+"""Node scores: each written once as an expression, evaluated by NumPy, printed as PromQL.
+
+The simulator and the study use the names below. Nodes are in name order everywhere.
+"""
+
+from trimtab.scores.catalog import CATALOG, SEED, find_score
+from trimtab.scores.numpy_backend import (
+    evaluate,
+    evaluate_many,
+    evaluate_means,
+    evaluate_means_many,
+)
+from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score, define
+from trimtab.scores.window import Window, window
+
+__all__ = [
+    "CATALOG",
+    "MEAN_WINDOW_S",
+    "SEED",
+    "Mode",
+    "Score",
+    "Window",
+    "define",
+    "evaluate",
+    "evaluate_many",
+    "evaluate_means",
+    "evaluate_means_many",
+    "find_score",
+    "window",
+]

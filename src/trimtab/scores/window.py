@@ -1,0 +1,75 @@
+"""What the NumPy back end evaluates: the samples of a cluster's inputs up to now.
+
+A window stands for the base records in Prometheus: `values[r, s, n, k]` is input `k` of node
+`n` at `times[s]`, in replica `r` of a simulation. Nodes come in the order of their names;
+where two nodes tie, the Pareto front takes them in this order.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.errors import ConfigError
+from trimtab.scores.expr import COLUMNS
+
+Floats = NDArray[np.float64]
+
+
+class Window(Struct, frozen=True, eq=False):
+    """Samples of all nodes, oldest first; the last one is now.
+
+    values: (replicas, samples, nodes, columns); columns in the order of `expr.COLUMNS`:
+        CPU usage, CPU pressure, memory usage, memory pressure and, optionally, CPU in flight
+        and memory in flight (arriving minus leaving, taken as 0 if left out).
+    times: (samples,), seconds, increasing.
+    averaged: the values already are means over the minute before each time; whoever has the
+        load in closed form can integrate it better than samples would.
+    """
+
+    values: Floats
+    times: Floats
+    averaged: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self.values, self.times)
+
+
+def window(
+    values: NDArray[np.floating] | Sequence[object],
+    times: NDArray[np.floating] | Sequence[float] | None = None,
+    *,
+    averaged: bool = False,
+) -> Window:
+    """A window from anything array-like, with the axes that are missing added in front.
+
+    (nodes, columns) is one sample of one replica; (samples, nodes, columns) is one replica.
+    Without `times` there must be one sample.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    while array.ndim < 4:
+        array = array[np.newaxis]
+    return Window(array, np.asarray([0.0] if times is None else times, dtype=np.float64), averaged)
+
+
+def _check(values: Floats, times: Floats) -> None:
+    if values.ndim != 4 or values.shape[3] not in (4, len(COLUMNS)):
+        raise ConfigError(
+            f"window: the values have the shape {values.shape}; "
+            "give (replicas, samples, nodes, 4 or 6 columns)"
+        )
+    if times.shape != (values.shape[1],) or not len(times):
+        raise ConfigError(
+            f"window: {values.shape[1]} samples but {times.size} times; give one each"
+        )
+    if not values.shape[2]:
+        raise ConfigError("window: it has no nodes; a score compares nodes")
+    if np.any(np.diff(times) <= 0):
+        raise ConfigError("window: the times do not increase; sort the samples")
+    if not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))[0]
+        raise ConfigError(
+            f"window: {COLUMNS[where[3]]} of node {where[2]} at sample {where[1]} is not a number; "
+            "leave out nodes that lack an input, as the base rules do"
+        )
