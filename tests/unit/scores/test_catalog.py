@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trimtab.errors import ConfigError
-from trimtab.scores import CATALOG, SEED, evaluate, evaluate_means, find_score, window
+from trimtab.scores import CATALOG, SEED, Mode, evaluate, evaluate_means, find_score, window
 from trimtab.scores.window import Floats
 
 NAMES = [
