@@ -1,0 +1,177 @@
+"""The few endpoints of Prometheus' HTTP API that we use, as typed calls with time limits.
+
+Values stay exactly what Prometheus printed: its JSON carries the shortest text that reads
+back as the same double, so a comparison with our own arithmetic can be exact.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar
+
+import httpx2
+import msgspec
+from msgspec import Struct, field
+
+from trimtab.errors import NotReady, TrimtabError, Unavailable
+
+T = TypeVar("T")
+
+
+class QueryFailed(TrimtabError):
+    """Prometheus understood the request and refused it: a bad query, or too much data."""
+
+
+class Sample(Struct, frozen=True):
+    """One series at one moment."""
+
+    labels: dict[str, str]
+    time: float
+    value: float
+
+
+class Series(Struct, frozen=True):
+    """One series over time; both arrays have the same length."""
+
+    labels: dict[str, str]
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+class Target(Struct, frozen=True, rename="camel"):
+    """Something that is scraped, and how the last scrape went."""
+
+    labels: dict[str, str] = {}
+    scrape_url: str = ""
+    health: Literal["up", "down", "unknown"] = "unknown"
+    last_error: str = ""
+
+
+class Rule(Struct, frozen=True, rename="camel"):
+    name: str
+    type: Literal["recording", "alerting"]
+    query: str = ""
+    health: str = ""
+    last_error: str = ""
+    state: str = ""
+
+
+class RuleGroup(Struct, frozen=True, rename="camel"):
+    name: str
+    file: str = ""
+    interval: float = 0.0
+    rules: tuple[Rule, ...] = ()
+    evaluation_time: float = 0.0
+
+
+class _Answer(Struct, rename="camel"):
+    status: str
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    error: str = ""
+    error_type: str = ""
+
+
+class _Point(Struct):
+    metric: dict[str, str] = {}
+    value: tuple[float, str] = (0.0, "NaN")
+    values: tuple[tuple[float, str], ...] = ()
+
+
+class _Result(Struct, rename="camel"):
+    result_type: str
+    result: msgspec.Raw
+
+
+class _Targets(Struct, rename="camel"):
+    active_targets: tuple[Target, ...] = ()
+
+
+class _Groups(Struct):
+    groups: tuple[RuleGroup, ...] = field(default=())
+
+
+class Prometheus:
+    """One server; use as an async context manager."""
+
+    def __init__(
+        self, url: str, *, token: str | None = None, limit_s: float = 10.0, verify: bool = True
+    ) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx2.AsyncClient(
+            base_url=self.url, headers=headers, timeout=limit_s, verify=verify
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def ready(self) -> bool:
+        """Whether it answers and has loaded what it needs."""
+        try:
+            return (await self._http.get("/-/ready")).status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    async def instant(self, query: str, at: float | None = None) -> Sequence[Sample]:
+        """The vector that `query` gives now, or at a moment in Unix seconds."""
+        params = {"query": query} | ({} if at is None else {"time": repr(at)})
+        result = await self._call("POST", "/api/v1/query", _Result, params)
+        if result.result_type == "scalar":
+            time, value = msgspec.json.decode(result.result, type=tuple[float, str])
+            return [Sample({}, time, float(value))]
+        if result.result_type != "vector":
+            raise QueryFailed(f"{query}: gives a {result.result_type}, expected a vector")
+        points = msgspec.json.decode(result.result, type=tuple[_Point, ...])
+        return [Sample(p.metric, p.value[0], float(p.value[1])) for p in points]
+
+    async def by_label(self, query: str, label: str = "instance") -> Mapping[str, float]:
+        """The vector as value by `label`."""
+        return {sample.labels.get(label, ""): sample.value for sample in await self.instant(query)}
+
+    async def range(self, query: str, start: float, end: float, step_s: float) -> Sequence[Series]:
+        """The matrix that `query` gives between two moments in Unix seconds."""
+        params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
+        result = await self._call("POST", "/api/v1/query_range", _Result, params)
+        return [
+            Series(
+                point.metric,
+                tuple(time for time, _ in point.values),
+                tuple(float(value) for _, value in point.values),
+            )
+            for point in msgspec.json.decode(result.result, type=tuple[_Point, ...])
+        ]
+
+    async def targets(self) -> Sequence[Target]:
+        """What is being scraped."""
+        answer = await self._call("GET", "/api/v1/targets", _Targets, {"state": "active"})
+        return answer.active_targets
+
+    async def rules(self) -> Sequence[RuleGroup]:
+        """The rule groups that are loaded, with the health of each rule."""
+        return (await self._call("GET", "/api/v1/rules", _Groups)).groups
+
+    async def _call(
+        self, verb: Literal["GET", "POST"], path: str, kind: type[T], params: Any = None
+    ) -> T:
+        try:
+            if verb == "POST":
+                response = await self._http.post(path, data=params)
+            else:
+                response = await self._http.get(path, params=params)
+        except httpx2.HTTPError as error:
+            raise Unavailable(
+                f"Prometheus at {self.url} does not answer ({type(error).__name__}); is it running?"
+            ) from error
+        if response.status_code == 503:
+            raise NotReady(f"Prometheus at {self.url} is starting; try again in a moment")
+        try:
+            answer = msgspec.json.decode(response.content, type=_Answer)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(
+                f"{self.url}{path} answered {response.status_code} and not as Prometheus does; "
+                "check the address"
+            ) from error
+        if answer.status != "success":
+            raise QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
+        return msgspec.json.decode(answer.data, type=kind)

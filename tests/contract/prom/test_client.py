@@ -1,0 +1,89 @@
+"""Our calls against a real Prometheus that scrapes itself."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders.prometheus import free_port, running_prometheus
+from trimtab.errors import Unavailable
+from trimtab.prom import Prometheus, QueryFailed
+
+pytestmark = pytest.mark.engines
+
+CONFIG = """
+global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [rules.yml]
+scrape_configs:
+- job_name: nothing
+  static_configs: [{targets: ["127.0.0.1:1"]}]
+"""
+RULES = """
+groups:
+- name: ours
+  rules:
+  - {record: a_third, expr: vector(1) / 3}
+  - {alert: Never, expr: vector(1) < 0}
+"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory: Path = tmp_path_factory.mktemp("prometheus")
+    with running_prometheus(directory, CONFIG, rules__yml=RULES) as url:
+        yield url
+
+
+async def test_an_instant_query_gives_the_very_double_that_prometheus_computed(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        samples = await prometheus.instant("vector(1) / 3")
+    assert [sample.value for sample in samples] == [1 / 3]
+
+
+async def test_a_scalar_is_one_sample_without_labels(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        (sample,) = await prometheus.instant("scalar(vector(NaN))")
+    assert sample.labels == {}
+    assert math.isnan(sample.value)
+
+
+async def test_a_matrix_is_refused_where_a_vector_is_expected(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        with pytest.raises(QueryFailed, match="expected a vector"):
+            await prometheus.instant("up[1m]")
+
+
+async def test_a_bad_query_says_what_is_wrong_with_it(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        with pytest.raises(QueryFailed, match="parse error"):
+            await prometheus.instant("sum(")
+
+
+async def test_recorded_values_can_be_read_back_over_time(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        async with asyncio.timeout(60):
+            while not (now := await prometheus.instant("a_third")):
+                await asyncio.sleep(0.2)
+        (series,) = await prometheus.range("a_third", now[0].time, now[0].time + 1, 1.0)
+    assert set(series.values) == {1 / 3}
+    assert series.labels == {"__name__": "a_third"}
+
+
+async def test_rules_and_targets_come_with_their_health(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        (group,) = await prometheus.rules()
+        (target,) = await prometheus.targets()
+    assert [(rule.name, rule.type) for rule in group.rules] == [
+        ("a_third", "recording"),
+        ("Never", "alerting"),
+    ]
+    assert target.health in ("down", "unknown")
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    async with Prometheus(f"http://127.0.0.1:{free_port()}") as prometheus:
+        assert not await prometheus.ready()
+        with pytest.raises(Unavailable, match="is it running"):
+            await prometheus.instant("up")
