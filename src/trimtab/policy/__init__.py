@@ -1,0 +1,60 @@
+"""The descheduler's decisions as functions: read a policy, decide a cycle, know why.
+
+`decide(view, policy, inflight, choose)` is the whole; its pieces are in modules named for
+them (numbers, usage, filters, fit, limits, evict). Rule ids such as P5 or 2.1.3 refer to
+docs/reference/policy.md.
+"""
+
+from trimtab.policy.choices import Answer, Choose, Shuffled, Tie, as_given, willing
+from trimtab.policy.cycle import Class, Cycle, Eviction, Figures, Outcome, Reason, Run, Stop, Visit
+from trimtab.policy.decide import decide
+from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
+from trimtab.policy.numbers import NotANumberError
+from trimtab.policy.settings import Policy
+from trimtab.policy.view import (
+    ClusterView,
+    Node,
+    NodeView,
+    Pod,
+    PodView,
+    Qos,
+    Selection,
+    Traits,
+    Vector,
+    View,
+)
+
+__all__ = [
+    "Answer",
+    "Choose",
+    "Class",
+    "ClusterView",
+    "Cycle",
+    "Entry",
+    "Eviction",
+    "Figures",
+    "InFlight",
+    "Node",
+    "NodeView",
+    "NotANumberError",
+    "Outcome",
+    "Pod",
+    "PodEvent",
+    "PodState",
+    "PodView",
+    "Policy",
+    "Qos",
+    "Reason",
+    "Run",
+    "Selection",
+    "Shuffled",
+    "Stop",
+    "Tie",
+    "Traits",
+    "Vector",
+    "View",
+    "Visit",
+    "as_given",
+    "decide",
+    "willing",
+]

@@ -1,0 +1,150 @@
+"""The eviction engine: visit sources in order, take pods until something says stop (E4–E9)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from trimtab.model.quantity import NANO
+from trimtab.policy.candidates import order_candidates
+from trimtab.policy.choices import Choose, Tie
+from trimtab.policy.cycle import Outcome, Step, Stop, Visit
+from trimtab.policy.filters import Filter
+from trimtab.policy.fit import PreEviction
+from trimtab.policy.limits import Evictions
+from trimtab.policy.settings import Source
+from trimtab.policy.taints import counts_as_destination
+from trimtab.policy.view import Amounts, ClusterView, NodeView, PodView, Traits
+
+
+class Engine(Struct, kw_only=True):
+    """What stays the same during one run of a plugin, and the headroom that shrinks."""
+
+    view: ClusterView
+    filter: Filter
+    pre_eviction: PreEviction
+    evictions: Evictions
+    destinations: "Destinations"
+    choose: Choose
+    source: Source
+    resources: Sequence[str]
+    headroom: dict[str, int]
+    must_be_above_cap: bool
+    """LowNodeUtilization also stops when a source is down to its caps; HNU does not (E6)."""
+    excluded: frozenset[str] = frozenset()
+    node_limit: int | None = None
+    only_requesting: frozenset[str] = frozenset()
+    """HNU's OnlyThresholdingResources: pods must request one of these."""
+
+    def visit(self, node: str, used: dict[str, int], caps: Mapping[str, int]) -> Visit:
+        """Evict from one source. `used` shrinks with each eviction whose usage is known."""
+        removable = [pod for pod in self.view.pods_on(node) if self._removable(pod)]
+        if not removable:
+            return Visit(node, (), (), Stop.NO_CANDIDATES)
+        classes = order_candidates(removable)
+        if stop := self._stop(used, caps):
+            return Visit(node, classes, (), stop)
+        steps: list[Step] = []
+        stop = self._take(node, self._in_order(classes), used, caps, steps)
+        return Visit(node, classes, tuple(steps), stop)
+
+    def _removable(self, pod: PodView) -> bool:
+        if not self.filter.passes(pod):
+            return False
+        if self.only_requesting and not self.only_requesting & pod.traits.requested:
+            return False
+        return pod.uid not in self.evictions.gone or pod.traits.evict
+
+    def _in_order(self, classes: tuple[tuple[PodView, ...], ...]) -> Iterator[PodView]:
+        for equals in classes:
+            yield from self.choose(Tie.CANDIDATES, equals) if len(equals) > 1 else equals
+
+    def _stop(self, used: Mapping[str, int], caps: Mapping[str, int]) -> Stop | None:
+        """The continue condition, negated (E6)."""
+        if self.must_be_above_cap and not any(used[r] > caps[r] for r in used):
+            return Stop.NOT_ABOVE_CAP
+        if any(room <= 0 for room in self.headroom.values()):
+            return Stop.NO_HEADROOM
+        return None
+
+    def _take(
+        self,
+        node: str,
+        pods: Iterator[PodView],
+        used: dict[str, int],
+        caps: Mapping[str, int],
+        steps: list[Step],
+    ) -> Stop:
+        counter = 0
+        for pod in pods:
+            if self.node_limit is not None and counter >= self.node_limit:
+                return Stop.PLUGIN_LIMIT
+            outcome, usage = self._try(pod, node)
+            steps.append(Step(pod, outcome))
+            if outcome is Outcome.NODE_LIMIT:
+                return Stop.NODE_LIMIT
+            if outcome is Outcome.TOTAL_LIMIT:
+                return Stop.TOTAL_LIMIT
+            # A pod already in flight succeeds without a call, and counts all the same (E8).
+            if not (outcome.is_eviction or outcome is Outcome.IN_FLIGHT):
+                continue
+            if usage is None:
+                if self.node_limit is None:
+                    return Stop.ONE_POD
+                counter += 1
+                continue
+            counter += 1
+            self._subtract(usage, used)
+            if self._stop(used, caps):
+                return Stop.LEVELLED
+        return Stop.EXHAUSTED
+
+    def _try(self, pod: PodView, node: str) -> tuple[Outcome, Amounts | None]:
+        """All checks of one pod (E7b–e); the usage is None where it cannot be known."""
+        if not self.destinations.tolerated_by(pod.traits):
+            return Outcome.NOT_TOLERATED, None
+        if pod.namespace in self.excluded:
+            return Outcome.NAMESPACE_EXCLUDED, None
+        if not self.pre_eviction.passes(pod, node):
+            return Outcome.PRE_EVICTION_FILTER, None
+        usage = self._usage_of(pod)
+        if usage is None and self.source is not Source.PROMETHEUS:
+            return Outcome.NO_USAGE, None
+        return self.evictions.evict(pod, node), usage
+
+    def _usage_of(self, pod: PodView) -> Amounts | None:
+        if self.source is Source.REQUESTS:
+            return pod.traits.requests
+        if self.source is Source.PROMETHEUS:
+            return None
+        containers = self.view.pod_metrics(pod)
+        if containers is None:
+            return None
+        wanted = [r for r in self.resources if r != "pods"]
+        if any(r not in container for container in containers for r in wanted):
+            return None
+        return {r: sum(container[r] for container in containers) for r in wanted}
+
+    def _subtract(self, usage: Amounts, used: dict[str, int]) -> None:
+        """What left the source is less room for the next (E7h); shared by all sources (E9)."""
+        for r in self.headroom:
+            amount = NANO if r == "pods" else usage.get(r, 0)
+            used[r] -= amount
+            self.headroom[r] -= amount
+
+
+class Destinations:
+    """The taints of the destinations; a pod must tolerate all those of at least one (E7b)."""
+
+    def __init__(self, nodes: Sequence[NodeView]) -> None:
+        self._nodes = nodes
+        self._known: dict[Traits, bool] = {}
+
+    def tolerated_by(self, traits: Traits) -> bool:
+        try:
+            return self._known[traits]
+        except KeyError:
+            tolerated = any(
+                counts_as_destination(traits.tolerations, node.taints) for node in self._nodes
+            )
+            self._known[traits] = tolerated
+            return tolerated
