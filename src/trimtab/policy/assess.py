@@ -12,10 +12,10 @@ from trimtab.policy.numbers import (
     Flags,
     Floats,
     Integers,
+    around,
     combine_classes,
     mean_of,
     percent_of,
-    thresholds_around,
 )
 from trimtab.policy.settings import METRIC_RESOURCE, LowNodeUtilization, Plugin, Thresholds
 from trimtab.policy.usage import Usage, capacity_of, shown
@@ -81,26 +81,26 @@ def _percent(resource: str, used: Integers, nodes: Sequence[NodeView]) -> Floats
 
 def _present(percent: Percent) -> Percent:
     """Without gaps; a resource that no node has is left out, and so has no thresholds."""
-    known = {r: values[~np.isnan(values)] for r, values in percent.items()}
+    known = {}
+    for r, values in percent.items():
+        gaps = np.isnan(values)
+        known[r] = values[~gaps] if gaps.any() else values
     return {r: values for r, values in known.items() if values.size}
 
 
 def _read(percent: Percent) -> Percent:
     """What is missing reads as 0 where classes are decided (C6)."""
-    return {r: np.nan_to_num(values, nan=0.0) for r, values in percent.items()}
+    return {
+        r: values if r == METRIC_RESOURCE else np.nan_to_num(values, nan=0.0)
+        for r, values in percent.items()
+    }
 
 
 def _thresholds(
     average: Mapping[str, float], plugin: LowNodeUtilization
 ) -> tuple[Thresholds, Thresholds]:
-    around = {
-        r: thresholds_around(np.asarray(mean), plugin.low[r], plugin.high[r])
-        for r, mean in average.items()
-    }
-    return (
-        {r: float(low) for r, (low, _) in around.items()},
-        {r: float(high) for r, (_, high) in around.items()},
-    )
+    both = {r: around(mean, plugin.low[r], plugin.high[r]) for r, mean in average.items()}
+    return {r: low for r, (low, _) in both.items()}, {r: high for r, (_, high) in both.items()}
 
 
 def _classes(

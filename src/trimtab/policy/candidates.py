@@ -1,19 +1,24 @@
 """The order in which the descheduler takes nodes and pods, with the ties that chance decides."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.policy.numbers import Integers
 from trimtab.policy.view import PodView, Traits
 
 
-def order_sources(
-    nodes: Sequence[int], totals: Integers, descending: bool
-) -> tuple[tuple[int, ...], ...]:
-    """Node numbers by total usage, equal ones together (E2). `totals` covers all nodes."""
-    groups: dict[int, list[int]] = {}
-    for node in nodes:
-        groups.setdefault(int(totals[node]), []).append(node)
-    return tuple(tuple(groups[total]) for total in sorted(groups, reverse=descending))
+def order_sources(nodes: NDArray[np.intp], totals: Integers) -> tuple[tuple[int, ...], ...]:
+    """Node numbers by ascending total, equal ones together (E2).
+
+    `totals` belongs to `nodes`; LowNodeUtilization passes them negated, highest usage first.
+    """
+    order = np.argsort(totals, kind="stable")
+    ordered, ranked = totals[order], nodes[order].tolist()
+    starts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(ranked)]
+    return tuple(tuple(ranked[a:b]) for a, b in pairwise(starts))
 
 
 def order_candidates(pods: Iterable[PodView]) -> tuple[tuple[PodView, ...], ...]:

@@ -1,7 +1,8 @@
 """What one descheduling cycle comes to, with everything that led there.
 
-Arrays follow `Cycle.nodes`. Where the descheduler's choice is random the alternatives stand
-beside the one taken: `Figures.doubtful`, `Run.sources` and `Visit.candidates` hold sets.
+Arrays and node numbers follow `Cycle.nodes`. Where the descheduler's choice is random the
+alternatives stand beside the one taken: `Figures.doubtful` holds sets of classes,
+`Run.sources` and `Visit.candidates` hold groups of equals.
 """
 
 from collections.abc import Iterator, Mapping
@@ -122,10 +123,12 @@ class Run(Struct, frozen=True, eq=False, kw_only=True):
     figures: Figures | None = None
     headroom: Mapping[str, int] = {}
     """What the destinations can take in all, in the units of `Figures.usage` (E1)."""
-    destinations: tuple[str, ...] = ()
-    sources: tuple[tuple[str, ...], ...] = ()
-    """Sources in the order of visit; those of one group are equal and come in any order (E2)."""
+    sources: tuple[tuple[int, ...], ...] = ()
+    """Numbers of source nodes in order; those of one group are equal, in any order (E2)."""
+    destinations: tuple[int, ...] = ()
+    """Numbers of the nodes that pods are meant to go to."""
     visits: tuple[Visit, ...] = ()
+    """Sources that were visited, in the order taken."""
 
     @property
     def evictions(self) -> Iterator[Eviction]:

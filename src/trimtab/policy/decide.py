@@ -94,19 +94,19 @@ class _Cycle:
         low_to_high = not isinstance(plugin, LowNodeUtilization)
         under, over = (np.flatnonzero(figures.classes == c) for c in (Class.UNDER, Class.OVER))
         sources, targets = (under, over) if low_to_high else (over, under)
-        nodes, names = self._selection.nodes, self._selection.names
-        caps = Caps(nodes, usage, plugin.resources, figures.high)
+        caps = Caps(self._selection.nodes, usage, plugin.resources, figures.high)
         headroom = caps.headroom(targets)
-        totals = sum((figures.usage[r] for r in plugin.resources), np.int64(0))
-        groups = order_sources(sources.tolist(), np.asarray(totals), descending=not low_to_high)
-        engine = self._engine(profile, plugin, source, targets.tolist(), dict(headroom))
+        totals = np.stack([figures.usage[r][sources] for r in plugin.resources]).sum(axis=0)
+        groups = order_sources(sources, totals if low_to_high else -totals)
+        destinations = tuple(targets.tolist())
+        engine = self._engine(profile, plugin, source, destinations, dict(headroom))
         return Run(
             profile=profile.name,
             plugin=name,
             figures=figures,
             headroom=caps.in_units(headroom),
-            destinations=tuple(names[n] for n in targets),
-            sources=tuple(tuple(names[n] for n in group) for group in groups),
+            sources=groups,
+            destinations=destinations,
             visits=tuple(self._visits(engine, groups, caps)),
         )
 
@@ -115,7 +115,7 @@ class _Cycle:
         profile: Profile,
         plugin: Plugin,
         source: Source,
-        targets: list[int],
+        targets: tuple[int, ...],
         headroom: dict[str, int],
     ) -> Engine:
         low = plugin if isinstance(plugin, LowNodeUtilization) else None
@@ -155,7 +155,8 @@ def _only_requesting(plugin: Plugin) -> frozenset[str]:
 
 def _nothing_to_do(figures: Figures, plugin: Plugin) -> Reason | None:
     """The early exits, in their order (1.5, 1.7)."""
-    under = int((figures.classes == Class.UNDER).sum())
+    classes = figures.classes
+    under = int(np.count_nonzero(classes == Class.UNDER))
     if under == 0:
         return Reason("1.5.1", "No node is underutilized, nothing to do here")
     if under <= plugin.number_of_nodes:
@@ -164,9 +165,9 @@ def _nothing_to_do(figures: Figures, plugin: Plugin) -> Reason | None:
             f"Number of nodes underutilized ({under}) is less or equal than NumberOfNodes "
             f"({plugin.number_of_nodes}), nothing to do here",
         )
-    if under == figures.classes.size:
+    if under == classes.size:
         return Reason("1.5.3", "All nodes are underutilized, nothing to do here")
-    if (figures.classes == Class.OVER).any():
+    if np.count_nonzero(classes == Class.OVER):
         return None
     if isinstance(plugin, LowNodeUtilization):
         return Reason("1.5.4", "All nodes are under target utilization, nothing to do here")

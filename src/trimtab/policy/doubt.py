@@ -15,26 +15,26 @@ from trimtab.policy.numbers import (
     Classes,
     Flags,
     Floats,
-    cap_of,
+    around,
+    cap,
     combine_classes,
     mean_of,
-    thresholds_around,
 )
 
 _ULP = 2.0**-53
 _MAX_STATES = 2_000
 """Partial sums of up to about ten nodes are enumerated; beyond that the bounds serve."""
 
-Bounds = tuple[Floats, Floats]
+Bounds = tuple[float, float]
 
 
 def mean_bounds(percent: Floats) -> Bounds:
     """An interval that holds the mean for every order of summation."""
-    mean = mean_of(percent)
+    mean = float(mean_of(percent))
     if np.array_equal(percent, np.rint(percent)) and np.abs(percent).sum() < 2**53:
         return mean, mean
     # Two orders differ by at most 2 (n-1) ulp of the sum of magnitudes; dividing adds one more.
-    slack = 2 * (percent.size + 2) * _ULP * np.abs(percent).mean()
+    slack = 2 * (percent.size + 2) * _ULP * float(np.abs(percent).mean())
     return mean - slack, mean + slack
 
 
@@ -50,11 +50,11 @@ def order_matters(
 def _undecided(percent: Floats, mean: Bounds, low: float, high: float) -> bool:
     if mean[0] == mean[1]:
         return False
-    (low_from, high_from), (low_to, high_to) = (thresholds_around(m, low, high) for m in mean)
+    (low_from, high_from), (low_to, high_to) = (around(m, low, high) for m in mean)
     return bool(
         ((percent <= low_from) != (percent <= low_to)).any()
         or ((percent > high_from) != (percent > high_to)).any()
-        or cap_of(high_from, 100) != cap_of(high_to, 100)
+        or cap(high_from, 100) != cap(high_to, 100)
     )
 
 
@@ -76,12 +76,12 @@ def possible_classes(
     (name,) = known
     found = []
     for mean in means:
-        below, above = thresholds_around(mean, low[name], high[name])
+        below, above = around(mean, low[name], high[name])
         found.append(combine_classes(percent[name] <= below, percent[name] > above, schedulable))
     return _several(found)
 
 
-def possible_means(percent: Floats) -> Floats | None:
+def possible_means(percent: Floats) -> list[float] | None:
     """Every mean that some order gives, or None if there are too many orders to try."""
     counts = Counter(percent.tolist())
     if np.prod([float(n + 1) for n in counts.values()]) > _MAX_STATES:
@@ -90,7 +90,7 @@ def possible_means(percent: Floats) -> Floats | None:
     sums = {tuple(0 for _ in values): {0.0}}
     for _ in range(percent.size):
         sums = _one_more(sums, values, available)
-    return np.array(sorted(sums[available])) / np.float64(percent.size)
+    return sorted({total / float(percent.size) for total in sums[available]})
 
 
 def _one_more(
@@ -118,7 +118,7 @@ def _from_bounds(
     above = [np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)]
     for r, values in known.items():
         for end, mean in enumerate(mean_bounds(values)):
-            low_at, high_at = thresholds_around(mean, low[r], high[r])
+            low_at, high_at = around(mean, low[r], high[r])
             below[end] = below[end] & (percent[r] <= low_at)
             above[end] = above[end] | (percent[r] > high_at)
     return [combine_classes(b, a, schedulable) for b in below for a in above]

@@ -52,7 +52,8 @@ class Engine(Struct, kw_only=True):
             return False
         if self.only_requesting and not self.only_requesting & pod.traits.requested:
             return False
-        return pod.uid not in self.evictions.gone or pod.traits.evict
+        gone = self.evictions.gone
+        return not gone or pod.uid not in gone or pod.traits.evict
 
     def _in_order(self, classes: tuple[tuple[PodView, ...], ...]) -> Iterator[PodView]:
         for equals in classes:

@@ -27,8 +27,9 @@ class Filter:
 
     def __init__(self, evictor: Evictor, view: ClusterView) -> None:
         self._mandatory = evictor.no_eviction == "Mandatory"
-        self._checks = tuple(_checks(evictor, view))
-        self._of_pod = tuple(check for check in self._checks if check.of_pod)
+        configured = tuple(_configured(evictor, view))
+        self._checks = (*_ALWAYS, *configured)
+        self._of_pod = [check.refuses for check in configured if check.of_pod]
         # True: passes at once; False: refused; None: the pod itself must be looked at.
         self._verdicts: dict[Traits, bool | None] = {}
 
@@ -40,7 +41,9 @@ class Filter:
             verdict = self._verdicts[traits] = self._judge(pod)
         if verdict is not None:
             return verdict
-        return not pod.terminating and all(check.refuses(pod) is None for check in self._of_pod)
+        if pod.terminating:
+            return False
+        return not self._of_pod or all(refuses(pod) is None for refuses in self._of_pod)
 
     def _judge(self, pod: PodView) -> bool | None:
         if pod.traits.evict:
@@ -60,13 +63,23 @@ class Filter:
         return tuple(Reason(rule, text) for rule, text in found if text is not None)
 
 
-def _checks(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
+def _trait(rule: str, applies: Callable[[Traits], bool], text: str) -> Check:
+    return Check(rule, lambda pod: text if applies(pod.traits) else None)
+
+
+_ALWAYS = (
+    _trait("2.1.3.mirror", lambda t: t.mirror, "pod is a mirror pod"),
+    _trait("2.1.3.static", lambda t: t.static, "pod is a static pod"),
+    Check(
+        "2.1.3.terminating",
+        lambda pod: "pod is terminating" if pod.terminating else None,
+        of_pod=True,
+    ),
+)
+
+
+def _configured(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
     """All checks that the settings ask for, in the descheduler's order."""
-    yield _trait("2.1.3.mirror", lambda t: t.mirror, "pod is a mirror pod")
-    yield _trait("2.1.3.static", lambda t: t.static, "pod is a static pod")
-    yield Check(
-        "2.1.3.terminating", lambda pod: "pod is terminating" if pod.terminating else None, True
-    )
     on = evictor.protections
     if Protection.SYSTEM_CRITICAL in on:
         yield from _priority(evictor.priority_threshold)
@@ -99,10 +112,6 @@ def _checks(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
             "pod has ResourceClaims and descheduler is configured to protect ResourceClaims pods",
         )
     yield from _conditions(evictor, view)
-
-
-def _trait(rule: str, applies: Callable[[Traits], bool], text: str) -> Check:
-    return Check(rule, lambda pod: text if applies(pod.traits) else None)
 
 
 def _priority(threshold: int) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.policy.numbers import NO_NUMBER, cap_of
+from trimtab.policy.numbers import NO_NUMBER, cap
 from trimtab.policy.settings import METRIC_RESOURCE
 from trimtab.policy.usage import Usage, capacity_of, shown, unit_of
 from trimtab.policy.view import NodeView
@@ -52,7 +52,7 @@ class Caps:
 
     def _threshold(self, resource: str, capacity: int) -> int:
         high = self._high.get(resource)
-        return capacity if high is None else int(cap_of(high, capacity))
+        return capacity if high is None else cap(high, capacity)
 
     def headroom(self, destinations: NDArray[np.intp]) -> dict[str, int]:
         """Sum of cap less usage over the destinations; computed once, shared by all sources."""
@@ -67,10 +67,10 @@ class Caps:
 
     def _percents(self, resource: str, destinations: NDArray[np.intp]) -> int:
         used = self._usage.shown[resource][destinations]
-        cap = self._threshold(resource, 100)
-        if (used == NO_NUMBER).any():
-            return _as_quantity(cap, used.tolist())
-        return cap * len(used) - int(np.sum(used))
+        each = self._threshold(resource, 100)
+        if used.min() == NO_NUMBER:
+            return _as_quantity(each, used.tolist())
+        return each * len(used) - int(used.sum())
 
     def in_units(self, amounts: Mapping[str, int]) -> dict[str, int]:
         """As the log prints them."""
@@ -79,7 +79,7 @@ class Caps:
         return {r: shown(r, amount) for r, amount in amounts.items()}
 
 
-def _as_quantity(cap: int, used: Iterable[int]) -> int:
+def _as_quantity(each: int, used: Iterable[int]) -> int:
     """The sum as Kubernetes' Quantity computes it with what amd64 makes of NaN (P8, 9.2).
 
     Subtracting the smallest integer adds it instead, as long as the result fits into 64
@@ -87,7 +87,7 @@ def _as_quantity(cap: int, used: Iterable[int]) -> int:
     """
     total, exact = 0, False
     for one in used:
-        for step, negated in ((cap, cap), (-one, one if one == NO_NUMBER else -one)):
+        for step, negated in ((each, each), (-one, one if one == NO_NUMBER else -one)):
             if not exact and -_MAX <= total + negated < _MAX:
                 total += negated
             else:

@@ -51,11 +51,16 @@ def mean_of(percent: Floats) -> Floats:
     return mean
 
 
-def thresholds_around(mean: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """Widen the mean by `low` points below and `high` above, clamped to 0..100 (T4).
+def around(mean: float, low: float, high: float) -> tuple[float, float]:
+    """Widen one mean by `low` points below and `high` above, clamped to 0..100 (T4).
 
     With a mean of 90 and a high of 10 nothing can be over-utilised any more (C5).
     """
+    return min(max(mean - low, 0.0), 100.0), min(max(mean + high, 0.0), 100.0)
+
+
+def thresholds_around(mean: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """`around` for many means at once."""
     below: Floats = np.minimum(np.maximum(mean - low, 0.0), 100.0)
     above: Floats = np.minimum(np.maximum(mean + high, 0.0), 100.0)
     return below, above
@@ -81,11 +86,16 @@ def combine_classes(below: Flags, above: Flags, schedulable: Flags) -> Classes:
     return (above & ~under).astype(np.int8) - under.astype(np.int8)
 
 
-def cap_of(high: Floats | float, capacity: Integers | int) -> Integers:
+def cap(high: float, capacity: int) -> int:
     """Capacity up to the threshold in whole units, truncated: 29 % of 100 is 28 (E1)."""
+    return int(high * 0.01 * float(capacity))
+
+
+def cap_of(high: Floats, capacity: Integers | int) -> Integers:
+    """`cap` for many thresholds at once."""
     scaled = np.asarray(high, dtype=np.float64) * 0.01 * np.asarray(capacity, dtype=np.float64)
-    cap: Integers = scaled.astype(np.int64)
-    return cap
+    caps: Integers = scaled.astype(np.int64)
+    return caps
 
 
 def headroom_of(usage: Integers, classes: Classes, cap: Integers) -> Integers:
