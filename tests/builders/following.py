@@ -1,0 +1,20 @@
+"""Reflectors that run for the time of a block."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from trimtab.kube.reflector import Reflector
+
+
+@asynccontextmanager
+async def following(*reflectors: Reflector[Any], synced: bool = True) -> AsyncIterator[None]:
+    """Run `reflectors`, at first until they are synced; what one raises, the block raises."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(reflector.run()) for reflector in reflectors]
+        for reflector in reflectors if synced else ():
+            await asyncio.wait_for(reflector.synced.wait(), 30)
+        yield
+        for task in tasks:
+            task.cancel()
