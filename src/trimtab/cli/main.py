@@ -15,6 +15,7 @@ from trimtab.errors import TrimtabError
 # name: (where it is, what it is for)
 GROUPS: dict[str, tuple[str, str]] = {
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
+    "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
     "doctor": ("trimtab.cli.doctor:doctor", "Check what the commands need and say how to get it"),
 }
 

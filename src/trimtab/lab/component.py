@@ -16,16 +16,13 @@ from trimtab.lab.spec import NodeSize
 class HttpsGet(Struct, frozen=True, tag=True):
     """200 over TLS with the lab's CA and the supervisor's certificate."""
 
-    port: int
-    path: str
-    contains: str = ""
+    url: str
 
 
 class HttpGet(Struct, frozen=True, tag=True):
     """200 over plain HTTP, and `contains` somewhere in the answer."""
 
-    port: int
-    path: str
+    url: str
     contains: str = ""
 
 
@@ -123,6 +120,9 @@ class Task(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
 
+Unit = Component | Task
+
+
 class TokenFile(Struct, frozen=True, kw_only=True):
     """A service account's token, kept fresh in a file of mode 0600 in the lab's directory."""
 
@@ -136,7 +136,13 @@ class TokenFile(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything that the supervisor of one lab executes. Names are unique over both kinds."""
 
-    api_port: int
+    server: str
     components: tuple[Component, ...] = ()
     tasks: tuple[Task, ...] = ()
     tokens: tuple[TokenFile, ...] = ()
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """Components and tasks by name."""
+        units: list[Unit] = [*self.components, *self.tasks]
+        return {unit.name: unit for unit in units}

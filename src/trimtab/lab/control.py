@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.lab.layout import LabDir
+from trimtab.lab.spec import name_option
 from trimtab.lab.status import Event, LabStatus
 
 SOCKET = "control.sock"
@@ -121,7 +122,9 @@ def _connected(lab: LabDir, timeout_s: float) -> Iterator[socket.socket]:
             f"see {lab.log('supervisor')}"
         ) from error
     except (FileNotFoundError, ConnectionError) as error:
-        raise NotReady(f'lab "{lab.name}" is not running; start it: trimtab lab up') from error
+        raise NotReady(
+            f'lab "{lab.name}" is not running; start it: trimtab lab up{name_option(lab.name)}'
+        ) from error
     finally:
         os.close(directory)
 

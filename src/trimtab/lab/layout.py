@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.lab.component import Plan
-from trimtab.lab.spec import VERSION, LabSpec, check_name
+from trimtab.lab.spec import VERSION, LabSpec, check_name, name_option
 
 
 class LabDir(Struct, frozen=True):
@@ -106,11 +106,11 @@ def _decode_spec(data: bytes, lab: LabDir) -> LabSpec:
         spec = msgspec.json.decode(data, type=LabSpec)
     except msgspec.DecodeError as error:
         raise ConfigError(
-            f"{lab.spec_file}: {error}; remove the lab: trimtab lab wipe --name {lab.name}"
+            f"{lab.spec_file}: {error}; remove the lab: trimtab lab wipe{name_option(lab.name)}"
         ) from error
     if spec.version != VERSION:
         raise ConfigError(
             f"{lab.spec_file}: version {spec.version}, this trimtab knows {VERSION}; "
-            f"remove the lab: trimtab lab wipe --name {lab.name}"
+            f"remove the lab: trimtab lab wipe{name_option(lab.name)}"
         )
     return spec

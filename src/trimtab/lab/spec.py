@@ -13,6 +13,7 @@ from trimtab.errors import ConfigError
 
 VERSION = 1
 LOOPBACK = "127.0.0.1"
+DEFAULT_NAME = "default"
 MIN_SCALE, MAX_SCALE = 1, 15
 
 Placement = Literal["spread", "binpack"]
@@ -56,9 +57,15 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     placement: Placement = "spread"
     own_scheduler_config: bool = False
     listen: str = LOOPBACK
+    hosts: tuple[str, ...] = ()  # further names in the API server's certificate
     ports: dict[str, int] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def name_option(name: str) -> str:
+    """How a command is told which lab is meant, for messages that name a command."""
+    return "" if name == DEFAULT_NAME else f" --name {name}"
 
 
 def check_name(name: str) -> str:

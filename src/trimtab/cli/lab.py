@@ -1,0 +1,265 @@
+"""`trimtab lab`: a real Kubernetes control plane with fake nodes on this computer."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+from cyclopts import App, Parameter
+
+app = App(name="lab", help="A real Kubernetes control plane with fake nodes on this computer.")
+
+Name = Annotated[str, Parameter(name="--name", env_var="TRIMTAB_LAB", help="Which lab.")]
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+Flag = Annotated[bool, Parameter(negative=())]
+
+
+def _examples(*commands: str) -> str:
+    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab lab up",
+        "trimtab lab up --nodes 100 --placement binpack",
+        "trimtab lab up --name second --scheduler-config my-scheduler.yaml",
+    )
+)
+def up(
+    *,
+    name: Name = "default",
+    with_: Annotated[list[str] | None, Parameter(name="--with", negative=())] = None,
+    nodes: int | None = None,
+    node_cpu: str | None = None,
+    node_memory: str | None = None,
+    node_pods: int | None = None,
+    placement: Literal["spread", "binpack"] | None = None,
+    scheduler_config: Path | None = None,
+    scale: int | None = None,
+    listen: str | None = None,
+    foreground: Flag = False,
+) -> None:
+    """Start a lab, or resume it with its data and ports; returns when everything is ready.
+
+    What is not given stays as it is, or takes its default in a new lab. A running lab only
+    grows (`--nodes`); any other change is refused while it runs.
+
+    Parameters
+    ----------
+    with_
+        What runs on top of the bare control plane; repeatable. New lab: none.
+    nodes
+        How many nodes, kwok-node-1 and so on. New lab: 5.
+    node_cpu
+        Cores of each node. New lab: 32.
+    node_memory
+        Memory of each node. New lab: 128Gi.
+    node_pods
+        Pods that fit on each node. New lab: 110.
+    placement
+        Which node the scheduler prefers: the emptiest (spread) or the fullest that fits (binpack).
+    scheduler_config
+        A KubeSchedulerConfiguration that replaces ours.
+    scale
+        How fast the lab's time goes, 1 to 15.
+    listen
+        The address the API server listens on. New lab: 127.0.0.1.
+    foreground
+        Stay, show what happens, and stop the lab on Ctrl-C.
+    """
+    from trimtab.cli import lab_context as context
+    from trimtab.lab import Wish, stay_up
+    from trimtab.lab import up as start
+    from trimtab.view.lab import StartDisplay, show_started
+    from trimtab.view.terminal import progress
+
+    wish = Wish(
+        name=name,
+        stacks=tuple(with_) if with_ else None,
+        nodes=nodes,
+        node_cpu=node_cpu,
+        node_memory=node_memory,
+        node_pods=node_pods,
+        placement=placement,
+        own_scheduler_config=scheduler_config is not None,
+        scale=scale,
+        listen=listen,
+        hosts=context.own_addresses(listen),
+    )
+    own = None if scheduler_config is None else context.read_scheduler_config(scheduler_config)
+    context.warn_of(listen)
+    if foreground:
+        stay_up(context.home(), wish, context.means(StartDisplay()), own)
+        return
+    with context.interruptible(), progress(f"lab {name}") as steps:
+        outcome, status = start(context.home(), wish, context.means(StartDisplay(steps)), own)
+    show_started(outcome, status)
+
+
+@app.command(help_epilogue=_examples("trimtab lab down"))
+def down(*, name: Name = "default") -> None:
+    """Stop a lab in order; its data and ports stay, `up` resumes it."""
+    from trimtab.cli.lab_context import existing
+    from trimtab.lab import down as stop
+    from trimtab.lab.spec import name_option
+    from trimtab.view.terminal import err, progress
+
+    with progress(f"lab {name}") as steps:
+        steps.note("stopping")
+        stopped = stop(existing(name))
+    what = "stopped; its data stay" if stopped else "was not running"
+    err.print(f"lab {name} {what}; resume: trimtab lab up{name_option(name)}", markup=False)
+
+
+@app.command(help_epilogue=_examples("trimtab lab status", "trimtab lab status --json | jq .phase"))
+def status(*, name: Name = "default", json: Json = False) -> int:
+    """Show every component and task of a lab, and warnings. Exits with 1 unless it is ready."""
+    from trimtab.cli.lab_context import existing
+    from trimtab.lab import look
+    from trimtab.view.lab import show_status
+    from trimtab.view.terminal import show_json
+
+    seen = look(existing(name))
+    show_json(seen) if json else show_status(seen)
+    return 0 if seen.phase == "ready" else 1
+
+
+@app.command(name="list", help_epilogue=_examples("trimtab lab list"))
+def list_(*, json: Json = False) -> None:
+    """Show all labs of this user."""
+    from trimtab.cli.lab_context import home
+    from trimtab.lab import survey
+    from trimtab.view.lab import show_labs
+    from trimtab.view.terminal import show_json
+
+    seen = list(survey(home()))
+    show_json(seen) if json else show_labs(seen)
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab lab logs kube-scheduler -f", "trimtab lab logs supervisor -n 20"
+    )
+)
+def logs(
+    component: str,
+    *,
+    name: Name = "default",
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"], negative=())] = False,
+    lines: Annotated[int, Parameter(name=["--lines", "-n"])] = 100,
+) -> None:
+    """Print the end of a component's log; `supervisor` has one too.
+
+    Parameters
+    ----------
+    component
+        Whose log; `trimtab lab status` lists them.
+    follow
+        Stay, and print what is added.
+    lines
+        How many lines of what is there.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.errors import ConfigError
+    from trimtab.lab import logfiles
+
+    lab = existing(name)
+    log = lab.log(component)
+    if not log.exists():
+        known = ", ".join(sorted(file.stem for file in lab.logs.glob("*.log")))
+        raise ConfigError(f'lab {name} has no log of "{component}"; it has {known or "none"}')
+    end = logfiles.size(log)
+    for line in logfiles.tail(log, lines):
+        print(line)
+    if follow:
+        for text in logfiles.follow(log, end):
+            print(text, end="", flush=True)
+
+
+@app.command(help_epilogue=_examples("trimtab lab restart kube-scheduler"))
+def restart(component: str, *, name: Name = "default") -> int:
+    """Stop one component in order and start it again; returns when it is ready."""
+    from trimtab.cli.lab_context import existing
+    from trimtab.lab import control, look
+    from trimtab.view.terminal import err
+
+    lab = existing(name)
+    control.ask(lab, control.RestartComponent(component), timeout_s=120.0)
+    unit = next(unit for unit in look(lab).units if unit.name == component)
+    err.print(f"{component}: {unit.state} {unit.message}".rstrip(), markup=False)
+    return 0 if unit.state == "ready" else 1
+
+
+@app.command(
+    help_flags=[],  # kubectl has a --help and a --version of its own
+    version_flags=[],
+    help_epilogue=_examples(
+        "trimtab lab kubectl get nodes", "trimtab lab kubectl --name second get pods -A"
+    ),
+)
+def kubectl(
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)], name: Name = "default"
+) -> NoReturn:
+    """Run kubectl against a lab, as its administrator; all other options are kubectl's."""
+    from trimtab.cli.lab_context import existing, locate
+
+    program, config = str(locate("kubectl")), str(existing(name).kubeconfig)
+    sys.stdout.flush()
+    os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": config})
+
+
+@app.command(help_epilogue=_examples("export KUBECONFIG=$(trimtab lab kubeconfig)"))
+def kubeconfig(*, name: Name = "default") -> None:
+    """Print where a lab's kubeconfig is."""
+    from trimtab.cli.lab_context import existing
+
+    print(existing(name).kubeconfig)
+
+
+@app.command(help_epilogue=_examples("trimtab lab wipe --name second --yes"))
+def wipe(*, name: Name = "default", yes: Flag = False) -> int:
+    """Remove a stopped lab with all its data; asks first.
+
+    Parameters
+    ----------
+    yes
+        Do not ask.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.lab import wipe as remove
+    from trimtab.lab.down import check_stopped
+    from trimtab.view.terminal import err
+
+    lab = existing(name)
+    check_stopped(lab)
+    if not yes and not _agreed(f"Remove {lab.path} with all its data?"):
+        err.print("nothing was removed")
+        return 1
+    remove(lab)
+    err.print(f"lab {name} removed", markup=False)
+    return 0
+
+
+@app.command(help_epilogue=_examples("trimtab lab bundle", "trimtab lab bundle /tmp/lab.tar.gz"))
+def bundle(file: Path | None = None, *, name: Name = "default") -> None:
+    """Pack logs, versions and status into one archive for a bug report; no keys, no tokens.
+
+    Parameters
+    ----------
+    file
+        Where to write it; otherwise trimtab-lab-NAME.tar.gz in this directory.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.lab.bundle import write_bundle
+
+    target = file or Path(f"trimtab-lab-{name}.tar.gz")
+    write_bundle(existing(name), target)
+    print(target)
+
+
+def _agreed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        from trimtab.errors import ConfigError
+
+        raise ConfigError("wipe asks first, and there is no terminal to ask on; use --yes")
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -1,0 +1,72 @@
+"""Looking at labs from outside: which there are, and how they are, running or not."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from trimtab.errors import NotReady, Unavailable
+from trimtab.lab import control
+from trimtab.lab.layout import Home, LabDir
+from trimtab.lab.lock import is_held
+from trimtab.lab.process import Run
+from trimtab.lab.spec import LabSpec, name_option
+from trimtab.lab.stack import Lab
+from trimtab.lab.status import LabStatus, Phase
+
+SUPERVISOR_LOCK = "supervisor.lock"
+
+
+def is_running(lab: LabDir) -> bool:
+    """Is there a supervisor? Its lock says so, whatever pids were written down."""
+    return is_held(lab.path / SUPERVISOR_LOCK)
+
+
+def read_run(lab: LabDir) -> Run | None:
+    """The record of the supervisor that runs, or of one that was killed."""
+    try:
+        return msgspec.json.decode(lab.run_file.read_bytes(), type=Run)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def look(lab: LabDir) -> LabStatus:
+    """The lab's status; NotReady if there is no such lab."""
+    spec = lab.read_spec()
+    if spec is None:
+        raise NotReady(f'no lab "{lab.name}"; make it: trimtab lab up{name_option(lab.name)}')
+    if not is_running(lab):
+        return _at_rest(lab, spec)
+    try:
+        return control.read_status(lab)
+    except (NotReady, Unavailable) as error:
+        text = f"the supervisor runs but does not answer yet: {error}"
+        return _outline(lab, spec, "starting", text)
+
+
+def survey(home: Home) -> Iterator[LabStatus]:
+    """Every lab of this user."""
+    for lab in home.labs():
+        yield look(lab)
+
+
+def _at_rest(lab: LabDir, spec: LabSpec) -> LabStatus:
+    again = f"resume: trimtab lab up{name_option(lab.name)}"
+    run = read_run(lab)
+    if run is None:
+        return _outline(lab, spec, "stopped", f"not running; {again}")
+    gone = f"its supervisor (pid {run.supervisor.pid}) was killed, and everything with it"
+    return _outline(lab, spec, "died", f"{gone}; nothing is running; {again}")
+
+
+def _outline(lab: LabDir, spec: LabSpec, phase: Phase, message: str) -> LabStatus:
+    return LabStatus(
+        name=spec.name,
+        phase=phase,
+        dir=str(lab.path),
+        message=message,
+        stacks=spec.stacks,
+        nodes=spec.nodes,
+        scale=spec.clock.scale,
+        server=Lab(lab.path, spec, lab.path.joinpath).server,
+        ports=spec.ports,
+    )

@@ -1,0 +1,136 @@
+"""From a lab's spec and its stacks to everything that must be written down: a pure function."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import ConfigError
+from trimtab.lab.component import (
+    ApplyObjects,
+    AwaitNodes,
+    Component,
+    CreateNodes,
+    Plan,
+    ProbePod,
+    RequestTokens,
+    Task,
+    TokenFile,
+)
+from trimtab.lab.control_plane import etcd, identities, kube_apiserver, kube_controller_manager
+from trimtab.lab.identity import ClientCert, ServerCert, Service, token_file
+from trimtab.lab.kwok import CONFIG_FILE as KWOK_CONFIG
+from trimtab.lab.kwok import kwok, kwok_config
+from trimtab.lab.objects import bootstrap_objects
+from trimtab.lab.scheduler import CONFIG_FILE as SCHEDULER_CONFIG
+from trimtab.lab.scheduler import kube_scheduler, probe_scheduler_name, scheduler_config
+from trimtab.lab.stack import Contribution, Lab, Stack
+
+OBJECTS_FILE = "config/objects.json"
+
+
+class Blueprint(Struct, frozen=True, kw_only=True):
+    """A whole lab on paper."""
+
+    plan: Plan
+    files: dict[str, str]
+    clients: tuple[ClientCert, ...]
+    servers: tuple[ServerCert, ...]
+    services: tuple[Service, ...]
+
+
+def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) -> Blueprint:
+    """The control plane with what every stack contributes, in order."""
+    scheduling = scheduler_config(lab.spec.placement, lab.spec.clock.scale, own_scheduler_config)
+    parts = [_control_plane(lab, scheduling), *(stack.contribute(lab) for stack in stacks)]
+    services = tuple(service for part in parts for service in part.services)
+    objects: list[dict[str, Any]] = bootstrap_objects(lab.spec.clock, services)
+    objects += [thing for part in parts for thing in part.objects]
+    files = {name: text for part in parts for name, text in part.files.items()}
+    files[OBJECTS_FILE] = msgspec.json.format(msgspec.json.encode(objects)).decode()
+    tasks = tuple(task for part in parts for task in part.tasks)
+    plan = Plan(
+        server=lab.server,
+        components=_merged(parts),
+        tasks=tasks + (_token_task() if services else ()),
+        tokens=tuple(_token(service) for service in services),
+    )
+    return Blueprint(
+        plan=check_plan(plan),
+        files=files,
+        clients=tuple(client for part in parts for client in part.clients),
+        servers=tuple(server for part in parts for server in part.servers),
+        services=services,
+    )
+
+
+def check_plan(plan: Plan) -> Plan:
+    """The plan, if names are unique, every need exists, and nothing needs itself in the end."""
+    needs = {name: unit.needs for name, unit in plan.units.items()}
+    if len(needs) != len(plan.components) + len(plan.tasks):
+        raise ConfigError("two units of the lab have the same name; rename one of them")
+    done: set[str] = set()
+    while len(done) < len(needs):
+        startable = {name for name, others in needs.items() if done.issuperset(others)} - done
+        if not startable:
+            stuck = ", ".join(sorted(needs.keys() - done))
+            raise ConfigError(f"these units need something that never starts: {stuck}")
+        done |= startable
+    return plan
+
+
+def _control_plane(lab: Lab, scheduling: str) -> Contribution:
+    clients, servers = identities(lab)
+    return Contribution(
+        components=(
+            etcd(lab),
+            kube_apiserver(lab),
+            kube_controller_manager(lab),
+            kube_scheduler(lab),
+            kwok(lab),
+        ),
+        tasks=_tasks(lab, probe_scheduler_name(scheduling)),
+        clients=clients,
+        servers=servers,
+        files={SCHEDULER_CONFIG: scheduling, KWOK_CONFIG: kwok_config()},
+    )
+
+
+def _tasks(lab: Lab, scheduler_name: str) -> tuple[Task, ...]:
+    spec = lab.spec
+    return (
+        Task(name="objects", action=ApplyObjects(OBJECTS_FILE), needs=("kube-apiserver",)),
+        Task(
+            name="nodes",
+            action=CreateNodes(spec.nodes, spec.node_size),
+            needs=("kube-apiserver",),
+        ),
+        Task(
+            name="nodes-ready",
+            action=AwaitNodes(spec.nodes),
+            needs=("nodes", "kwok", "kube-controller-manager"),
+        ),
+        Task(
+            name="probe-pod",
+            action=ProbePod(scheduler_name),
+            needs=("objects", "nodes", "kwok", "kube-scheduler"),
+        ),
+    )
+
+
+def _merged(parts: list[Contribution]) -> tuple[Component, ...]:
+    by_name = {component.name: component for part in parts for component in part.components}
+    return tuple(by_name.values())
+
+
+def _token_task() -> tuple[Task, ...]:
+    return (Task(name="tokens", action=RequestTokens(), needs=("objects",)),)
+
+
+def _token(service: Service) -> TokenFile:
+    return TokenFile(
+        service=service.name,
+        file=token_file(service.name),
+        lifetime_s=service.lifetime_s,
+        renew_after_s=service.renew_after_s,
+    )

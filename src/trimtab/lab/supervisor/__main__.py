@@ -1,0 +1,32 @@
+"""The supervisor's program: `python -P …/lab/supervisor/__main__.py DIR`, started by `lab up`.
+
+Run as a file, not as a module: it forks before anything of trimtab is imported, says the
+child's pid and ends. The child is nobody's child, so nobody has to wait for it, and it has no
+terminal.
+"""
+
+import os
+import sys
+
+
+def main(directory: str) -> None:
+    """Detach, then supervise the lab in `directory` until it is told to stop."""
+    pid = os.fork()
+    if pid:
+        print(pid, flush=True)
+        os._exit(0)
+    os.setsid()
+    os.dup2(2, 1)  # the log; stdout was the starter's pipe
+
+    from pathlib import Path
+
+    from trimtab.lab.layout import LabDir
+    from trimtab.lab.supervisor import supervise
+    from trimtab.obs import configure
+
+    configure(json=True)
+    supervise(LabDir(Path(directory)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

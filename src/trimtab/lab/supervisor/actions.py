@@ -1,0 +1,202 @@
+"""The built-in actions of a plan, carried out against the lab's API server."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from trimtab.errors import NotReady
+from trimtab.lab.api import Api, ApiError
+from trimtab.lab.component import (
+    Action,
+    ApplyObjects,
+    AwaitNodes,
+    CreateNodes,
+    DeleteNodeLeases,
+    ProbePod,
+    RequestTokens,
+    TokenFile,
+)
+from trimtab.lab.identity import NAMESPACE
+from trimtab.lab.kwok import NOT_READY_LABEL
+from trimtab.lab.layout import write_private
+from trimtab.lab.objects import node, probe_pod
+
+PARALLEL = 32
+PROBE_LIMIT_S = 30.0
+REFUSAL_S = 5.0  # shorter ones happen while the scheduler has not seen the nodes yet
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+
+
+class _Meta(Struct, frozen=True):
+    name: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class _Condition(Struct, frozen=True):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class _Taint(Struct, frozen=True):
+    key: str
+
+
+class _Spec(Struct, frozen=True):
+    taints: tuple[_Taint, ...] = ()
+
+
+class _Status(Struct, frozen=True):
+    phase: str = ""
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Thing(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class _Listing(Struct, frozen=True):
+    items: tuple[_Thing, ...] = ()
+
+
+async def perform(action: Action, api: Api, directory: Path, tokens: tuple[TokenFile, ...]) -> str:
+    """Carry it out; what comes back is worth telling people, mostly nothing."""
+    match action:
+        case DeleteNodeLeases():
+            await api.delete(_LEASES)
+        case ApplyObjects(file=file):
+            await _apply(api, _objects(directory / file))
+        case CreateNodes(count=count, size=size):
+            await _in_parallel([_create(api, node(n, size)) for n in range(1, count + 1)])
+        case AwaitNodes(count=count):
+            await _await_nodes(api, count)
+        case ProbePod(scheduler_name=name):
+            return await _probe(api, name)
+        case RequestTokens():
+            for token in tokens:
+                await renew_token(api, directory, token)
+    return ""
+
+
+async def renew_token(api: Api, directory: Path, token: TokenFile) -> None:
+    """A fresh token in the service's file; readers see the old or the new one, never half."""
+    path = f"/api/v1/namespaces/{token.namespace}/serviceaccounts/{token.service}/token"
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": token.lifetime_s},
+    }
+    answer = msgspec.json.decode(await api.create(path, request))
+    write_private(directory / token.file, answer["status"]["token"])
+
+
+async def _apply(api: Api, things: list[dict[str, Any]]) -> None:
+    for thing in things:
+        await api.apply(thing)
+        if thing["kind"] == "CustomResourceDefinition":
+            await _await_established(api, thing["metadata"]["name"])
+
+
+def _objects(file: Path) -> list[dict[str, Any]]:
+    things: list[dict[str, Any]] = msgspec.json.decode(file.read_bytes())
+    return things
+
+
+async def _await_established(api: Api, name: str) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    for _ in range(200):
+        if _has(await _read(api, path), "Established"):
+            return
+        await asyncio.sleep(0.05)
+    raise NotReady(f"the definition {name} is not established after 10 s")
+
+
+async def _create(api: Api, thing: dict[str, Any]) -> None:
+    try:
+        await api.create("/api/v1/nodes", thing)
+    except ApiError as error:
+        if error.status != 409:  # it exists: as good as made
+            raise
+
+
+async def _in_parallel(calls: list[Any]) -> None:
+    gate = asyncio.Semaphore(PARALLEL)
+
+    async def one(call: Any) -> None:
+        async with gate:
+            await call
+
+    async with asyncio.TaskGroup() as group:
+        for call in calls:
+            group.create_task(one(call))
+
+
+async def _await_nodes(api: Api, count: int) -> None:
+    """Ready, and rid of the taint that a new node carries: pods can really go there."""
+    listing = msgspec.json.decode(
+        await api.get("/api/v1/nodes?resourceVersion=0"), type=_Listing
+    ).items
+    usable = sum(_is_usable(thing) for thing in listing)
+    if len(listing) < count or usable < len(listing):
+        raise NotReady(f"{usable} of {max(count, len(listing))} nodes are Ready")
+
+
+def _is_usable(thing: _Thing) -> bool:
+    if thing.metadata.labels.get(NOT_READY_LABEL) == "true":
+        return True
+    tainted = any(taint.key == _NOT_READY_TAINT for taint in thing.spec.taints)
+    return _has(thing, "Ready") and not tainted
+
+
+async def _probe(api: Api, scheduler_name: str) -> str:
+    """Running counts; so does a lasting refusal by the scheduler, as when a resumed lab is full."""
+    path = f"{_PODS}/lab-probe"
+    await _remove(api, path)
+    await api.create(_PODS, probe_pod(scheduler_name))
+    try:
+        return await _follow_probe(api, path)
+    finally:
+        await _remove(api, path)
+
+
+async def _follow_probe(api: Api, path: str) -> str:
+    clock = asyncio.get_running_loop().time
+    begin = clock()
+    while clock() - begin < PROBE_LIMIT_S:
+        pod = await _read(api, path)
+        if pod.status.phase == "Running":
+            return ""
+        for condition in pod.status.conditions:
+            if condition.reason == "Unschedulable" and clock() - begin > REFUSAL_S:
+                return f"the probe pod found no place: {condition.message}"
+        await asyncio.sleep(0.03)
+    raise NotReady(f"the probe pod does not run: {_where(pod)}")
+
+
+def _where(pod: _Thing) -> str:
+    placed = _has(pod, "PodScheduled")
+    return "kwok does not start it" if placed else "the scheduler does not place it"
+
+
+async def _remove(api: Api, path: str) -> None:
+    try:
+        await api.delete(path, grace_s=0)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+async def _read(api: Api, path: str) -> _Thing:
+    return msgspec.json.decode(await api.get(path), type=_Thing)
+
+
+def _has(thing: _Thing, condition: str) -> bool:
+    return any(c.type == condition and c.status == "True" for c in thing.status.conditions)

@@ -1,0 +1,69 @@
+"""Carrying out readiness probes. The answer is what is still missing, or nothing."""
+
+import asyncio
+from pathlib import Path
+
+import httpx2
+from msgspec import Struct
+
+from trimtab.errors import TrimtabError
+from trimtab.lab import logfiles
+from trimtab.lab.api import Api
+from trimtab.lab.component import ApiGet, HttpGet, HttpsGet, LogLine, Probe, SocketAccepts
+
+LIMIT_S = 5.0
+
+
+class Target(Struct, frozen=True):
+    """Whom to probe: the lab's directory, and the component's log from where this start began."""
+
+    directory: Path
+    log: Path
+    log_from: int
+
+
+async def missing(probe: Probe, target: Target, api: Api, plain: httpx2.AsyncClient) -> str:
+    """What this probe still misses in words; empty when it is satisfied."""
+    match probe:
+        case HttpsGet(url=url):
+            return await _fetch(api.http, url, "")
+        case HttpGet(url=url, contains=text):
+            return await _fetch(plain, url, text)
+        case SocketAccepts(path=path):
+            return await _accepts(target.directory / path)
+        case LogLine(text=text):
+            seen = logfiles.contains(target.log, text, target.log_from)
+            return "" if seen else f'no line with "{text}" in its log yet'
+        case ApiGet(path=path):
+            return await _exists(api, path)
+
+
+async def _fetch(client: httpx2.AsyncClient, url: str, text: str) -> str:
+    try:
+        answer = await client.get(url, timeout=LIMIT_S)
+    except httpx2.HTTPError as error:
+        return f"{url}: {str(error) or type(error).__name__}"
+    if answer.status_code != 200:
+        return f"{url} answers {answer.status_code}"
+    return "" if text in answer.text else f'{url} does not show "{text}" yet'
+
+
+async def _accepts(path: Path) -> str:
+    # the directory may be too deep for a socket's path; a short way round is /proc/self/cwd,
+    # because the supervisor's working directory is the lab's
+    short = Path("/proc/self/cwd") / path.name
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            _, writer = await asyncio.open_unix_connection(str(short))
+    except (OSError, TimeoutError) as error:
+        return f"{path.name}: {error or 'no answer'}"
+    writer.close()
+    return ""
+
+
+async def _exists(api: Api, path: str) -> str:
+    try:
+        await api.get(path)
+    except TrimtabError as error:
+        return f"{path}: {error}"
+    return ""

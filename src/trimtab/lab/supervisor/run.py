@@ -1,0 +1,239 @@
+"""The supervisor of one lab: units, tokens, log rotation and the control socket in one event loop.
+
+Children die with this process (see `process.spawn`), so there is nothing to clean up after a
+kill -9: whoever finds `supervisor.lock` free knows that nothing runs.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import httpx2
+import msgspec
+
+from trimtab.errors import ConfigError
+from trimtab.lab import logfiles
+from trimtab.lab.api import Api
+from trimtab.lab.component import Action, Component, Plan, Unit
+from trimtab.lab.layout import LabDir, write_private
+from trimtab.lab.lock import held
+from trimtab.lab.process import Child, Run, end, identify
+from trimtab.lab.spec import LabSpec
+from trimtab.lab.status import Event, LabStatus
+from trimtab.lab.supervisor.actions import perform
+from trimtab.lab.supervisor.board import Board
+from trimtab.lab.supervisor.order import stop_waves
+from trimtab.lab.supervisor.server import serve
+from trimtab.lab.supervisor.tokens import keep_tokens
+from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
+from trimtab.obs import get_logger
+
+log = get_logger()
+
+TIDY_S = 5.0
+LOW_DISK = 100 * 1024 * 1024
+
+
+def supervise(lab: LabDir, watch: Callable[[Event], None] | None = None) -> None:
+    """Run the lab until it is told to stop; refuses if another supervisor has it.
+
+    `watch` is called with every event. The working directory becomes the lab's.
+    """
+    os.umask(0o077)
+    os.chdir(lab.path)
+    with held(lab.path / "supervisor.lock", wait_s=5.0):
+        end_leftovers(lab)
+        asyncio.run(_main(lab, watch))
+
+
+def end_leftovers(lab: LabDir) -> None:
+    """Children outlive a killed supervisor by microseconds; make sure before we start our own."""
+    if lab.run_file.exists():
+        run = msgspec.json.decode(lab.run_file.read_bytes(), type=Run)
+        for child in run.children.values():
+            end(child, signal.SIGKILL, wait_s=10.0)
+
+
+async def _main(lab: LabDir, watch: Callable[[Event], None] | None) -> None:
+    supervisor = Supervisor(lab)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.ask_to_stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    if watch is not None:
+        supervisor.board.watch(watch)
+    await supervisor.run()
+
+
+class Supervisor:
+    """Executes a plan. Its methods are the verbs of the control socket."""
+
+    def __init__(self, lab: LabDir) -> None:
+        self.lab = lab
+        self.spec, self.plan = self._read()
+        self.board = Board()
+        me = identify(os.getpid())
+        assert me is not None
+        self._run = Run(me)
+        self._shop = Shop(
+            lab,
+            self.board,
+            Api(self.plan.server, lab.pki),
+            httpx2.AsyncClient(trust_env=False),
+            self._perform,
+            self._record,
+        )
+        self._units: dict[str, ComponentUnit | TaskUnit] = {}
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Start everything, serve requests, stop everything in order when asked."""
+        self._save_run()
+        async with serve(self):
+            for unit in self.plan.units.values():
+                self._add(unit)
+            self.board.touch()
+            background = [
+                asyncio.create_task(self._guarded("tidying", self._tidy())),
+                asyncio.create_task(self._guarded("tokens", keep_tokens(self))),
+            ]
+            await self._stop.wait()
+            self.board.stopping = True
+            for job in background:
+                job.cancel()
+            await self._stop_all()
+            await self._shop.api.close()
+            await self._shop.plain.aclose()
+        self.lab.run_file.unlink(missing_ok=True)
+        log.info("lab stopped", lab=self.lab.name)
+
+    def ask_to_stop(self) -> None:
+        self._stop.set()
+
+    async def stop(self) -> None:
+        """Stop everything; returns when no child is left."""
+        self.ask_to_stop()
+        await self.board.until(lambda: all(u.state == "stopped" for u in self.board.units.values()))
+
+    async def restart(self, name: str) -> None:
+        """Restart a component and wait until it is ready again, or has been given up."""
+        unit = self._component(name)
+        self.board.post(name, state="starting", message="restart requested")
+        await unit.restart()
+        await self.board.until(lambda: self.board.units[name].state in ("ready", "gave-up"))
+
+    async def reload(self, name: str) -> None:
+        """What reloading means for the component: SIGHUP, or a restart."""
+        unit = self._component(name)
+        if unit.component.reload == "hup":
+            unit.signal(signal.SIGHUP)
+        else:
+            await self.restart(name)
+
+    async def refresh(self) -> None:
+        """Follow a changed plan: only units that differ are stopped, started or done again."""
+        self.spec, new = self._read()
+        old, fresh = self.plan.units, new.units
+        gone = [name for name, unit in old.items() if fresh.get(name) != unit]
+        for wave in stop_waves(self.plan):
+            await asyncio.gather(*(self._remove(name) for name in wave if name in gone))
+        self.plan = new
+        for name, unit in fresh.items():
+            if old.get(name) != unit:
+                self._add(unit)
+        self.board.touch()
+
+    def status(self) -> LabStatus:
+        """The lab as it is now."""
+        return LabStatus(
+            name=self.spec.name,
+            phase=self.board.phase,
+            dir=str(self.lab.path),
+            supervisor_pid=os.getpid(),
+            stacks=self.spec.stacks,
+            nodes=self.spec.nodes,
+            scale=self.spec.clock.scale,
+            server=self.plan.server,
+            ports=self.spec.ports,
+            units=tuple(self.board.units.values()),
+            warnings=tuple(self.board.warnings.values()),
+        )
+
+    @property
+    def api(self) -> Api:
+        return self._shop.api
+
+    def _read(self) -> tuple[LabSpec, Plan]:
+        spec = self.lab.read_spec()
+        if spec is None:
+            raise ConfigError(f"{self.lab.spec_file}: no such file")
+        return spec, self.lab.read_plan()
+
+    def _component(self, name: str) -> ComponentUnit:
+        unit = self._units.get(name)
+        if not isinstance(unit, ComponentUnit):
+            names = ", ".join(component.name for component in self.plan.components)
+            raise ConfigError(f'no component "{name}"; there are {names}')
+        return unit
+
+    def _add(self, description: Unit) -> None:
+        made: ComponentUnit | TaskUnit
+        if isinstance(description, Component):
+            made = ComponentUnit(description, self._shop)
+        else:
+            made = TaskUnit(description, self._shop)
+        self._units[description.name] = made
+        job = asyncio.create_task(self._guarded(description.name, made.run()))
+        self._jobs[description.name] = job
+
+    async def _remove(self, name: str) -> None:
+        await self._end(name)
+        del self._units[name], self._jobs[name]
+        self.board.remove(name)
+
+    async def _end(self, name: str) -> None:
+        self._jobs[name].cancel()
+        await asyncio.wait([self._jobs[name]])
+        await self._units[name].stop()
+
+    async def _stop_all(self) -> None:
+        for wave in stop_waves(self.plan):
+            await asyncio.gather(*(self._end(name) for name in wave))
+
+    async def _perform(self, action: Action) -> str:
+        return await perform(action, self._shop.api, self.lab.path, self.plan.tokens)
+
+    def _record(self, name: str, child: Child) -> None:
+        if child.identity is not None:
+            self._run.children[name] = child.identity
+            self._save_run()
+
+    def _save_run(self) -> None:
+        try:
+            write_private(self.lab.run_file, msgspec.json.encode(self._run))
+        except OSError as error:
+            self.board.warn("run file", f"cannot write {self.lab.run_file}: {error.strerror}")
+
+    async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """The boundary of a unit: a defect of ours in one must not take down the lab."""
+        try:
+            await work
+        except Exception as error:
+            log.exception("unit failed", unit=name)
+            self.board.warn(name, f"{name}: internal error: {error!r}; see logs/supervisor.log")
+            if name in self.board.units:
+                self.board.post(name, state="gave-up", message=f"internal error: {error!r}")
+
+    async def _tidy(self) -> None:
+        """Rotate logs, look at the disk."""
+        while True:
+            for file in self.lab.logs.glob("*.log"):
+                logfiles.rotate(file)
+            free = shutil.disk_usage(self.lab.path).free
+            low = f"the disk of {self.lab.path} has {free // 2**20} MB left" * (free < LOW_DISK)
+            self.board.warn("disk", low)
+            await asyncio.sleep(TIDY_S)

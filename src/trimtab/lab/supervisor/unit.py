@@ -1,0 +1,228 @@
+"""The life of one unit: a component that is kept alive, or a task that is done once.
+
+Both wait until what they need is ready. A unit posts every change on the board and knows
+nothing of the others but their names.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx2
+from msgspec import Struct
+
+from trimtab.errors import TrimtabError
+from trimtab.lab import logfiles
+from trimtab.lab.api import Api
+from trimtab.lab.component import Action, Component, LogLine, Task
+from trimtab.lab.layout import LabDir
+from trimtab.lab.process import Child, how_it_ended, spawn
+from trimtab.lab.status import UnitStatus
+from trimtab.lab.supervisor.board import Board
+from trimtab.lab.supervisor.probes import Target, missing
+from trimtab.lab.supervisor.restart import GiveUp, after_death
+
+EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0
+HEARTBEAT_S = 5.0
+LAST_LINES = 12
+
+
+class Shop(Struct, frozen=True):
+    """What all units of a lab share."""
+
+    lab: LabDir
+    board: Board
+    api: Api
+    plain: httpx2.AsyncClient
+    perform: Callable[[Action], Awaitable[str]]
+    started: Callable[[str, Child], None]
+
+
+class TaskUnit:
+    """Does its action once, again and again until it works."""
+
+    def __init__(self, task: Task, shop: Shop) -> None:
+        self.task, self._shop = task, shop
+        status = UnitStatus(name=task.name, kind="task", state="waiting", since=time.time())
+        shop.board.add(status)
+
+    async def run(self) -> None:
+        board, name = self._shop.board, self.task.name
+        pause = _Pause()
+        while True:
+            await board.until(lambda: board.ready(self.task.needs))
+            try:
+                note = await self._shop.perform(self.task.action)
+            except (TrimtabError, TimeoutError) as error:
+                board.post(name, state="starting", message=str(error) or "no answer in time")
+                await pause()
+            else:
+                board.post(name, state="ready", message=note)
+                return
+
+    async def stop(self) -> None:
+        self._shop.board.post(self.task.name, state="stopped")
+
+
+class ComponentUnit:
+    """Starts its process, watches it, starts it again."""
+
+    def __init__(self, component: Component, shop: Shop) -> None:
+        self.component, self._shop = component, shop
+        self._child: Child | None = None
+        self._quick_deaths = 0
+        self._asked = asyncio.Event()  # somebody wants it restarted, whatever it does now
+        status = UnitStatus(
+            name=component.name,
+            kind="component",
+            state="waiting",
+            since=time.time(),
+            url=component.url,
+        )
+        shop.board.add(status)
+
+    @property
+    def _log(self) -> Path:
+        return self._shop.lab.log(self.component.name)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._until_startable()
+            begin, position = time.monotonic(), logfiles.size(self._log)
+            death = await self._live(position)
+            if self._asked.is_set():
+                self._asked.clear()
+                self._quick_deaths = 0
+            else:
+                await self._mourn(death, time.monotonic() - begin, position)
+
+    async def restart(self) -> None:
+        """End its process if it has one, and start it without delay."""
+        self._asked.set()
+        if self._child is not None:
+            await self._child.end(self.component.stop_within_s)
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._child is not None:
+            self._child.signal(number)
+
+    async def stop(self) -> None:
+        """End its process for good; `run` must have been cancelled."""
+        if self._child is not None:
+            await self._child.end(self.component.stop_within_s)
+        self._post("stopped", "")
+
+    async def _until_startable(self) -> None:
+        """What it needs is ready, and what must be done before each start is done."""
+        board, pause = self._shop.board, _Pause()
+        while True:
+            if not board.ready(self.component.needs):
+                self._post("waiting", self._waits_for())
+                await board.until(lambda: board.ready(self.component.needs))
+            try:
+                for action in self.component.before:
+                    await self._shop.perform(action)
+            except (TrimtabError, TimeoutError) as error:
+                self._post("waiting", str(error))
+                await pause()
+            else:
+                return
+
+    def _waits_for(self) -> str:
+        absent = [name for name in self.component.needs if not self._shop.board.ready([name])]
+        return f"waits for {', '.join(absent)}"
+
+    async def _live(self, position: int) -> str:
+        """One process from start to end; how it ended."""
+        self._post("starting", "")
+        try:
+            child = spawn(
+                self.component.argv,
+                self._shop.lab.path,
+                {**_base_env(self._shop.lab), **self.component.env},
+                self._log,
+            )
+        except OSError as error:
+            return f"cannot start {self.component.argv[0]}: {error.strerror}"
+        self._child = child
+        self._shop.started(self.component.name, child)
+        self._shop.board.post(self.component.name, pid=child.pid)
+        watch = asyncio.create_task(self._watch(position))
+        try:
+            await asyncio.wait([child.exited])
+        finally:
+            watch.cancel()
+        await asyncio.wait([watch])
+        self._child = None
+        return how_it_ended(child.exited.result())
+
+    async def _watch(self, position: int) -> None:
+        """Post when it becomes ready, then whenever that changes."""
+        pause = _Pause()
+        target = Target(self._shop.lab.path, self._log, position)
+        while reason := await self._missing(target, lasting=False):
+            self._post("starting", reason)
+            await pause()
+        self._post("ready", "")
+        for action in self.component.after:
+            await self._shop.perform(action)
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            reason = await self._missing(target, lasting=True)
+            self._post("unhealthy" if reason else "ready", reason)
+
+    async def _missing(self, target: Target, *, lasting: bool) -> str:
+        for probe in self.component.probes:
+            if lasting and isinstance(probe, LogLine):
+                continue  # it was written once, and may have been rotated away
+            if reason := await missing(probe, target, self._shop.api, self._shop.plain):
+                return reason
+        return ""
+
+    async def _mourn(self, death: str, lived_s: float, position: int) -> None:
+        """Tell how it died, then wait as long as its rule says."""
+        verdict = after_death(self.component.restart, self._quick_deaths, lived_s)
+        self._quick_deaths = verdict.quick_deaths
+        status = self._shop.board.units[self.component.name]
+        gave_up = isinstance(verdict, GiveUp)
+        self._shop.board.post(
+            self.component.name,
+            state="gave-up" if gave_up else "backing-off",
+            message=f"{death}, {verdict.quick_deaths} times in a row" if gave_up else death,
+            pid=None,
+            restarts=status.restarts + (not gave_up),
+            last_lines=logfiles.tail(self._log, LAST_LINES, position),
+        )
+        wait = None if isinstance(verdict, GiveUp) else verdict.wait_s
+        try:
+            await asyncio.wait_for(self._asked.wait(), wait)
+        except TimeoutError:
+            return
+        self._asked.clear()
+        self._quick_deaths = 0
+
+    def _post(self, state: str, message: str) -> None:
+        self._shop.board.post(self.component.name, state=state, message=message)
+
+
+class _Pause:
+    """Short pauses at first, longer ones when it takes its time."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+
+    async def __call__(self) -> None:
+        eager = time.monotonic() - self._begin < EAGER_FOR_S
+        await asyncio.sleep(EAGER_S if eager else PATIENT_S)
+
+
+def _base_env(lab: LabDir) -> dict[str, str]:
+    """Nothing of the user's environment: no proxy, no credentials, no surprises."""
+    return {
+        "HOME": str(lab.path),  # kwok reads ~/.kwok/kwok.yaml
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+    }

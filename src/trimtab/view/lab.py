@@ -1,0 +1,109 @@
+"""Labs as a person sees them: what happens while one starts, tables of how it is."""
+
+import time
+from collections.abc import Sequence
+
+from trimtab.lab import Event, LabStatus, UnitStatus
+from trimtab.lab.spec import name_option
+from trimtab.view.terminal import Steps, err, out, show_table
+
+_QUIET = ("waiting", "stopped")
+
+
+class StartDisplay:
+    """Tells on stderr how a start goes: a line beside a spinner, or a line per change."""
+
+    def __init__(self, steps: Steps | None = None) -> None:
+        self._steps, self._begin = steps, time.monotonic()
+        self._last: dict[str, str] = {}
+
+    def say(self, text: str) -> None:
+        """Something worth a line of its own."""
+        err.print(text, markup=False)
+
+    def show(self, event: Event) -> None:
+        """A unit changed; only its new states are told, not each probe on the way."""
+        if event.state in _QUIET or self._last.get(event.unit) == event.state:
+            return
+        self._last[event.unit] = event.state
+        text = f"{event.unit} {event.state}"
+        if event.state in ("backing-off", "gave-up", "unhealthy"):
+            text += f": {event.message}"
+        if self._steps is not None:
+            self._steps.note(text)
+        else:
+            err.print(f"{time.monotonic() - self._begin:6.1f} s  {text}", markup=False)
+
+
+def show_started(outcome: str, status: LabStatus) -> None:
+    """The table of endpoints and what to try next."""
+    head = {
+        "created": f"lab {status.name} is ready",
+        "resumed": f"lab {status.name} is ready again, with its data",
+        "grown": f"lab {status.name} has {status.nodes} nodes now",
+        "unchanged": f"lab {status.name} is running already; nothing was changed",
+    }[outcome]
+    err.print(head, markup=False)
+    for text in _notes(status):
+        err.print(text, markup=False)
+    show_table(("endpoint", "where"), _endpoints(status))
+    err.print("\nTry next:")
+    for command in _next_commands(status.name):
+        err.print(f"  {command}", markup=False)
+
+
+def show_status(status: LabStatus) -> None:
+    """Every unit, then warnings and the last lines of what died."""
+    line = f"lab {status.name}: {status.phase}"
+    out.print(f"{line}; {status.message}" if status.message else line, markup=False)
+    if not status.units:
+        return
+    rows = [
+        (u.name, _state(u), u.pid, u.restarts or None, _age(u.since), u.url, u.message)
+        for u in status.units
+    ]
+    columns = ("unit", "state", "pid", "restarts", "for", "url", "message")
+    show_table(columns, rows, right=("pid", "restarts", "for"))
+    for text in status.warnings:
+        out.print(f"warning: {text}", markup=False)
+    for unit in status.units:
+        if unit.state in ("backing-off", "gave-up") and unit.last_lines:
+            out.print(f"\nlast lines of {unit.name}:", markup=False)
+            for line in unit.last_lines:
+                out.print(f"  {line}", markup=False)
+
+
+def show_labs(labs: Sequence[LabStatus]) -> None:
+    """One line per lab."""
+    rows = [(s.name, s.phase, " ".join(s.stacks), s.nodes, s.server, s.dir) for s in labs]
+    show_table(("lab", "phase", "with", "nodes", "API server", "directory"), rows, right=("nodes",))
+
+
+def _endpoints(status: LabStatus) -> list[tuple[str, str]]:
+    found = [(unit.name, unit.url) for unit in status.units if unit.url]
+    return [*found, ("kubeconfig", f"{status.dir}/kubeconfig"), ("logs", f"{status.dir}/logs")]
+
+
+def _next_commands(name: str) -> tuple[str, str, str]:
+    option = name_option(name)
+    return (
+        f"trimtab lab kubectl{option} get nodes",
+        f"trimtab lab kubectl{option} create deployment web --image=web --replicas=10",
+        f"trimtab lab status{option}",
+    )
+
+
+def _notes(status: LabStatus) -> list[str]:
+    notes = [f"{u.name}: {u.message}" for u in status.units if u.message]
+    return notes + [f"warning: {text}" for text in status.warnings]
+
+
+def _state(unit: UnitStatus) -> str:
+    return "done" if unit.kind == "task" and unit.state == "ready" else unit.state
+
+
+def _age(since: float) -> str:
+    seconds = int(time.time() - since)
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

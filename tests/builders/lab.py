@@ -1,0 +1,161 @@
+"""A running lab for tests: the real programs in a state directory of its own.
+
+    with running_lab(tmp_path_factory, nodes=3) as lab:
+        lab.kubectl("get", "nodes")
+        lab.kill("kube-scheduler")
+        lab.await_ready()
+
+Tests that use it are marked `engines`. Leaving the block stops the lab and makes sure that
+none of its processes is left.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from trimtab.engines import locate
+from trimtab.lab import NONE, Home, LabDir, LabStatus, Means, Stack, Wish, down, look, up
+from trimtab.lab.look import read_run
+from trimtab.lab.process import ProcessId, is_alive
+
+
+class RunningLab:
+    """One lab under test; it may be stopped and started again."""
+
+    def __init__(self, home: Home, name: str, stacks: tuple[Stack, ...]) -> None:
+        self.home, self.lab = home, home.lab(name)
+        self.reports: list[str] = []
+        self._means = Means(
+            stacks={stack.name: stack for stack in (NONE, *stacks)},
+            locate=locate,
+            report=self.reports.append,
+        )
+        self._seen: set[ProcessId] = set()
+
+    @property
+    def dir(self) -> Path:
+        return self.lab.path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.lab.kubeconfig
+
+    def up(self, own_scheduler_config: str | None = None, **options: Any) -> str:
+        """What `trimtab lab up` does; options are the fields of `Wish`."""
+        if own_scheduler_config is not None:
+            options["own_scheduler_config"] = True
+        wish = Wish(name=self.lab.name, **options)
+        outcome, _ = up(self.home, wish, self._means, own_scheduler_config)
+        self.processes()
+        return outcome
+
+    def down(self) -> bool:
+        self.processes()
+        return down(self.lab)
+
+    def status(self) -> LabStatus:
+        return look(self.lab)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Addresses by component, of those that have one."""
+        return {unit.name: unit.url for unit in self.status().units if unit.url}
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run kubectl as the lab's administrator; its output, or an error with what it said."""
+        done = subprocess.run(
+            [str(locate("kubectl")), *arguments],
+            env={
+                "PATH": os.defpath,
+                "HOME": str(self.home.path),
+                "KUBECONFIG": str(self.kubeconfig),
+            },
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def get(self, *arguments: str) -> Any:
+        """`kubectl get … -o json`, decoded."""
+        return msgspec.json.decode(self.kubectl("get", *arguments, "-o", "json"))
+
+    def processes(self) -> dict[str, ProcessId]:
+        """The supervisor and its children as they run now, by name."""
+        run = read_run(self.lab)
+        if run is None:
+            return {}
+        everybody = {"supervisor": run.supervisor, **run.children}
+        alive = {name: process for name, process in everybody.items() if is_alive(process)}
+        self._seen.update(alive.values())
+        return alive
+
+    def kill(self, component: str) -> ProcessId:
+        """kill -9 of a component, or of "supervisor"; returns when it is gone."""
+        process = self.processes()[component]
+        os.kill(process.pid, signal.SIGKILL)
+        wait_until(lambda: not is_alive(process), f"{component} survived SIGKILL")
+        return process
+
+    def await_ready(self, timeout_s: float = 60.0) -> LabStatus:
+        """Wait until everything is ready (again)."""
+        wait_until(lambda: self.status().phase == "ready", "the lab is not ready", timeout_s)
+        self.processes()
+        return self.status()
+
+    def left_over(self) -> list[ProcessId]:
+        """Processes of this lab that still run, of all that a look at it has ever shown."""
+        self.processes()
+        return [process for process in self._seen if is_alive(process)]
+
+
+@contextmanager
+def running_lab(
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    name: str = "test",
+    home: Home | None = None,
+    stacks: tuple[Stack, ...] = (),
+    own_scheduler_config: str | None = None,
+    **options: Any,
+) -> Iterator[RunningLab]:
+    """A lab that is ready; `options` are those of `trimtab lab up` (the fields of `Wish`).
+
+    `stacks` are made known and started, unless the option `stacks` names others.
+    """
+    home = home or Home(tmp_path_factory.mktemp("state"))
+    if stacks:
+        options.setdefault("stacks", tuple(stack.name for stack in stacks))
+    lab = RunningLab(home, name, stacks)
+    try:
+        lab.up(own_scheduler_config, **options)
+        yield lab
+    finally:
+        lab.down()
+    assert lab.left_over() == []
+
+
+def a_lab_dir(path: Path) -> LabDir:
+    """An empty lab directory."""
+    path.mkdir(mode=0o700)
+    return LabDir(path)
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:
+    """Poll until `holds()`; an AssertionError with `otherwise` after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
