@@ -6,11 +6,14 @@ docs/reference/policy.md.
 """
 
 from trimtab.policy.choices import Answer, Choose, Shuffled, Tie, as_given, willing
+from trimtab.policy.config import load_policy, read_policy
 from trimtab.policy.cycle import Class, Cycle, Eviction, Figures, Outcome, Reason, Run, Stop, Visit
 from trimtab.policy.decide import decide
+from trimtab.policy.default import DEFAULT_POLICY, default_policy
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
 from trimtab.policy.numbers import NotANumberError
 from trimtab.policy.settings import Policy
+from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
 from trimtab.policy.view import (
     ClusterView,
     Node,
@@ -25,6 +28,7 @@ from trimtab.policy.view import (
 )
 
 __all__ = [
+    "DEFAULT_POLICY",
     "Answer",
     "Choose",
     "Class",
@@ -48,6 +52,7 @@ __all__ = [
     "Run",
     "Selection",
     "Shuffled",
+    "SnapshotView",
     "Stop",
     "Tie",
     "Traits",
@@ -56,5 +61,10 @@ __all__ = [
     "Visit",
     "as_given",
     "decide",
+    "default_policy",
+    "inflight_of",
+    "load_policy",
+    "policy_of",
+    "read_policy",
     "willing",
 ]

@@ -5,8 +5,9 @@ It asks every ready node, over-utilised ones too; only the source itself is left
 
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import NANO
+from trimtab.model.snapshot import AntiAffinityTerm
 from trimtab.policy.cycle import Reason
-from trimtab.policy.selectors import AntiAffinityTerm, matches_node, selector_of
+from trimtab.policy.selectors import matches_node, selector_of
 from trimtab.policy.settings import Evictor
 from trimtab.policy.taints import tolerates_for_scheduling
 from trimtab.policy.usage import shown

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.model.snapshot import Expression, Match, NodeTerm
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 _OPERATORS: dict[str, Operator] = {
@@ -88,39 +89,6 @@ class LabelSelector(Struct, frozen=True):
 
 
 EVERYTHING = LabelSelector()
-
-
-class Expression(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `matchExpressions`, as it stands in a file or object."""
-
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class Match(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The object form of a label selector."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[Expression, ...] = ()
-
-
-class NodeTerm(Struct, frozen=True, rename="camel"):
-    """One term of a required node affinity; terms are alternatives, its parts all hold."""
-
-    match_expressions: tuple[Expression, ...] = ()
-    match_fields: tuple[Expression, ...] = ()
-
-
-class AntiAffinityTerm(Struct, frozen=True, rename="camel"):
-    """One term of a required pod anti-affinity, as far as the descheduler reads it.
-
-    It looks at no namespaceSelector: without `namespaces` the pod's own counts.
-    """
-
-    topology_key: str
-    label_selector: Match | None = None
-    namespaces: tuple[str, ...] = ()
 
 
 def selector_of(match: Match, field: str) -> LabelSelector:

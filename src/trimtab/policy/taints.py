@@ -2,33 +2,27 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
-
-from msgspec import Struct
 
 from trimtab.model.machines import Taint
+from trimtab.model.snapshot import Toleration
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
-class Toleration(Struct, frozen=True, rename="camel"):
-    """A pod's toleration; an empty key or effect matches any."""
-
-    key: str = ""
-    operator: Literal["", "Equal", "Exists", "Lt", "Gt"] = ""
-    value: str = ""
-    effect: str = ""
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        if self.operator == "Exists":
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Kubernetes' own test; an empty key or effect matches any, an empty operator is Equal."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
             return True
-        if self.operator in ("Lt", "Gt"):
-            return _compares(self.operator, self.value, taint.value)
-        return self.value == taint.value
+        case "Lt" | "Gt":
+            return _compares(toleration.operator, toleration.value, taint.value)
+    return False
 
 
 def _compares(operator: str, mine: str, theirs: str) -> bool:
@@ -43,7 +37,7 @@ def _compares(operator: str, mine: str, theirs: str) -> bool:
 
 def tolerates_all(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> bool:
     """Each taint has a toleration."""
-    return all(any(mine.tolerates(taint) for mine in tolerations) for taint in taints)
+    return all(any(tolerates(mine, taint) for mine in tolerations) for taint in taints)
 
 
 def tolerates_for_scheduling(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> bool:

@@ -15,8 +15,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.model.machines import Taint
-from trimtab.policy.selectors import AntiAffinityTerm, LabelSelector, NodeTerm
-from trimtab.policy.taints import Toleration
+from trimtab.model.snapshot import AntiAffinityTerm, NodeTerm, Toleration
+from trimtab.policy.selectors import LabelSelector
 
 Amounts = Mapping[str, int]
 """Resource name → nano-units, as `Quantity.nano`: exact, and finer than Kubernetes keeps."""

@@ -1,0 +1,250 @@
+"""A cluster at one instant, as far as the descheduler's rules look at it, in one file.
+
+Nodes, pods, namespaces and claims keep Kubernetes' own words and quantities; the samples
+of the query are kept verbatim, with their time, and are never computed again: one bit can
+turn 28.9 % into 28 % or 29 %. JSON and YAML hold the same.
+"""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import ConfigError
+from trimtab.model.machines import Taint
+
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+REQUEST_EVICT_ONLY = "descheduler.alpha.kubernetes.io/request-evict-only"
+EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+MIRROR = "kubernetes.io/config.mirror"
+CONFIG_SOURCE = "kubernetes.io/config.source"
+ANNOTATIONS = frozenset(
+    {EVICT, PREFER_NO_EVICTION, REQUEST_EVICT_ONLY, EVICTION_IN_PROGRESS, MIRROR, CONFIG_SOURCE}
+)
+"""The annotations of a pod that some rule reads."""
+
+
+class _Part(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    pass
+
+
+class Expression(_Part, frozen=True):
+    """An entry of matchExpressions or matchFields."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class Match(_Part, frozen=True):
+    """The object form of a label selector."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Expression, ...] = ()
+
+
+class NodeTerm(_Part, frozen=True):
+    """One term of a required node affinity; terms are alternatives, its parts all hold."""
+
+    match_expressions: tuple[Expression, ...] = ()
+    match_fields: tuple[Expression, ...] = ()
+
+
+class AntiAffinityTerm(_Part, frozen=True):
+    """One term of a required pod anti-affinity.
+
+    The descheduler looks at no namespaceSelector: without `namespaces` the pod's own counts.
+    """
+
+    topology_key: str
+    label_selector: Match | None = None
+    namespaces: tuple[str, ...] = ()
+
+
+class Toleration(_Part, frozen=True):
+    """A pod's toleration; an empty key or effect matches any."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class SnapshotNode(_Part, frozen=True):
+    """A node. `ready` is None when it has no Ready condition."""
+
+    name: str
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool | None = True
+    allocatable: dict[str, str] = {}
+    capacity: dict[str, str] = {}
+
+
+class Owner(_Part, frozen=True):
+    kind: str
+    uid: str
+
+
+class Volume(_Part, frozen=True):
+    """`kind` is the volume's key in the pod: emptyDir, hostPath, persistentVolumeClaim, …"""
+
+    kind: str
+    claim: str = ""
+
+
+class Container(_Part, frozen=True):
+    """A container's resources; `restart_policy` Always makes an init container a sidecar."""
+
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    restart_policy: str = ""
+
+
+class SnapshotPod(_Part, frozen=True):
+    """The fields of a pod that the rules read."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str = ""
+    phase: str = "Running"
+    terminating: bool = False
+    start_time: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owners: tuple[Owner, ...] = ()
+    priority: int | None = None
+    qos_class: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    pod_requests: dict[str, str] = {}
+    """spec.resources.requests: replaces the containers' sum of cpu, memory and huge pages."""
+    overhead: dict[str, str] = {}
+    volumes: tuple[Volume, ...] = ()
+    resource_claims: int = 0
+    tolerations: tuple[Toleration, ...] = ()
+    node_selector: dict[str, str] = {}
+    node_affinity: tuple[NodeTerm, ...] | None = None
+    """Required terms; None without a required node affinity, which is not the same as none."""
+    anti_affinity: tuple[AntiAffinityTerm, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+
+class SnapshotNamespace(_Part, frozen=True):
+    name: str
+    labels: dict[str, str] = {}
+
+
+class Claim(_Part, frozen=True):
+    """A PersistentVolumeClaim."""
+
+    namespace: str
+    name: str
+    storage_class: str = ""
+
+
+class Sample(_Part, frozen=True):
+    """One sample; `value` as Prometheus writes it: "0.29", "NaN", "+Inf"."""
+
+    labels: dict[str, str]
+    value: str
+
+
+class QueryResult(_Part, frozen=True):
+    """The verbatim answer to the policy's query, or the error instead of it."""
+
+    time: datetime
+    query: str = ""
+    result_type: str = "vector"
+    samples: tuple[Sample, ...] = ()
+    error: str = ""
+
+
+class NodeMetrics(_Part, frozen=True):
+    """What the metrics server says a node uses (as the descheduler averages it)."""
+
+    name: str
+    usage: dict[str, str] = {}
+
+
+class PodMetrics(_Part, frozen=True):
+    namespace: str
+    name: str
+    containers: tuple[dict[str, str], ...] = ()
+
+
+class InFlightEviction(_Part, frozen=True):
+    """An eviction in background under way; `assumed_at` is None if only the annotation tells."""
+
+    pod_uid: str
+    node: str
+    namespace: str
+    assumed_at: datetime | None = None
+
+
+class Snapshot(_Part, frozen=True, kw_only=True):
+    """Everything at once. Times carry a time zone."""
+
+    api_version: Literal["trimtab.dev/v1alpha1"] = "trimtab.dev/v1alpha1"
+    kind: Literal["Snapshot"] = "Snapshot"
+    taken_at: datetime
+    versions: dict[str, str] = {}
+    evictions_in_background: bool = True
+    """The descheduler's feature gate."""
+    policy: str = ""
+    """The policy file, verbatim."""
+    query: QueryResult | None = None
+    nodes: tuple[SnapshotNode, ...] = ()
+    pods: tuple[SnapshotPod, ...] = ()
+    namespaces: tuple[SnapshotNamespace, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    priority_classes: dict[str, int] = {}
+    node_metrics: tuple[NodeMetrics, ...] = ()
+    pod_metrics: tuple[PodMetrics, ...] = ()
+    in_flight: tuple[InFlightEviction, ...] = ()
+
+
+def encode(snapshot: Snapshot, form: Literal["json", "yaml"] = "json") -> bytes:
+    """The text of a snapshot file, header first."""
+    tree = msgspec.to_builtins(snapshot)
+    tree = {"apiVersion": snapshot.api_version, "kind": snapshot.kind, **tree}
+    if form == "yaml":
+        return msgspec.yaml.encode(tree)
+    return msgspec.json.format(msgspec.json.encode(tree), indent=1)
+
+
+def decode(text: bytes | str, file: str = "snapshot") -> Snapshot:
+    """Read a snapshot from JSON or YAML; `file` names it in errors."""
+    try:
+        if text.lstrip()[:1] in (b"{", "{"):
+            return msgspec.json.decode(text, type=Snapshot)
+        return msgspec.yaml.decode(text, type=Snapshot)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).replace("`", "").partition(" - at ")
+        place = where.removeprefix("$").lstrip(".") or "the whole file"
+        raise ConfigError(f"{file}: {place}: {what}; write it with trimtab snapshot") from error
+    except msgspec.DecodeError as error:
+        problem = " ".join(str(error).split())
+        raise ConfigError(f"{file}: neither JSON nor YAML: {problem}") from error
+
+
+def load(path: Path) -> Snapshot:
+    """Read a snapshot file."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    return decode(text, str(path))
+
+
+def dump(snapshot: Snapshot, path: Path) -> None:
+    """Write a snapshot file, as YAML if its name says so."""
+    path.write_bytes(encode(snapshot, "yaml" if path.suffix in (".yaml", ".yml") else "json"))
