@@ -31,7 +31,7 @@ COLUMNS: tuple[Column, ...] = get_args(Column)
 Level: TypeAlias = Literal["number", "cluster", "node"]
 Kind: TypeAlias = Literal["helper", "score", "cluster"]
 Operator: TypeAlias = Literal["+", "-", "*", "/", "^"]
-Aggregate: TypeAlias = Literal["avg", "max", "min", "quantile"]
+Aggregate: TypeAlias = Literal["avg", "max", "quantile"]
 Reducer: TypeAlias = Literal["avg", "quantile", "stddev", "predict"]
 
 
@@ -239,50 +239,55 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def sqrt(argument: Expr) -> Expr:
-    return Function("sqrt", argument)
+    """The square root."""
+    return Function("sqrt", _not_a_number(argument))
 
 
 def absolute(argument: Expr) -> Expr:
-    return Function("abs", argument)
+    """The distance from zero."""
+    return Function("abs", _not_a_number(argument))
 
 
 def clamp(argument: Expr, low: float | None = None, high: float | None = None) -> Expr:
     """`argument` kept between `low` and `high`; `None` leaves that side open."""
-    return Clamp(argument, low, high)
+    return Clamp(_not_a_number(argument), low, high)
 
 
 def larger(first: Expr, *others: Operand) -> Expr:
     """The largest of the arguments, node by node."""
     for other in others:
-        first = Extreme("larger", first, wrap(other))
+        first = Extreme("larger", _not_a_number(first), wrap(other))
     return first
 
 
 def smaller(first: Expr, *others: Operand) -> Expr:
     """The smallest of the arguments, node by node."""
     for other in others:
-        first = Extreme("smaller", first, wrap(other))
+        first = Extreme("smaller", _not_a_number(first), wrap(other))
     return first
 
 
 def pick(left: Expr, right: Operand, *, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where `left > right`, elsewhere `otherwise`."""
-    return Pick(left, wrap(right), wrap(then), wrap(otherwise))
+    """`then` where `left > right`, elsewhere `otherwise`; one side of the test is per node."""
+    result = Pick(left, wrap(right), wrap(then), wrap(otherwise))
+    if "node" not in (result.left.level, result.right.level):
+        raise ConfigError("pick() compares nodes; give it at least one value per node to compare")
+    return result
 
 
 def mean(argument: Expr) -> Expr:
     """The plain mean over the nodes."""
-    return Across("avg", argument)
+    return Across("avg", _per_node(argument))
 
 
 def maximum(argument: Expr) -> Expr:
     """The largest value of any node."""
-    return Across("max", argument)
+    return Across("max", _per_node(argument))
 
 
 def median(argument: Expr) -> Expr:
     """The middle value; the mean of the two middle ones if the nodes are even in number."""
-    return Across("quantile", argument, 0.5)
+    return Across("quantile", _per_node(argument), 0.5)
 
 
 def record(name: str, argument: Expr) -> Record:
@@ -313,6 +318,18 @@ def stddev_over(argument: Expr, window_s: float) -> Expr:
 def predict(argument: Expr, window_s: float, ahead_s: float) -> Expr:
     """Prometheus' `predict_linear`; a series with one sample so far predicts itself."""
     return Over("predict", _recorded(argument), window_s, ahead_s)
+
+
+def _not_a_number(argument: Expr) -> Expr:
+    if argument.level == "number":
+        raise ConfigError("this function works on inputs; compute plain numbers in Python instead")
+    return argument
+
+
+def _per_node(argument: Expr) -> Expr:
+    if argument.level != "node":
+        raise ConfigError("mean(), maximum() and median() need one value per node; give an input")
+    return argument
 
 
 def _recorded(argument: Expr) -> Input | Record:

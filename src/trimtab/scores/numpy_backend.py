@@ -261,7 +261,5 @@ def _across(expr: Across, values: Floats) -> Floats:
             return np.asarray(values.mean(axis=-1, keepdims=True))
         case "max":
             return np.asarray(values.max(axis=-1, keepdims=True))
-        case "min":
-            return np.asarray(values.min(axis=-1, keepdims=True))
         case "quantile":
             return quantile(values, expr.quantile, axis=-1)[..., np.newaxis]
