@@ -1,0 +1,191 @@
+"""The eviction webhook: the API server asks, `decide` answers from the caches.
+
+At most one write: the mark. If it cannot be written, the answer says so and claims nothing.
+A pod that the cache does not know is looked up once, because a pod may be evicted before the
+watch has brought it here. There is never a Retry-After: client-go would repeat the call.
+"""
+
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trimtab.kube.client import Client
+from trimtab.kube.errors import ApiError, Invalid, NotFound
+from trimtab.kube.reflector import Reflector
+from trimtab.kube.resources import PODS, Free, Key, Kind, Pod
+from trimtab.kube.service import Service
+from trimtab.kube.virt import APP_LABEL, VMS, VirtualMachine
+from trimtab.kube.web import Tls, Web
+from trimtab.obs import get_logger
+from trimtab.obs.metrics import counter, histogram
+from trimtab.vm.eviction import Allow, Deny, Mark, Verdict, decide, mark_patch, vm_of
+
+T = TypeVar("T")
+log = get_logger()
+PATH = "/pod-eviction-validate"
+decisions = counter("trimtab_webhook_decisions_total", "Evictions by what was answered", "verdict")
+marking = histogram(
+    "trimtab_webhook_marking_seconds", "Time to write a mark", buckets=(0.005, 0.02, 0.1, 0.5, 2.0)
+)
+
+
+class DeleteOptions(Struct, rename="camel"):
+    dry_run: list[str] | None = None
+    preconditions: dict[str, str] | None = None
+
+
+class EvictionObject(Struct, rename="camel"):
+    delete_options: DeleteOptions | None = None
+
+
+class AdmissionRequest(Struct, rename="camel"):
+    uid: str
+    name: str = ""
+    namespace: str = ""
+    dry_run: bool = False
+    object: EvictionObject | None = None
+    user_info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        return self.dry_run or "All" in (self._options.dry_run or ())
+
+    @property
+    def wanted_uid(self) -> str:
+        return (self._options.preconditions or {}).get("uid", "")
+
+    @property
+    def _options(self) -> DeleteOptions:
+        return (self.object.delete_options if self.object else None) or DeleteOptions()
+
+
+class AdmissionReview(Struct, rename="camel"):
+    request: AdmissionRequest
+
+
+_REVIEW = msgspec.json.Decoder(AdmissionReview)
+
+
+class Cluster(Protocol):
+    """What the webhook needs of the cluster: looks that are free, looks that cost, one write."""
+
+    def pod(self, key: Key) -> Pod | None: ...
+    def vm(self, key: Key) -> VirtualMachine | None: ...
+    async def fresh_pod(self, key: Key) -> Pod | None: ...
+    async def fresh_vm(self, key: Key) -> VirtualMachine | None: ...
+    async def mark(self, mark: Mark) -> None: ...
+
+
+class CachedCluster:
+    """Stores for the looks, the client for the rest."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.pods = Reflector(client, PODS, labels="=".join(APP_LABEL))
+        self.vms = Reflector(client, VMS)
+
+    def pod(self, key: Key) -> Pod | None:
+        return self.pods.store.get(key.name, key.namespace)
+
+    def vm(self, key: Key) -> VirtualMachine | None:
+        return self.vms.store.get(key.name, key.namespace)
+
+    async def fresh_pod(self, key: Key) -> Pod | None:
+        return await self._fresh(PODS, key)
+
+    async def fresh_vm(self, key: Key) -> VirtualMachine | None:
+        return await self._fresh(VMS, key)
+
+    async def _fresh(self, kind: Kind[T], key: Key) -> T | None:
+        try:
+            return await self._client.get(kind, key.name, key.namespace)
+        except NotFound:
+            return None
+
+    async def mark(self, mark: Mark) -> None:
+        vm, patch = mark.vm, mark_patch(mark)
+        await self._client.patch(VMS, vm.name, patch, vm.namespace, subresource="status")
+
+
+async def judge(request: AdmissionRequest, cluster: Cluster) -> Verdict:
+    """The final verdict: what `decide` says, after the mark was written if it wants one."""
+    try:
+        pod, verdict = await _first_look(request, cluster)
+        if request.is_rehearsal or not isinstance(verdict, Mark):
+            return verdict
+        return await _mark(verdict, pod, cluster, request.wanted_uid)
+    except ApiError as error:
+        return Deny(
+            f"the API server did not answer the eviction webhook, nothing was done: {error}"
+        )
+
+
+async def _first_look(request: AdmissionRequest, cluster: Cluster) -> tuple[Pod | None, Verdict]:
+    key = Key(request.namespace, request.name)
+    pod = cluster.pod(key) or await cluster.fresh_pod(key)
+    vm_key = vm_of(pod) if pod else None
+    vm = None if vm_key is None else cluster.vm(vm_key) or await cluster.fresh_vm(vm_key)
+    return pod, decide(pod, vm, request.wanted_uid)
+
+
+async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> Verdict:
+    try:
+        with marking.time():
+            await cluster.mark(mark)
+    except Invalid:  # the active pod changed between our look and our write
+        return _from_what_is(mark, decide(pod, await cluster.fresh_vm(mark.vm), uid))
+    except ApiError as error:
+        return Deny(f'VM "{mark.vm}" could not be marked for evacuation: {error}')
+    return mark
+
+
+def _from_what_is(mark: Mark, verdict: Verdict) -> Verdict:
+    if isinstance(verdict, Mark) and not verdict.again:
+        return Deny(f'VM "{mark.vm}" is changing its pod; it was not marked for evacuation')
+    return verdict
+
+
+def answer(request: AdmissionRequest, verdict: Verdict) -> Free:
+    """The AdmissionReview that says `verdict`; denials are 429 as KubeVirt's are."""
+    response: Free = {"uid": request.uid, "allowed": isinstance(verdict, Allow)}
+    if not isinstance(verdict, Allow):
+        response["status"] = {
+            "code": 429,
+            "reason": "TooManyRequests",
+            "message": verdict.message,
+        }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+def route(cluster: Cluster) -> Route:
+    async def evict(request: Request) -> Response:
+        try:
+            review = _REVIEW.decode(await request.body())
+        except msgspec.MsgspecError as error:
+            return Response(f"not an AdmissionReview: {error}\n", 400)
+        asked = review.request
+        verdict = await judge(asked, cluster)
+        decisions.labels(verdict.name).inc()
+        log.info(
+            "eviction judged",
+            pod=f"{asked.namespace}/{asked.name}",
+            verdict=verdict.name,
+            detail=verdict.why if isinstance(verdict, Allow) else verdict.message,
+            rehearsal=asked.is_rehearsal,
+            user=asked.user_info.get("username", ""),
+        )
+        return Response(msgspec.json.encode(answer(asked, verdict)), media_type="application/json")
+
+    return Route(PATH, evict, methods=["POST"])
+
+
+async def serve(client: Client, *, host: str, port: int, certificate: Path, key: Path) -> None:
+    """Run the webhook until SIGTERM."""
+    cluster = CachedCluster(client)
+    web = Web([route(cluster)], host=host, port=port, tls=Tls(certificate, key))
+    await Service("webhook", reflectors=[cluster.pods, cluster.vms], web=web).run()
