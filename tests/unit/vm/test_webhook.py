@@ -10,7 +10,6 @@ from trimtab.kube.virt import VirtualMachine
 from trimtab.vm.eviction import TRIGGERED, Allow, Deny, Mark
 from trimtab.vm.webhook import AdmissionRequest, DeleteOptions, EvictionObject, answer, judge
 
-
 POD = "virt-launcher-web-aaaaa"
 
 
