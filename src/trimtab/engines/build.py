@@ -116,7 +116,7 @@ def build_one(each: Program, workshop: Workshop) -> Built:
             entry = _finish(each, workshop, made, time.monotonic() - began)
         except OSError as error:
             if error.errno in (ENOSPC, EDQUOT):
-                raise disk_full(each.name, str(error), str(log)) from error
+                raise disk_full(each.name, error.strerror or "no space", str(log)) from error
             raise
     return Built(each.name, entry.binary, entry.manifest.seconds, new=True)
 
