@@ -7,7 +7,7 @@ A result is either a table or, with `--json`, the same data as JSON, so that
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from rich.console import Console
@@ -22,7 +22,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=True)
+# A pipe has no width: cutting a table to 80 columns there would lose what somebody wants to grep.
+_PIPE = 1000
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -36,7 +38,9 @@ def show_table(
     """Print rows under `columns`; the columns named in `right` are aligned to the right."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+        last = column == columns[-1]  # the one that may fold when the terminal is narrow
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        table.add_column(column, justify=justify, no_wrap=not last, overflow="fold")
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
     out.print(table)
