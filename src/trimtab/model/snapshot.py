@@ -5,6 +5,7 @@ of the query are kept verbatim, with their time, and are never computed again: o
 turn 28.9 % into 28 % or 29 %. JSON and YAML hold the same.
 """
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,9 @@ ANNOTATIONS = frozenset(
     {EVICT, PREFER_NO_EVICTION, REQUEST_EVICT_ONLY, EVICTION_IN_PROGRESS, MIRROR, CONFIG_SOURCE}
 )
 """The annotations of a pod that some rule reads."""
+
+
+_DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
 class _Part(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
@@ -71,6 +75,31 @@ class Toleration(_Part, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Kubernetes' own test; an empty operator is Equal."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        match self.operator:
+            case "" | "Equal":
+                return self.value == taint.value
+            case "Exists":
+                return True
+            case "Lt" | "Gt":
+                return _compares(self.operator, self.value, taint.value)
+        return False
+
+
+def _compares(operator: str, mine: str, theirs: str) -> bool:
+    """Numbers only: anything that is not a 64-bit integer in canonical form never matches."""
+    if not (_DECIMAL_INTEGER.fullmatch(mine) and _DECIMAL_INTEGER.fullmatch(theirs)):
+        return False
+    mine_value, their_value = int(mine), int(theirs)
+    if not all(-(2**63) <= value < 2**63 for value in (mine_value, their_value)):
+        return False
+    return their_value < mine_value if operator == "Lt" else their_value > mine_value
 
 
 class SnapshotNode(_Part, frozen=True):
