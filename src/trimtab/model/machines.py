@@ -1,10 +1,11 @@
 """Nodes and VMs as values: what they have, and what a VM uses over time."""
 
+from fractions import Fraction
 from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.model.curve import Constant, Curve
+from trimtab.model.curve import Constant, Curve, overall_mean
 from trimtab.model.quantity import Quantity, cores, gib
 
 EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
@@ -15,12 +16,19 @@ REFERENCE_CPU = cores(32)
 REFERENCE_MEMORY = gib(128)
 DEFAULT_CPU_UTILISATION = 0.5
 DEFAULT_MEMORY_UTILISATION = 0.8
+CPU_OVERCOMMIT = 10
+"""Cores of VMs per requested core where requests follow KubeVirt (its cpuAllocationRatio)."""
 
 
 class Taint(Struct, frozen=True, forbid_unknown_fields=True):
+    """What keeps pods that do not tolerate it away from a node."""
+
     key: str
+    """Its name, e.g. dedicated."""
     value: str = ""
+    """Its value."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+    """Whether it keeps new pods away, does so only if possible, or also evicts."""
 
 
 class Node(Struct, frozen=True):
@@ -50,3 +58,13 @@ class Vm(Struct, frozen=True):
     live_migratable: bool = True
     dirty_rate: Quantity = Quantity(0)
     """Bytes of memory it changes per second: what makes a pre-copy long."""
+
+
+def requested(vm: Vm, model: RequestsModel) -> tuple[Quantity, Quantity]:
+    """What the VM's pod asks the scheduler for: whole milli-cores and bytes, rounded up."""
+    if model == "overcommit":
+        cpu, memory = vm.cpu.times(Fraction(1, CPU_OVERCOMMIT)), vm.memory
+    else:
+        cpu = vm.cpu.times(overall_mean(vm.cpu_load))
+        memory = vm.memory.times(overall_mean(vm.memory_load))
+    return Quantity(cpu.milli_value() * 10**6), Quantity(memory.value() * 10**9)

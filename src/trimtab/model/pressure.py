@@ -5,6 +5,8 @@ simulator and exporter agree. Nothing to speak of below the knee, a straight ris
 high mark, a steep one to full use, and beyond that (CPU only) as demand exceeds the node.
 """
 
+import math
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -13,12 +15,16 @@ from trimtab.errors import ConfigError
 
 
 class PressureCurve(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Continuous, rising, within [0, 1]; each pair is (utilisation, pressure there)."""
+    """Pressure as a function of utilisation: continuous, never falling, within [0, 1]."""
 
     knee: tuple[float, float] = (0.70, 0.05)
+    """A utilisation and the pressure there; up to here it rises gently from 0."""
     high: tuple[float, float] = (0.90, 0.20)
+    """A utilisation and the pressure there; a straight line from the knee, then a parabola."""
     full_pressure: float = 0.80
+    """The pressure when everything is used."""
     overload_slope: float = 0.50
+    """Further pressure for demand beyond that: so much for as much again."""
 
     def __post_init__(self) -> None:
         (knee, low), (high, middle) = self.knee, self.high
@@ -26,8 +32,8 @@ class PressureCurve(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
             raise ConfigError(
                 "pressure: knee, high and fullPressure must rise and stay within 0..1"
             )
-        if self.overload_slope < 0:
-            raise ConfigError("pressure: overloadSlope must not be negative")
+        if not 0 <= self.overload_slope < math.inf:
+            raise ConfigError("pressure: overloadSlope must be finite and not negative")
 
 
 DEFAULT_PRESSURE = PressureCurve()

@@ -1,8 +1,9 @@
 """Kubernetes quantities, exactly: `500m`, `1.5Gi`, `2e3`, `128974848`.
 
-A quantity is an integer number of nano-units, the finest that Kubernetes keeps (finer
-input is rounded up, as the API server does). So sums never drift, and `value()` and
-`milli_value()` round up exactly where Kubernetes does.
+A quantity is an integer number of nano-units, the finest that Kubernetes keeps. Finer input
+is rounded away from zero, and a binary suffix stops at 2^63 - 1, both as the API server does.
+So sums never drift, and `value()` and `milli_value()` round exactly where Kubernetes does.
+Unlike there, nothing overflows: beyond 2^63 the API server's own numbers are garbage.
 """
 
 import re
@@ -13,10 +14,13 @@ from functools import lru_cache
 from trimtab.errors import ConfigError
 
 NANO = 10**9
+_MAX = 2**63 - 1
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _PATTERN = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,3}))?"
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,3}))?",
+    re.ASCII,
 )
 
 
@@ -27,12 +31,12 @@ class Quantity:
     nano: int
 
     def value(self) -> int:
-        """Whole units, rounded up: how Kubernetes counts memory and pods."""
-        return -(-self.nano // NANO)
+        """Whole units, rounded away from zero: how Kubernetes counts memory and pods."""
+        return _divided(self.nano, NANO)
 
     def milli_value(self) -> int:
-        """Thousandths, rounded up: how Kubernetes counts CPU."""
-        return -(-self.nano * 1000 // NANO)
+        """Thousandths, rounded away from zero: how Kubernetes counts CPU."""
+        return _divided(self.nano, NANO // 1000)
 
     def __float__(self) -> float:
         return self.nano / NANO
@@ -57,37 +61,54 @@ class Quantity:
         return f"{self.nano}n"
 
 
+def _divided(number: int, by: int) -> int:
+    """`number / by`, rounded away from zero."""
+    return -(-number // by) if number > 0 else number // by
+
+
 def _whole(units: int) -> str:
-    for suffix, power in reversed(_BINARY.items()):
-        if units and units % 1024**power == 0:
-            return f"{units // 1024**power}{suffix}"
-    return str(units)
+    sizes = {suffix: 1000**power for suffix, power in _DECIMAL.items() if power >= 0}
+    if abs(units) <= _MAX:  # larger ones would be cut off when read back
+        sizes |= {suffix: 1024**power for suffix, power in _BINARY.items()}
+    texts = [f"{units // size}{suffix}" for suffix, size in sizes.items() if units % size == 0]
+    return min(texts, key=len) if units else "0"
 
 
 def cores(amount: float | int) -> Quantity:
-    """A number of CPU cores."""
+    """A number of CPU cores, to the nearest nano-core."""
     return Quantity(round(Fraction(amount) * NANO))
 
 
 def gib(amount: float | int) -> Quantity:
-    """A number of GiB."""
+    """A number of GiB, to the nearest nano-byte."""
     return Quantity(round(Fraction(amount) * 1024**3 * NANO))
 
 
-@lru_cache(maxsize=4096)
 def parse_quantity(text: str | int | float, field: str = "quantity") -> Quantity:
     """Read a quantity as the API server does; `field` names the place in the error."""
-    match = _PATTERN.fullmatch(str(text))
-    if not match:
+    quantity = _parse(str(text))
+    if quantity is None:
         raise ConfigError(
             f"{field}: {text!r} is not a quantity; write it like 500m, 2, 1.5Gi or 4e9"
         )
-    number = Fraction(match["number"])
+    return quantity
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Quantity | None:
+    match = _PATTERN.fullmatch(text)
+    if not match:
+        return None
+    number = Fraction(match["number"]) * NANO
+    suffix = match["suffix"] or ""
     if match["exponent"]:
         number *= Fraction(10) ** int(match["exponent"])
-    elif (suffix := match["suffix"] or "") in _BINARY:
-        number *= 1024 ** _BINARY[suffix]
+    elif suffix in _BINARY:
+        number = min(abs(number) * 1024 ** _BINARY[suffix], Fraction(_MAX * NANO)) * _sign(number)
     else:
         number *= Fraction(1000) ** _DECIMAL[suffix]
-    nano = number * NANO
-    return Quantity(-((-nano.numerator) // nano.denominator))
+    return Quantity(_divided(number.numerator, number.denominator))
+
+
+def _sign(number: Fraction) -> int:
+    return -1 if number < 0 else 1

@@ -4,8 +4,9 @@ The same scenario drives the simulator and the lab; `trimtab.model.scenario_file
 a person writes.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, RequestsModel, Vm
 from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve
+
+MAX_NAME = 63  # names become label values
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
 class Event(Struct, frozen=True):
@@ -51,23 +55,48 @@ class Scenario(Struct, frozen=True):
 
 
 def check_names(scenario: Scenario) -> None:
-    """Refuse names that are used twice or do not exist."""
-    if not scenario.nodes:
-        raise ConfigError("nodes: a scenario needs at least one node")
-    _refuse_duplicates("node", [node.name for node in scenario.nodes])
-    _refuse_duplicates("vm", [vm.name for vm in scenario.vms])
-    nodes, vms = {n.name for n in scenario.nodes}, {v.name for v in scenario.vms}
-    for vm in scenario.vms:
-        if vm.node is not None and vm.node not in nodes:
-            raise ConfigError(
-                f"vm {vm.name!r}: there is no node {vm.node!r}; name one of nodes, or leave it out"
-            )
+    """Refuse names that are used twice, do not exist, or cannot be names in Kubernetes."""
+    for problem in name_problems(scenario):
+        raise ConfigError(problem)
+
+
+def name_problems(scenario: Scenario) -> Iterator[str]:
+    """Every mistake in a name, one line each."""
+    nodes = [node.name for node in scenario.nodes]
+    vms = [vm.name for vm in scenario.vms]
+    yield from _unfit("node", nodes)
+    yield from _unfit("vm", vms)
+    for node, homeless in _unknown_nodes(scenario).items():
+        others = f" and {len(homeless) - 1} others" if len(homeless) > 1 else ""
+        yield (
+            f"vm {homeless[0]!r}{others}: there is no node {node!r}; "
+            "name one of nodes, or leave it out"
+        )
+    known = {"vm": set(vms), "node": set(nodes)}
+    arrivals = {event.name: event.at for event in scenario.events if event.what == "arrive"}
     for event in scenario.events:
-        if event.name not in (vms if event.what in ("arrive", "depart") else nodes):
-            raise ConfigError(f"events: {event.what} names {event.name!r}, which does not exist")
+        kind = "vm" if event.what in ("arrive", "depart") else "node"
+        if event.name not in known[kind]:
+            yield f"events: {event.what} names the {kind} {event.name!r}, which does not exist"
+        elif event.what == "depart" and arrivals.get(event.name, 0.0) >= event.at > 0:
+            yield f"events: the vm {event.name!r} departs before it arrives"
 
 
-def _refuse_duplicates(kind: str, names: Sequence[str]) -> None:
-    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise ConfigError(f"{kind} {name!r} is defined twice; give the groups different names")
+def _unknown_nodes(scenario: Scenario) -> dict[str, list[str]]:
+    """For each node that is named but does not exist, the VMs that name it."""
+    known, missing = {node.name for node in scenario.nodes}, defaultdict[str, list[str]](list)
+    for vm in scenario.vms:
+        if vm.node is not None and vm.node not in known:
+            missing[vm.node].append(vm.name)
+    return missing
+
+
+def _unfit(kind: str, names: Sequence[str]) -> Iterator[str]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"{kind} {name!r} is defined {count} times; give the groups different names"
+        if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+            yield (
+                f"{kind} {name!r} cannot be a name in Kubernetes; use up to {MAX_NAME} "
+                "lower-case letters, digits, '-' and '.'"
+            )

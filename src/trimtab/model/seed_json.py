@@ -23,6 +23,7 @@ from trimtab.model.machines import (
 )
 from trimtab.model.quantity import Quantity, parse_quantity
 from trimtab.model.scenario_file import NodeGroup, ScenarioFile, Utilisation, VmGroup
+from trimtab.model.structure import mistakes
 from trimtab.obs.log import get_logger
 
 VMS_PER_SUMMARY = 10
@@ -33,7 +34,7 @@ _log = get_logger(room="model")
 class SeedVm(Struct, frozen=True):
     """One VM: what it uses of the reference node."""
 
-    id: str
+    id: str | int
     cpu_consumption: float
     memory_consumption: float
 
@@ -56,31 +57,34 @@ def is_seed(data: Any) -> bool:
     return bool(data) and all(isinstance(value, list) for value in data.values())
 
 
+def seed_scenarios(data: Any) -> dict[str, Any]:
+    """The scenarios of a file by name; one that stands alone is called `scenario`."""
+    if isinstance(data, list):
+        return {"scenario": data}
+    return {"scenario": data["nodes"]} if set(data) == {"nodes"} else data
+
+
 def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
     """One scenario of the file: `select`, or the first."""
-    scenarios = {"scenario": data} if isinstance(data, list) else data
-    if set(scenarios) == {"nodes"}:
-        scenarios = {"scenario": scenarios["nodes"]}
+    scenarios = seed_scenarios(data)
     name = select if select is not None else next(iter(scenarios))
     if name not in scenarios:
         known = ", ".join(scenarios)
-        raise ConfigError(f"{where}: there is no scenario {name!r}; it has {known}")
+        raise ConfigError(f"{where}: there is no scenario {name!r}; there are {known}")
     if select is None and len(scenarios) > 1:
         _log.warning("first of several scenarios taken", file=where, taken=name, all=[*scenarios])
-    try:
-        nodes = msgspec.convert(scenarios[name], tuple[SeedNode, ...])
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {name}: {error}") from error
-    return _scenario(name, nodes, where)
+    for mistake in mistakes(scenarios[name], tuple[SeedNode, ...], name):
+        raise ConfigError(f"{where}: {mistake}")
+    return _scenario(name, msgspec.convert(scenarios[name], tuple[SeedNode, ...]), where)
 
 
 def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFile:
-    ids = Counter(vm.id for node in nodes for vm in node.vms or ())
+    ids = Counter(str(vm.id) for node in nodes for vm in node.vms or ())
     groups: list[VmGroup] = []
     for index, node in enumerate(nodes):
         field = f"{where}: {name}[{index}]"
         if node.vms is not None:
-            groups += [_vm(vm, node, field, shared=ids[vm.id] > 1) for vm in node.vms]
+            groups += [_vm(vm, node, field, shared=ids[str(vm.id)] > 1) for vm in node.vms]
         elif node.cpu_usage is not None and node.memory_usage is not None:
             groups.append(_summary(node, field))
         else:
@@ -96,7 +100,7 @@ def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFil
 
 
 def _vm(vm: SeedVm, node: SeedNode, field: str, *, shared: bool) -> VmGroup:
-    name = kubernetes_name(f"{node.name}-{vm.id}" if shared else vm.id)
+    name = kubernetes_name(f"{node.name}-{vm.id}" if shared else str(vm.id))
     return _group(name, 1, vm.cpu_consumption, vm.memory_consumption, node, field)
 
 

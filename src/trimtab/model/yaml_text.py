@@ -88,11 +88,25 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def dump_yaml(data: Any) -> str:
     """`data` as YAML, keys in their order; it reads back with `parse_text` as the same data."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,  # what has no parts is written on one line
+        width=100,
+    )
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Every value in full: the reader of a converted file should not chase anchors."""
+    """Quotes what either version of YAML would take for something else than text."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        return True
+        return True  # the reader of a converted file should not chase anchors
+
+
+_Dumper.yaml_implicit_resolvers = {
+    first: _Loader.yaml_implicit_resolvers.get(first, [])
+    + yaml.CSafeDumper.yaml_implicit_resolvers.get(first, [])
+    for first in {*_Loader.yaml_implicit_resolvers, *yaml.CSafeDumper.yaml_implicit_resolvers}
+}

@@ -1,0 +1,142 @@
+"""What is wrong with a scenario file: every mistake, in the words of the file.
+
+Each is one line, `vms[2].cpu: '2 cores' is not a quantity; write it like …`. Mistakes in the
+file's structure (fields, types) are found before, by `trimtab.model.structure`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+from trimtab.errors import ConfigError
+from trimtab.model.curve import Curve, check_curve, levels
+from trimtab.model.duration import parse_duration
+from trimtab.model.quantity import Quantity, parse_quantity
+from trimtab.model.scenario_file import (
+    API_VERSION,
+    Amount,
+    Between,
+    EventInFile,
+    MigrationModel,
+    NodeDrains,
+    NodeFails,
+    NodeGroup,
+    ScenarioFile,
+    TraceSource,
+    VmGroup,
+    VmsArrive,
+)
+
+MAX_PRIORITY = 1_000_000_000  # Kubernetes keeps higher ones for itself
+
+
+def check_file(file: ScenarioFile) -> Iterator[str]:
+    """Every mistake that can be seen without expanding the file."""
+    if file.api_version != API_VERSION:
+        yield f"apiVersion: {file.api_version!r} is not known; write {API_VERSION}"
+    yield from _number(parse_duration, file.duration, "duration")
+    if not file.nodes:
+        yield "nodes: a scenario needs at least one node"
+    for index, nodes in enumerate(file.nodes):
+        yield from _node_group(nodes, f"nodes[{index}]")
+    for index, vms in enumerate(file.vms):
+        yield from _vm_group(vms, f"vms[{index}]")
+    for index, event in enumerate(file.events):
+        yield from _event(event, f"events[{index}]")
+    yield from _migration(file.migration)
+
+
+def _number(
+    read: Callable[[Amount, str], Quantity | float], text: Amount, field: str, *, zero: bool = False
+) -> Iterator[str]:
+    """Problems of a quantity or duration that must be above 0, or with `zero` may be 0."""
+    try:
+        number = float(read(text, field))
+    except ConfigError as error:
+        yield str(error)
+    else:
+        if number < 0 or (number == 0 and not zero):
+            yield f"{field}: {text!r} must {'not be negative' if zero else 'be above 0'}"
+
+
+def _count(count: int, field: str) -> Iterator[str]:
+    if count < 0:
+        yield f"{field}.count: must not be negative"
+
+
+def _node_group(group: NodeGroup, field: str) -> Iterator[str]:
+    yield from _count(group.count, field)
+    yield from _number(parse_quantity, group.cpu, f"{field}.cpu")
+    yield from _number(parse_quantity, group.memory, f"{field}.memory")
+    if group.pods < 1:
+        yield f"{field}.pods: must be at least 1"
+
+
+def _vm_group(group: VmGroup, field: str) -> Iterator[str]:
+    yield from _count(group.count, field)
+    yield from _number(parse_quantity, group.cpu, f"{field}.cpu")
+    yield from _number(parse_quantity, group.memory, f"{field}.memory")
+    yield from _level(group.utilization.cpu, f"{field}.utilization.cpu", math.inf)
+    yield from _level(group.utilization.memory, f"{field}.utilization.memory", 1.0)
+    yield from _curve(group.load.cpu, f"{field}.load.cpu", math.inf)
+    yield from _curve(group.load.memory, f"{field}.load.memory", 1.0)
+    yield from _number(parse_duration, group.stagger, f"{field}.stagger", zero=True)
+    if not -(2**31) <= group.priority <= MAX_PRIORITY:
+        yield f"{field}.priority: must be at most {MAX_PRIORITY}"
+    yield from _number(parse_quantity, group.dirty_rate, f"{field}.dirtyRate", zero=True)
+    if group.trace is not None:
+        yield from _trace(group, group.trace, field)
+
+
+def _level(level: float | Between, field: str, most: float) -> Iterator[str]:
+    low, high = (level.min, level.max) if isinstance(level, Between) else (level, level)
+    if low > high:
+        yield f"{field}: min is above max"
+    elif not (low >= 0 and high <= most and math.isfinite(high)):
+        limit = "at least 0" if most == math.inf else f"within 0..{most:g}"
+        yield f"{field}: {low if low < 0 else high:g} must be {limit}"
+
+
+def _curve(curve: Curve | None, field: str, most: float) -> Iterator[str]:
+    if curve is None:
+        return
+    try:
+        check_curve(curve, field)
+    except ConfigError as error:
+        yield str(error)
+    if max(levels(curve), default=0.0) > most:
+        yield f"{field}: a VM cannot use more memory than it has; keep the values within 0..1"
+
+
+def _trace(group: VmGroup, trace: TraceSource, field: str) -> Iterator[str]:
+    if group.load.cpu is not None:
+        yield f"{field}.load.cpu: the trace decides it; leave one of them out"
+    if group.stagger not in (0, "0", "0s"):
+        yield f"{field}.stagger: every machine of a trace has its own curve; leave it out"
+    if group.count != 1:
+        yield f"{field}.count: the trace decides it; write trace.limit"
+    if trace.limit is not None and trace.limit < 1:
+        yield f"{field}.trace.limit: must be at least 1"
+    if not 0 < trace.cpu_factor < math.inf:
+        yield f"{field}.trace.cpuFactor: must be above 0"
+
+
+def _event(event: EventInFile, field: str) -> Iterator[str]:
+    yield from _number(parse_duration, event.at, f"{field}.at", zero=True)
+    if isinstance(event, VmsArrive):
+        yield from _vm_group(event.vms, f"{field}.vms")
+    if isinstance(event, NodeFails | NodeDrains) and event.lasts is not None:
+        yield from _number(parse_duration, event.lasts, f"{field}.lasts")
+
+
+def _migration(model: MigrationModel) -> Iterator[str]:
+    for name, number in (
+        ("perCluster", model.per_cluster),
+        ("perNodeOutbound", model.per_node_outbound),
+    ):
+        if number < 1:
+            yield f"migration.{name}: must be at least 1"
+    if not 0 <= model.failure_rate < 1:
+        yield "migration.failureRate: must be at least 0 and below 1"
+    yield from _number(parse_quantity, model.bandwidth, "migration.bandwidth")
+    yield from _number(parse_duration, model.timeout_per_gib, "migration.timeoutPerGib")
+    yield from _number(parse_duration, model.backoff, "migration.backoff", zero=True)
