@@ -273,10 +273,10 @@ class Client:
             )
             try:
                 return await self._http.send(request)
-            except httpx2.RemoteProtocolError:
+            except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
                 if verb != "GET":
                     raise
-                # The server closes idle connections; what it never read may be asked again.
+                # Most likely a connection that was closed while idle: a new one for a read.
                 return await self._http.send(request)
 
 

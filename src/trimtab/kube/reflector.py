@@ -7,7 +7,7 @@ endless: the server ends a watch after `server_timeout_s`, and if it does not, w
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
@@ -72,14 +72,13 @@ class Reflector(Generic[T]):
         self._random = random or randomness()
         self._version = ""
         self._failures = 0
-        self._heard_at: float | None = None
+        self._heard_at = 0.0
+        self._clock: Callable[[], float] = lambda: 0.0  # the loop's, once running
         self._limit_s = self._patience.server_timeout_s + self._patience.grace_s
 
     def age_s(self) -> float:
         """Seconds since the API last said anything, bookmarks included; 0 before the start."""
-        if self._heard_at is None:
-            return 0.0
-        return asyncio.get_running_loop().time() - self._heard_at
+        return self._clock() - self._heard_at
 
     @property
     def stale(self) -> bool:
@@ -88,7 +87,8 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Follow the API until cancelled."""
-        self._heard_at = asyncio.get_running_loop().time()
+        self._clock = asyncio.get_running_loop().time
+        self._heard_at = self._clock()
         silence.labels(self.name).set_function(self.age_s)
         objects.labels(self.name).set_function(lambda: len(self.store))
         while True:
@@ -129,7 +129,7 @@ class Reflector(Generic[T]):
         self._settle(found, version)
 
     async def _watch(self) -> str:
-        started = asyncio.get_running_loop().time()
+        started = self._clock()
         initial: dict[Key, T] | None = None if self._version else {}
         batches = self._client.watch(self.kind, self._namespace, self._params(), self._limit_s)
         async with aclosing(batches):
@@ -141,8 +141,7 @@ class Reflector(Generic[T]):
                         self._take(event)
                     elif self._collect(event, initial):
                         initial = None
-        lasted_s = asyncio.get_running_loop().time() - started
-        if self._failures and lasted_s > self._patience.server_timeout_s / 2:
+        if self._failures and self._clock() - started > self._patience.server_timeout_s / 2:
             # Not even a bookmark: quite normal. But the API server is as silent about a version
             # it has not reached yet, which ours becomes when older data are restored under it.
             self._version = ""
@@ -190,7 +189,7 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     def _hear(self) -> None:
-        self._heard_at = asyncio.get_running_loop().time()
+        self._heard_at = self._clock()
         if self.trouble is not None:
             log.info("watch recovered", store=self.name)
             self.trouble = None

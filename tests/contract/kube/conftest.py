@@ -6,6 +6,7 @@ from itertools import count
 import pytest
 
 from builders.apiserver import ApiServer, running_apiserver
+from builders.faultproxy import FaultProxy
 from trimtab.kube.client import Client
 from trimtab.kube.resources import NAMESPACES, Namespace, ObjectMeta
 
@@ -28,6 +29,12 @@ def apiserver() -> Iterator[ApiServer]:
 async def client(apiserver: ApiServer) -> AsyncIterator[Client]:
     async with Client.from_kubeconfig(apiserver.kubeconfig, writes_per_s=1000) as client:
         yield client
+
+
+@pytest.fixture
+async def proxy(apiserver: ApiServer) -> AsyncIterator[FaultProxy]:
+    async with FaultProxy(apiserver) as proxy:
+        yield proxy
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""HTTP of a service: its routes, health and metrics, on plain HTTP or TLS.
+
+The port is bound before anything else starts, so a port in use is an error at once; port 0
+takes a free one. A certificate that changes on disk is served to new connections without a
+restart.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from trimtab.errors import ConfigError
+from trimtab.obs import get_logger
+
+log = get_logger()
+
+
+class Tls(Struct, frozen=True):
+    """PEM files, looked at again every `poll_s`."""
+
+    certificate: Path
+    key: Path
+    poll_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for path in (self.certificate, self.key):
+            if not path.is_file():
+                raise ConfigError(f"{path}: no such file; it must hold a PEM certificate and key")
+
+    def stamp(self) -> tuple[int, int]:
+        return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the service's business."""
+        yield
+
+
+class Web:
+    """One listening port with `routes` (and what the service adds to them)."""
+
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute] = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: Tls | None = None,
+    ) -> None:
+        self.routes = list(routes)
+        self._tls = tls
+        try:
+            self._socket = socket.create_server((host, port), reuse_port=False)
+        except OSError as error:
+            raise ConfigError(
+                f"{host}:{port}: cannot listen ({error}); choose a free port"
+            ) from error
+        self.host, self.port = self._socket.getsockname()[:2]
+
+    async def run(self) -> None:
+        """Serve until cancelled; answers under way get a second to finish."""
+        config = uvicorn.Config(
+            Starlette(routes=self.routes),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            ssl_certfile=self._tls.certificate if self._tls else None,
+            ssl_keyfile=self._tls.key if self._tls else None,
+        )
+        server = _Server(config)
+        serving = asyncio.ensure_future(server.serve(sockets=[self._socket]))
+        renewing = asyncio.ensure_future(self._renew(config))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            renewing.cancel()
+            server.should_exit = True
+            with suppress(asyncio.CancelledError):
+                await serving
+
+    async def _renew(self, config: uvicorn.Config) -> None:
+        if self._tls is None:
+            return
+        loaded = self._tls.stamp()
+        while True:
+            await asyncio.sleep(self._tls.poll_s)
+            try:
+                stamp = self._tls.stamp()
+                if stamp != loaded and config.ssl is not None:
+                    config.ssl.load_cert_chain(self._tls.certificate, self._tls.key)
+                    loaded = stamp
+                    log.info("certificate renewed", file=str(self._tls.certificate))
+            except OSError as error:  # half-written: the next look finds both halves
+                log.warning("certificate not renewed", error=str(error))
