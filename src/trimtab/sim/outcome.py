@@ -4,6 +4,8 @@ Definitions are in docs/reference/metrics.md and tested on hand-computed cases. 
 number is better unless its name says otherwise.
 """
 
+from math import nan
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -41,16 +43,26 @@ class ReportCard(Struct, frozen=True, rename="camel"):
     """VMs that moved more than once."""
     # Control
     first_converged_s: float
-    """First moment from which no node was over-utilised for three cycles; nan if never."""
+    """First moment from which no node was above the band for three cycles; nan if never.
+
+    The band is the same for every score and policy: 10 points above the nodes' mean, in
+    CPU and memory.
+    """
     last_converged_s: float
+    """The last such moment: equal to the first unless the band was left again."""
     oscillations: int
-    """Changes of a node between over- and under-utilised."""
+    """Changes of a node between above the band and below the mean."""
     ping_pongs: int
     """VMs back on a node they had left less than an hour before."""
     # Bounds: what the best conceivable rebalancer needs from the same start (NaN without one)
     minimum_migrations: int
     minimum_gb: float
     minimum_cycles: int
+    # Further figures; nan where the run was made before they existed.
+    load_cv_mean: float = nan
+    """Standard deviation of the nodes' CPU use over its mean, averaged over time."""
+    down_vm_seconds: float = nan
+    """Seconds in which a VM should have run and did not, summed over VMs."""
 
 
 class Course(Struct, frozen=True):

@@ -18,6 +18,8 @@ class Timing(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     descheduling_s: float = 60.0
     scrape_phase_s: float = 0.0
     rules_phase_s: float = 0.0
+    random_phases: bool = True
+    """The seed adds a random part of a period to both phases."""
 
 
 class Restraint(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

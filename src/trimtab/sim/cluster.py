@@ -1,0 +1,96 @@
+"""Where every VM is in one replica, what its node uses, and what the scheduler has promised.
+
+Sums are kept up to date move by move; they are whole numbers, so this equals counting
+again from nothing. Nowhere is one more node behind the last: VMs that wait for a place,
+boot or sit on a lost node are there, so its load is the demand that nobody serves.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.sim.fleet import Fleet, Floats, Integers
+from trimtab.sim.loads import Loads
+
+Places = NDArray[np.intp]
+
+
+class Cluster:
+    """One replica's placement. `where`, `cpu` and `memory` are rows of the batch's arrays."""
+
+    def __init__(
+        self, fleet: Fleet, loads: Loads, where: Places, cpu: Floats, memory: Floats
+    ) -> None:
+        self.fleet, self.loads = fleet, loads
+        self.where, self.cpu, self.memory = where, cpu, memory
+        self.nowhere = fleet.nodes
+        self.landing: dict[int, int] = {}
+        """Target of each VM whose memory is being copied: it fills memory there already."""
+        self.requested_cpu: Integers = np.zeros(fleet.nodes, dtype=np.int64)
+        self.requested_memory: Integers = np.zeros(fleet.nodes, dtype=np.int64)
+        self.pods: Integers = np.zeros(fleet.nodes, dtype=np.int64)
+        self.lost: NDArray[np.bool_] = np.zeros(fleet.nodes, dtype=np.bool_)
+        self.cordoned: NDArray[np.bool_] = fleet.cordoned.copy()
+        self.soft_taints: Integers = fleet.soft_taints.copy()
+        self.open = fleet.accepts & ~self.cordoned
+        self.where[:] = self.nowhere
+
+    def put(self, vm: int, node: int) -> None:
+        """Move a VM's load to a node, or to nowhere."""
+        before = self.where[vm]
+        for sums, load in ((self.cpu, self.loads.cpu[vm]), (self.memory, self.loads.memory[vm])):
+            sums[before] -= load
+            sums[node] += load
+        self.where[vm] = node
+
+    def land(self, vm: int, node: int) -> None:
+        """Copying starts: the VM's memory counts on the target too, its CPU does not."""
+        self.landing[vm] = node
+        self.memory[node] += self.loads.memory[vm]
+
+    def stop_landing(self, vm: int) -> None:
+        """Copying ended, one way or the other."""
+        self.memory[self.landing.pop(vm)] -= self.loads.memory[vm]
+
+    def reserve(self, vm: int, node: int) -> None:
+        """A pod of this VM was bound to a node."""
+        self._request(vm, node, 1)
+
+    def release(self, vm: int, node: int) -> None:
+        """A pod of this VM on a node is gone."""
+        self._request(vm, node, -1)
+
+    def _request(self, vm: int, node: int, sign: int) -> None:
+        self.requested_cpu[node] += sign * self.fleet.requested_cpu[vm]
+        self.requested_memory[node] += sign * self.fleet.requested_memory[vm]
+        self.pods[node] += sign
+
+    def set_lost(self, node: int, lost: bool) -> None:
+        self.lost[node] = lost
+        self._reopen()
+
+    def set_cordoned(self, node: int, cordoned: bool) -> None:
+        self.cordoned[node] = cordoned
+        self._reopen()
+
+    def _reopen(self) -> None:
+        self.open = self.fleet.accepts & ~self.cordoned & ~self.lost
+
+    def vms_on(self, node: int) -> Places:
+        """Numbers of the VMs whose active pod is on a node."""
+        return np.flatnonzero(self.where == node)
+
+
+def recount(clusters: list[Cluster], where: Places, cpu: Floats, memory: Floats) -> None:
+    """Sum every node of every replica anew: needed whenever loads changed.
+
+    where: (replicas, vms); cpu, memory: (replicas, nodes + 1), filled in place.
+    """
+    loads = clusters[0].loads
+    replicas, width = cpu.shape
+    bins = (where + (np.arange(replicas) * width)[:, None]).ravel()
+    for sums, load in ((cpu, loads.cpu), (memory, loads.memory)):
+        weights = load if replicas == 1 else np.tile(load, replicas)
+        sums[:] = np.bincount(bins, weights, minlength=replicas * width).reshape(cpu.shape)
+    for cluster in clusters:
+        for vm, node in cluster.landing.items():
+            cluster.memory[node] += loads.memory[vm]

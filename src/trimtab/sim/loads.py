@@ -1,0 +1,197 @@
+"""What every VM uses in each slice of the run: means of its curves, in whole units.
+
+Curves that many VMs share are evaluated once. The loads depend on the scenario alone, so
+all seeds share them; they are computed slice by slice and never stored for the whole run.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trimtab.model.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
+from trimtab.sim.fleet import Fleet, Floats
+
+Key = tuple[object, ...]
+MEANS_AT_ONCE = 8_000_000  # 64 MB
+
+
+class _Constants:
+    """Curves that never change."""
+
+    def __init__(self, curves: Sequence[Curve], edges: Floats) -> None:
+        self._values = np.array([curve.value for curve in curves if isinstance(curve, Constant)])
+
+    def key(self, slice_: int) -> Key:
+        return ()
+
+    def means(self, slice_: int) -> Floats:
+        return self._values
+
+
+class _Traces:
+    """Recorded curves of one interval and length: a slice is a weighted mean of few rows."""
+
+    def __init__(self, curves: Sequence[Trace], edges: Floats) -> None:
+        first = curves[0]
+        self._edges, self._interval, self._repeat = edges, first.interval, first.repeat
+        self._count = len(first.values)
+        self._rows = np.array([curve.values for curve in curves], dtype=np.float64).T.copy()
+
+    def key(self, slice_: int) -> tuple[tuple[int, float], ...]:
+        """The rows that the slice touches, each with its share of the slice."""
+        start, end = float(self._edges[slice_]), float(self._edges[slice_ + 1])
+        step = self._interval
+        first, last = int(start // step), max(int(start // step), int(np.ceil(end / step)) - 1)
+        if first == last:
+            return ((self._row(first), 1.0),)
+        shares = (
+            (min(end, (index + 1) * step) - max(start, index * step)) / (end - start)
+            for index in range(first, last + 1)
+        )
+        return tuple(zip(map(self._row, range(first, last + 1)), shares, strict=True))
+
+    def _row(self, index: int) -> int:
+        return index % self._count if self._repeat else min(index, self._count - 1)
+
+    def means(self, slice_: int) -> Floats:
+        shares = self.key(slice_)
+        if len(shares) == 1:
+            return np.asarray(self._rows[shares[0][0]])
+        total = np.zeros(self._rows.shape[1])
+        for row, share in shares:
+            total += self._rows[row] * share
+        return total
+
+
+class _Cosines:
+    """Diurnal curves: the mean of a cosine in closed form."""
+
+    def __init__(self, curves: Sequence[Diurnal], edges: Floats) -> None:
+        self._edges = edges
+        low, high = (np.array([getattr(c, side) for c in curves]) for side in ("low", "high"))
+        self._middle, self._swing = (high + low) / 2, (high - low) / 2
+        self._turn = 2 * np.pi / np.array([curve.period for curve in curves])
+        self._peak_at = np.array([curve.peak_at for curve in curves])
+
+    def key(self, slice_: int) -> Key:
+        return (slice_,)
+
+    def means(self, slice_: int) -> Floats:
+        start, end = self._edges[slice_], self._edges[slice_ + 1]
+        rise = np.sin(self._turn * (end - self._peak_at))
+        rise -= np.sin(self._turn * (start - self._peak_at))
+        mean = self._middle + self._swing * rise / (self._turn * (end - start))
+        return np.asarray(np.maximum(mean, 0.0))
+
+
+class _Table:
+    """Everything else, curve by curve, for many slices at a time."""
+
+    def __init__(self, curves: Sequence[Curve], edges: Floats) -> None:
+        self._curves, self._edges = curves, edges
+        self._length = max(64, MEANS_AT_ONCE // len(curves))
+        self._read(0)
+
+    def _read(self, first: int) -> None:
+        self._first = first
+        self._rows = mean_matrix(self._curves, self._edges[first : first + self._length + 1]).T
+        moved = np.any(self._rows[1:] != self._rows[:-1], axis=1)
+        self._version = np.concatenate([[0], np.cumsum(moved)])
+
+    def key(self, slice_: int) -> Key:
+        if not self._first <= slice_ < self._first + self._length:
+            self._read(slice_ - slice_ % self._length)
+        return (self._first, int(self._version[slice_ - self._first]))
+
+    def means(self, slice_: int) -> Floats:
+        return np.asarray(self._rows[slice_ - self._first])
+
+
+Group = _Constants | _Traces | _Cosines | _Table
+
+
+class _Resource:
+    """One resource of all VMs."""
+
+    def __init__(self, curves: Sequence[Curve], sizes: Floats, edges: Floats) -> None:
+        distinct = list({id(curve): curve for curve in curves}.values())
+        kinds: dict[Key, list[Curve]] = {}
+        for curve in distinct:
+            kinds.setdefault(_kind(curve), []).append(curve)
+        order = [curve for group in kinds.values() for curve in group]
+        position = {id(curve): number for number, curve in enumerate(order)}
+        self._groups = [_group(group, edges) for group in kinds.values()]
+        self._curve_of = np.array([position[id(curve)] for curve in curves], dtype=np.intp)
+        self._sizes = sizes
+        self._first = np.array([value_at(curve, 0.0) for curve in order], dtype=np.float64)
+
+    def key(self, slice_: int) -> Key:
+        return tuple(group.key(slice_) for group in self._groups)
+
+    def loads(self, slice_: int) -> Floats:
+        levels = [group.means(slice_) for group in self._groups]
+        return self._rounded(np.concatenate(levels) if levels else np.zeros(0))
+
+    def at_the_start(self) -> Floats:
+        return self._rounded(self._first)
+
+    def _rounded(self, level: Floats) -> Floats:
+        return np.rint(level[self._curve_of] * self._sizes)
+
+
+def _kind(curve: Curve) -> Key:
+    if isinstance(curve, Trace):
+        return (Trace, curve.interval, len(curve.values), curve.repeat)
+    return (type(curve) if isinstance(curve, Constant | Diurnal) else _Table,)
+
+
+def _group(curves: list[Curve], edges: Floats) -> Group:
+    first = curves[0]
+    if isinstance(first, Constant):
+        return _Constants(curves, edges)
+    if isinstance(first, Trace):
+        return _Traces([c for c in curves if isinstance(c, Trace)], edges)
+    if isinstance(first, Diurnal):
+        return _Cosines([c for c in curves if isinstance(c, Diurnal)], edges)
+    return _Table(curves, edges)
+
+
+class Loads:
+    """CPU and memory of every VM, slice by slice; VMs that are not there use nothing.
+
+    `version` grows whenever a load may have changed, so that sums are redone only then.
+    """
+
+    def __init__(self, fleet: Fleet, edges: Floats) -> None:
+        vms = fleet.scenario.vms
+        self._present = fleet.present.astype(np.float64)
+        self._all_present = bool(fleet.present.all())
+        self._cpu = _Resource([vm.cpu_load for vm in vms], fleet.cpu_size, edges)
+        self._memory = _Resource([vm.memory_load for vm in vms], fleet.memory_size, edges)
+        self._key: Key | None = None
+        self.version = 0
+        self._raw = self._cpu.at_the_start(), self._memory.at_the_start()
+        self._mask()
+
+    def enter(self, slice_: int) -> None:
+        """Go on to a slice; `cpu` and `memory` hold its loads from now on."""
+        key = (self._cpu.key(slice_), self._memory.key(slice_))
+        if key == self._key:
+            return
+        known, self._key = self._key, key
+        self._raw = (
+            self._raw[0] if known and known[0] == key[0] else self._cpu.loads(slice_),
+            self._raw[1] if known and known[1] == key[1] else self._memory.loads(slice_),
+        )
+        self._mask()
+
+    def set_present(self, vm: int, present: bool) -> None:
+        """A VM was created or deleted."""
+        self._present[vm] = present
+        self._all_present = bool(self._present.all())
+        self._mask()
+
+    def _mask(self) -> None:
+        self.version += 1
+        self.cpu: Floats = self._raw[0] if self._all_present else self._raw[0] * self._present
+        self.memory: Floats = self._raw[1] if self._all_present else self._raw[1] * self._present

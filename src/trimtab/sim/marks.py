@@ -1,0 +1,50 @@
+"""VMs that are to leave their node, and the attempts to make them do so.
+
+A mark stays until the VM has left, is gone, or its node is; each attempt that fails puts
+the next one off for twice as long. Which attempts may run at once is KubeVirt's to say.
+"""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+from trimtab.sim.precopy import Copy
+
+
+class Priority(IntEnum):
+    """Of waiting migrations the higher priority goes first (KubeVirt's numbers)."""
+
+    DRAIN = 100
+    DESCHEDULER = 20
+
+
+class Attempt(Struct, eq=False):
+    """One try to move a VM; without `target` its pod still waits for a node to fit."""
+
+    number: int
+    begun_s: float
+    target: int | None = None
+    copy: Copy | None = None
+    """None in mode `recreate`, where nothing is copied."""
+    ends_s: float = 0.0
+    doomed: bool = False
+    """Fails when it should have succeeded."""
+
+
+class Mark(Struct, eq=False):
+    """A VM that is to leave `source`."""
+
+    vm: int
+    source: int
+    requested_s: float
+    priority: Priority
+    wanted_target: int | None = None
+    """Set by planners that choose the target too; the descheduler cannot."""
+    failures: int = 0
+    not_before_s: float = 0.0
+    attempt: Attempt | None = None
+    sequence: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return (-self.priority, self.sequence)

@@ -1,0 +1,239 @@
+"""One seed's cluster going through time: migrations, restarts, and what the scenario does to it.
+
+Time is continuous between decisions: `advance` goes from one change of the placement to the
+next and announces each, so that the time before it can be accounted for.
+"""
+
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+
+from trimtab.policy.inflight import EMPTY, SWEEP_PERIOD_S, InFlight, PodEvent, PodState
+from trimtab.sim.cluster import Cluster
+from trimtab.sim.fleet import OnEviction
+from trimtab.sim.marks import Mark, Priority
+from trimtab.sim.migrations import BOOT_S, Migrations
+from trimtab.sim.scheduler import Scheduler
+from trimtab.sim.spec import Placement, RunSpec
+from trimtab.sim.streams import Purpose, generator
+
+NAMESPACE = "default"
+Changing = Callable[["Replica", float], None]
+"""Called before the placement changes: nothing has moved between `now` and that moment."""
+
+
+class Replica:
+    """A cluster with its scheduler, its migrations and the descheduler's in-flight cache."""
+
+    def __init__(self, spec: RunSpec, seed: int, cluster: Cluster, changing: Changing) -> None:
+        self.seed, self.cluster = seed, cluster
+        self.now = 0.0
+        self._changing = changing
+        first: Placement = "binpack" if spec.placement == "binpack" else "spread"
+        self.scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
+        self.migrations = Migrations(cluster, self.scheduler, seed, self._departed)
+        self.inflight: InFlight = EMPTY
+        self.incarnation = np.zeros(cluster.fleet.vms, dtype=np.int64)
+        self.history: dict[int, list[tuple[float, float]]] = {}
+        """(begun, ended) of the migrations of each VM that has moved."""
+        self._started: dict[int, float] = {}
+        self._pending: dict[int, int | None] = {}
+        self._booting: dict[int, tuple[int, float]] = {}
+        self._stranded: dict[int, int] = {}
+        self._next_sweep_s = 0.0
+        self.unplaced = self._place_all()
+        self.scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
+
+    # --- what a descheduler or a person does ---
+
+    def uid(self, vm: int) -> str:
+        """The uid of a VM's active pod: a new one for every pod."""
+        return f"{vm}/{self.incarnation[vm]}"
+
+    def started_s(self, vm: int) -> float:
+        """When its active pod was started; before the run counts as long ago."""
+        return self._started.get(vm, -inf)
+
+    def evict(self, vm: int) -> None:
+        """An eviction was granted: the VM migrates, or its pod is gone and it starts anew."""
+        if self.cluster.fleet.on_eviction[vm] == OnEviction.RESTARTS:
+            self._restart(vm)
+            return
+        node = self.cluster.fleet.node_names[self.cluster.where[vm]]
+        self.inflight = self.inflight.assume(self.uid(vm), node, NAMESPACE, self.now)
+        self.migrations.request(vm, self.now, Priority.DESCHEDULER)
+
+    def move(self, vm: int, target: int) -> None:
+        """Migrate to a chosen node: what planners ask for and the descheduler cannot."""
+        self.migrations.request(vm, self.now, Priority.DESCHEDULER, target)
+
+    def drain(self, node: int) -> None:
+        """Cordon a node and evict every VM on it."""
+        self.cluster.set_cordoned(node, True)
+        for vm in self.cluster.vms_on(node):
+            match self.cluster.fleet.on_eviction[vm]:
+                case OnEviction.RESTARTS:
+                    self._restart(int(vm))
+                case OnEviction.MIGRATES:
+                    self.migrations.request(int(vm), self.now, Priority.DRAIN)
+
+    def undrain(self, node: int) -> None:
+        self.cluster.set_cordoned(node, False)
+        self._place_pending()
+
+    # --- what happens to it ---
+
+    def arrive(self, vm: int) -> None:
+        """A VM was created; its demand counts from now on, served or not."""
+        first = int(self.cluster.fleet.first_node[vm])
+        self._pending[vm] = None if first < 0 else first
+        self._place_pending()
+
+    def depart(self, vm: int) -> None:
+        """A VM was deleted, wherever it is."""
+        self.migrations.cancel(vm, self.now, "failed")
+        node = int(self.cluster.where[vm])
+        if vm in self._booting:
+            self.cluster.release(vm, self._booting.pop(vm)[0])
+        elif vm in self._stranded:
+            self.cluster.release(vm, self._stranded.pop(vm))
+        elif node != self.cluster.nowhere:
+            self.cluster.release(vm, node)
+        self._pending.pop(vm, None)
+        self.cluster.put(vm, self.cluster.nowhere)
+        self._pod_gone(vm)
+        self._place_pending()
+
+    def lose(self, node: int) -> None:
+        """A node stops answering: nothing on it runs, nothing moves from or to it."""
+        self.cluster.set_lost(node, True)
+        for mark in list(self.migrations.marks.values()):
+            if mark.attempt and mark.attempt.target == node:
+                self.migrations.abort(mark, self.now)
+            if mark.source == node and self.cluster.where[mark.vm] == node:
+                self.migrations.cancel(mark.vm, self.now, "failed")
+        for vm in self.cluster.vms_on(node):
+            self._stranded[int(vm)] = node
+            self.cluster.put(int(vm), self.cluster.nowhere)
+        for vm, (target, _) in list(self._booting.items()):
+            if target == node:
+                del self._booting[vm]
+                self._stranded[vm] = node
+
+    def give_up_on(self, node: int) -> None:
+        """The pods of a lost node are deleted: its VMs start elsewhere."""
+        if not self.cluster.lost[node]:
+            return
+        for vm in [vm for vm, stuck in self._stranded.items() if stuck == node]:
+            del self._stranded[vm]
+            self.cluster.release(vm, node)
+            self._pod_gone(vm)
+            self._pending[vm] = None
+        self._place_pending()
+
+    def recover(self, node: int) -> None:
+        """A lost node is back, with the VMs whose pods are still there."""
+        self.cluster.set_lost(node, False)
+        for vm in [vm for vm, stuck in self._stranded.items() if stuck == node]:
+            del self._stranded[vm]
+            self.cluster.put(vm, node)
+        self._place_pending()
+
+    # --- time ---
+
+    def next_s(self) -> float:
+        """When the placement changes next by itself."""
+        boots = min((at for _, at in self._booting.values()), default=inf)
+        return min(boots, self.migrations.next_s(self.now))
+
+    def advance(self, until: float) -> None:
+        """Change by change up to the last one before `until`; `now` is then that moment."""
+        while (moment := self.next_s()) < until:
+            if moment > self.now:
+                self._changing(self, moment)
+                self.now = moment
+            self._settle()
+
+    def catch_up(self) -> None:
+        """What is due at this very moment."""
+        if self.next_s() <= self.now:
+            self._settle()
+
+    def placement(self) -> dict[str, str]:
+        """The node of each VM that runs."""
+        fleet = self.cluster.fleet
+        places = self.cluster.where.tolist()
+        return {
+            fleet.vm_names[vm]: fleet.node_names[node]
+            for vm, node in enumerate(places)
+            if node != self.cluster.nowhere
+        }
+
+    def sweep(self) -> None:
+        """The descheduler's look for evictions that it only assumes to be under way."""
+        while self._next_sweep_s <= self.now:
+            self.inflight = self.inflight.sweep(self._next_sweep_s)
+            self._next_sweep_s += SWEEP_PERIOD_S
+
+    def begin(self) -> None:
+        """Start what was asked for at this moment."""
+        if self.migrations.marks:
+            self.migrations.start(self.now)
+
+    def _settle(self) -> None:
+        """Everything that is due now, and what becomes possible through it."""
+        for vm, (node, at) in list(self._booting.items()):
+            if at <= self.now:
+                del self._booting[vm]
+                self.cluster.put(vm, node)
+        if self.migrations.marks:
+            self.migrations.settle(self.now)
+        if self._pending:
+            self._place_pending()
+
+    def _departed(self, mark: Mark) -> None:
+        begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
+        self.history.setdefault(mark.vm, []).append((begun, self.now))
+        self._pod_gone(mark.vm)
+
+    def _pod_gone(self, vm: int) -> None:
+        pod = PodState(uid=self.uid(vm), node="", namespace=NAMESPACE)
+        self.inflight = self.inflight.observe(PodEvent("deleted", pod))
+        self.incarnation[vm] += 1
+        self._started[vm] = self.now
+
+    def _restart(self, vm: int) -> None:
+        self.cluster.release(vm, int(self.cluster.where[vm]))
+        self.cluster.put(vm, self.cluster.nowhere)
+        self._pod_gone(vm)
+        self._pending[vm] = None
+        self._place_pending()
+
+    def _place_pending(self) -> None:
+        """Bind every waiting pod that fits by now; oldest first."""
+        for vm, only in list(self._pending.items()):
+            node = self._find(vm, only)
+            if node is not None:
+                del self._pending[vm]
+                self.cluster.reserve(vm, node)
+                self._booting[vm] = (node, self.now + BOOT_S)
+
+    def _find(self, vm: int, only: int | None) -> int | None:
+        """A node; a first pod that names one goes there, cordoned or not, or waits."""
+        if only is None:
+            return self.scheduler.choose(vm)
+        return only if self.scheduler.fits(vm, only) else None
+
+    def _place_all(self) -> tuple[int, ...]:
+        """The start: every VM is where its scenario or the scheduler puts it; returns the rest."""
+        for vm in np.flatnonzero(self.cluster.fleet.present):
+            first = int(self.cluster.fleet.first_node[vm])
+            only = None if first < 0 else first
+            node = self._find(int(vm), only)
+            if node is None:
+                self._pending[int(vm)] = only
+            else:
+                self.cluster.reserve(int(vm), node)
+                self.cluster.put(int(vm), node)
+        return tuple(self._pending)

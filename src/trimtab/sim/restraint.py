@@ -1,0 +1,47 @@
+"""What keeps a VM where it is although its node is over-utilised.
+
+Cooldown as in the plugin KubevirtMigrationAware: a VM that moved rests, twice as long with
+each further move of the last two days, six hours at most. `consecutive` is hysteresis: a
+node counts only when it was over-utilised so many cycles in a row.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.sim.replica import Replica
+from trimtab.sim.spec import Restraint
+
+HISTORY_S = 48 * 3600.0
+LONGEST_S = 6 * 3600.0
+
+
+def cooldown_s(history: list[tuple[float, float]], now: float, base_s: float) -> float:
+    """How long a VM rests after its last migration; history: (begun, ended) of each."""
+    recent = [(begun, ended) for begun, ended in history if now - ended <= HISTORY_S]
+    if not recent:
+        return 0.0
+    begun, ended = recent[-1]
+    longest = max(LONGEST_S, base_s)
+    return float(min(max(base_s, ended - begun) * 2.0 ** (len(recent) - 1), longest))
+
+
+class Restrained:
+    """The restraint of one replica, with each node's run of cycles above the threshold."""
+
+    def __init__(self, restraint: Restraint, replica: Replica, nodes: int) -> None:
+        self.restraint, self._replica = restraint, replica
+        self._over_for = np.zeros(nodes, dtype=np.int64)
+
+    def spares_node(self, node: int) -> bool:
+        """Asked during a cycle in which the node is over-utilised once more."""
+        return bool(self._over_for[node] + 1 < self.restraint.consecutive)
+
+    def spares_vm(self, vm: int, now: float) -> bool:
+        history = self._replica.history.get(vm)
+        if not history or self.restraint.cooldown_s <= 0.0:
+            return False
+        return now - history[-1][1] < cooldown_s(history, now, self.restraint.cooldown_s)
+
+    def learn(self, classes: NDArray[np.int8]) -> None:
+        """After each cycle: which nodes were over-utilised in it."""
+        self._over_for = np.where(classes > 0, self._over_for + 1, 0)

@@ -1,0 +1,116 @@
+"""What the descheduler sees: scores of what was scraped before, not of what is.
+
+Prometheus scrapes, its rules average the samples of the last minute, the descheduler asks
+for the rules' last result. So a decision is made on loads that are up to a minute and a
+half old, with VMs where they were then. Between changes a node's load is constant, so the
+mean over the samples is a mean over pieces of time, weighted by the samples in each.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from math import ceil, inf
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.scores import MEAN_WINDOW_S, Score, Window, evaluate, evaluate_means
+from trimtab.sim.fleet import Floats
+from trimtab.sim.spec import Timing
+from trimtab.sim.streams import Purpose, generator
+
+
+class Pieces(Struct, frozen=True, eq=False):
+    """Stretches of time in which the nodes' use was constant.
+
+    owner: (pieces,) the replica each belongs to, in order of time within a replica.
+    inputs: (pieces, nodes, columns) as `scores` wants them.
+    """
+
+    owner: NDArray[np.intp]
+    start: Floats
+    end: Floats
+    inputs: Floats
+
+
+class Sensor:
+    """Keeps as much of the past as the score looks at, for all replicas."""
+
+    def __init__(
+        self, score: Score, node_names: Sequence[str], timing: Timing, seeds: Sequence[int]
+    ) -> None:
+        self._score, self._timing = score, timing
+        self._replicas = len(seeds)
+        self._by_name = np.array(
+            sorted(range(len(node_names)), key=node_names.__getitem__), dtype=np.intp
+        )
+        self._looks_back = score.lookback_s > MEAN_WINDOW_S
+        sight = max(score.lookback_s, MEAN_WINDOW_S)
+        self._samples = ceil(round(sight / timing.rules_s, 9))
+        self._reach = sight + timing.rules_s + timing.scrape_s
+        self._phases = np.array([phases(seed, timing) for seed in seeds])
+        self._past: deque[Pieces] = deque()
+
+    def remember(self, pieces: Pieces) -> None:
+        self._past.append(pieces)
+
+    def start_with(self, inputs: Floats) -> None:
+        """Before the run nothing changed: (replicas, nodes, columns) have been so for ever."""
+        ends = np.zeros(self._replicas)
+        self.remember(Pieces(np.arange(self._replicas), ends - inf, ends, inputs))
+
+    def scores(self, now: float, ready: NDArray[np.bool_]) -> Floats:
+        """The scores that a query at `now` returns: (replicas, nodes), NaN for lost nodes."""
+        while self._past and self._past[0].end.max() < now - self._reach:
+            self._past.popleft()
+        order = self._by_name[ready[self._by_name]]
+        scores = np.full((self._replicas, len(ready)), np.nan)
+        if len(order):
+            see = self._window if self._looks_back else self._means
+            scores[:, order] = see(now, order)
+        return scores
+
+    def scrapes(self, now: float) -> Floats:
+        """When each sample that counts was scraped, newest first: (replicas, samples)."""
+        scrape, rules = self._timing.scrape_s, self._timing.rules_s
+        scrape_phase, rules_phase = self._phases[:, :1], self._phases[:, 1:]
+        last_rules = rules_phase + np.floor((now - rules_phase) / rules) * rules
+        evaluated = last_rules - rules * np.arange(self._samples)
+        return np.asarray(scrape_phase + np.floor((evaluated - scrape_phase) / scrape) * scrape)
+
+    def _means(self, now: float, order: NDArray[np.intp]) -> Floats:
+        scrapes = self.scrapes(now)
+        first = self._past[0].inputs
+        total = np.zeros((self._replicas, *first.shape[1:]))
+        for pieces in self._past:
+            counts = _hits(pieces, scrapes).sum(axis=1)
+            if counts.any():
+                np.add.at(total, pieces.owner, counts[:, None, None] * pieces.inputs)
+        return evaluate_means(self._score, total[:, order] / self._samples)
+
+    def _window(self, now: float, order: NDArray[np.intp]) -> Floats:
+        scrapes = self.scrapes(now)
+        shape = self._past[0].inputs.shape[1:]
+        values = np.zeros((self._replicas, self._samples, *shape))
+        for pieces in self._past:
+            for piece, sample in np.argwhere(_hits(pieces, scrapes)):
+                values[pieces.owner[piece], sample] = pieces.inputs[piece]
+        times = self._timing.rules_s * np.arange(self._samples, dtype=np.float64)
+        oldest_first = np.ascontiguousarray(values[:, ::-1, order])
+        return evaluate(self._score, Window(oldest_first, times))
+
+
+def phases(seed: int, timing: Timing) -> tuple[float, float]:
+    """Where in its period scraping and rule evaluation start in this run."""
+    scrape, rules = timing.scrape_phase_s, timing.rules_phase_s
+    if timing.random_phases:
+        drawn = generator(seed, Purpose.TIMER_PHASES).random(2)
+        scrape += float(drawn[0]) * timing.scrape_s
+        rules += float(drawn[1]) * timing.rules_s
+    return scrape, rules
+
+
+def _hits(pieces: Pieces, scrapes: Floats) -> NDArray[np.bool_]:
+    """(pieces, samples): which sample was scraped during which piece."""
+    taken = scrapes[pieces.owner]
+    return np.asarray((taken >= pieces.start[:, None]) & (taken < pieces.end[:, None]))

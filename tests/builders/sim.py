@@ -1,0 +1,90 @@
+"""Small clusters for tests of the simulator."""
+
+from collections.abc import Sequence
+
+from trimtab.model.curve import Constant, Curve
+from trimtab.model.machines import EvictionStrategy, Node, RequestsModel, Taint, Vm
+from trimtab.model.quantity import Quantity, cores, gib
+from trimtab.model.scenario import Event, Migration, Scenario
+
+
+def a_node(
+    name: str,
+    *,
+    cpu: float = 32,
+    memory: float = 128,
+    pods: int = 110,
+    taints: tuple[Taint, ...] = (),
+    unschedulable: bool = False,
+    labels: dict[str, str] | None = None,
+) -> Node:
+    return Node(
+        name,
+        cpu=cores(cpu),
+        memory=gib(memory),
+        pods=pods,
+        taints=taints,
+        unschedulable=unschedulable,
+        labels=labels or {},
+    )
+
+
+def nodes(count: int, *, cpu: float = 32, memory: float = 128) -> tuple[Node, ...]:
+    return tuple(a_node(f"n{number}", cpu=cpu, memory=memory) for number in range(count))
+
+
+def a_vm(
+    name: str,
+    *,
+    node: str | None = None,
+    cpu: float = 4,
+    memory: float = 8,
+    load: float | Curve = 0.5,
+    memory_load: float | Curve = 0.5,
+    priority: int = 0,
+    strategy: EvictionStrategy = "LiveMigrate",
+    migratable: bool = True,
+    dirty_rate: float = 0.0,
+) -> Vm:
+    """Loads are shares of the VM's own size."""
+    return Vm(
+        name,
+        cpu=cores(cpu),
+        memory=gib(memory),
+        cpu_load=Constant(load) if isinstance(load, float | int) else load,
+        memory_load=Constant(memory_load) if isinstance(memory_load, float | int) else memory_load,
+        node=node,
+        priority=priority,
+        eviction_strategy=strategy,
+        live_migratable=migratable,
+        dirty_rate=Quantity(round(dirty_rate * 10**9)),
+    )
+
+
+def a_scenario(
+    node_list: Sequence[Node],
+    vms: Sequence[Vm],
+    *,
+    duration_s: float = 3600.0,
+    events: Sequence[Event] = (),
+    migration: Migration | None = None,
+    requests: RequestsModel = "consumption",
+) -> Scenario:
+    return Scenario(
+        name="test",
+        nodes=tuple(node_list),
+        vms=tuple(vms),
+        duration_s=duration_s,
+        events=tuple(events),
+        migration=migration or Migration(),
+        requests=requests,
+    )
+
+
+def one_hot_node(
+    count: int = 4, *, hot: int = 12, cool: int = 4, duration_s: float = 3600.0
+) -> Scenario:
+    """`hot` VMs on the first node, `cool` on each other one; each uses 2 cores and 4 GiB."""
+    vms = [a_vm(f"hot{i}", node="n0") for i in range(hot)]
+    vms += [a_vm(f"v{n}-{i}", node=f"n{n}") for n in range(1, count) for i in range(cool)]
+    return a_scenario(nodes(count), vms, duration_s=duration_s)
