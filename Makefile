@@ -40,12 +40,10 @@ up: engines ## Start a lab: a real control plane with fake nodes (SCALE=10 for f
 down: .venv/product ## Stop the lab; its data stay
 	@$(TRIMTAB) lab down
 
-test: .venv/dev check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
-	@$(TRIMTAB) engines build
+test: .venv/dev engines check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
 	@scripts/test
 
-test-full: .venv/dev check ## Everything, up to 85 minutes
-	@$(TRIMTAB) engines build
+test-full: .venv/dev engines check ## Everything, up to 85 minutes
 	@scripts/test --full
 
 unit: .venv/dev ## Only the unit tests, under 20 seconds
@@ -54,8 +52,7 @@ unit: .venv/dev ## Only the unit tests, under 20 seconds
 check: .venv/dev ## Lint, format, types, layers, Go and shell, generated files
 	@scripts/check
 
-bench: .venv/dev ## Benchmarks: ratios of both sides in one run, or CPU time
-	@$(TRIMTAB) engines build
+bench: .venv/dev engines ## Benchmarks: ratios of both sides in one run, or CPU time
 	@scripts/bench
 
 verify: .venv/dev ## Are the generated files what their generators say?
@@ -66,7 +63,7 @@ generate: .venv/dev ## Write the generated files anew
 
 fmt: .venv/dev ## Format the code
 	@$(BIN)/ruff check --quiet --fix-only src tests scripts && $(BIN)/ruff format --quiet src tests scripts
-	@gofmt -w engines
+	@"$$("$$($(TRIMTAB) engines go)" env GOROOT)/bin/gofmt" -w engines
 
 lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock

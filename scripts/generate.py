@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
-GENERATORS: tuple[str, ...] = ()
+GENERATORS: tuple[str, ...] = ("trimtab.model.reference:generate",)
 
 
 def generated() -> dict[Path, str]:
