@@ -5,6 +5,7 @@ what chance does to both sides alike cancels. Arrays are (candidates, seeds) thr
 All randomness comes from a fixed seed: the same runs give the same digits.
 """
 
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -16,6 +17,7 @@ LEVEL = 0.95
 _SEED = 0x57A7
 
 
+@cache
 def resampling(seeds: int, resamples: int = RESAMPLES) -> Floats:
     """(resamples, seeds) weights of a bootstrap: how often each seed is drawn, over how many.
 
@@ -23,7 +25,9 @@ def resampling(seeds: int, resamples: int = RESAMPLES) -> Floats:
     """
     rng = np.random.default_rng([_SEED, seeds])
     counts = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples)
-    return counts / seeds
+    weights: Floats = counts / seeds
+    weights.flags.writeable = False
+    return weights
 
 
 def intervals(values: Floats, weights: Floats, level: float = LEVEL) -> Floats:
@@ -34,11 +38,12 @@ def intervals(values: Floats, weights: Floats, level: float = LEVEL) -> Floats:
 def ratio_intervals(
     values: Floats, reference: Floats, weights: Floats, level: float = LEVEL
 ) -> Floats:
-    """(candidates, 3): mean of `values` over mean of `reference` (seeds,), with its interval.
+    """(candidates, 3): mean of `values` over mean of `reference`, with its interval.
 
-    nan where the reference is zero in a resample: a ratio to nothing has no value.
+    The reference is one row for all or one for each. nan where it is zero in a resample:
+    a ratio to nothing has no value.
     """
-    estimate = values.mean(axis=1) / _or_nan(reference.mean())
+    estimate = values.mean(axis=1) / _or_nan(reference.mean(axis=-1))
     resampled = (values @ weights.T) / _or_nan(reference @ weights.T)
     return _with_ends(estimate, resampled, values.shape[1], level)
 
@@ -53,6 +58,7 @@ def _with_ends(estimate: Floats, resampled: Floats, seeds: int, level: float) ->
     return np.stack([estimate, low, high], axis=1)
 
 
+@cache
 def expanded_tail(seeds: int, level: float = LEVEL) -> float:
     """The share to cut off at each end of the resampled means, a little less than usual.
 

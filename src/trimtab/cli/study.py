@@ -1,0 +1,265 @@
+"""`trimtab study`: many simulations at once, compared with statistics that can be trusted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from trimtab.study.execute import Engine
+    from trimtab.study.result import StudyResult
+    from trimtab.study.store import Store
+    from trimtab.study.tasks import Shard
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
+Flag = Annotated[bool, Parameter(negative=())]
+Where = Literal["local", "dask"]
+Jobs = Annotated[int | None, Parameter(name=("--jobs", "-j"))]
+INTERRUPTED = 130
+
+
+def _examples(*commands: str) -> str:
+    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
+
+
+app = App(
+    name="study",
+    help="Compare scores, thresholds and limits over many simulations.",
+    help_epilogue=_examples(
+        "trimtab study my-study.yaml",
+        "trimtab study my-study.yaml --out results/monday --jobs 4",
+        "trimtab study my-study.yaml --engine dask --scheduler tcp://10.0.0.5:8786",
+        "trimtab study my-study.yaml --shard 2/3",
+    ),
+)
+
+
+@app.default
+def run(
+    file: Path,
+    /,
+    *,
+    out: Path | None = None,
+    jobs: Jobs = None,
+    engine: Where = "local",
+    scheduler: str | None = None,
+    shard: str | None = None,
+    fresh: Flag = False,
+    json: Json = False,
+) -> int | None:
+    """Run a study and write its report; what was run before is not run again.
+
+    Kill it whenever you like: the same command continues.
+
+    Parameters
+    ----------
+    file
+        The study (docs/reference/study.md), e.g. examples/studies/demo.yaml.
+    out
+        Where the results go. Default: results/NAME, by the name in the file.
+    jobs
+        Processes at a time. Default: all cores.
+    engine
+        Where the simulations run: this computer, or a Dask cluster.
+    scheduler
+        Address of the Dask scheduler, with --engine dask.
+    shard
+        Run only the i-th of n parts (i/n); run the others elsewhere, put their runs/ together.
+    fresh
+        Run everything again, also what is there already.
+    """
+    from trimtab.study.file import load_study, warnings_of
+    from trimtab.study.store import Store
+    from trimtab.view.study import say
+
+    study = load_study(file)
+    for warning in warnings_of(study):
+        say(f"warning: {warning}")
+    store = Store(out or Path("results") / _folder(study.name))
+    chosen, part = _engine(engine, scheduler, jobs), _shard(shard)
+    return _run(file, store, chosen, part, fresh=fresh, json=json)
+
+
+@app.command(help_epilogue=_examples("trimtab study demo", "trimtab study demo --out /tmp/demo"))
+def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = False) -> int | None:
+    """All 19 algorithms and do-nothing on three small clusters, in under a minute.
+
+    Parameters
+    ----------
+    out
+        Where the results go.
+    jobs
+        Processes at a time. Default: all cores.
+    fresh
+        Run everything again, also what is there already.
+    """
+    from trimtab.study.demo import demo_file
+    from trimtab.study.store import Store
+    from trimtab.study.tasks import Shard
+
+    engine = _engine("local", None, jobs)
+    return _run(demo_file(), Store(out), engine, Shard(), fresh=fresh, json=False)
+
+
+@app.command(help_epilogue=_examples("trimtab study report results/demo"))
+def report(directory: Path, /) -> None:
+    """Write result.json, the Parquet files and report.html anew from the runs in DIRECTORY."""
+    from trimtab.study.run import write_results
+    from trimtab.study.store import Store
+    from trimtab.view.study import tell
+
+    store = Store(directory)
+    write_results(store)
+    tell(f"{store.path / 'report.html'}")
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab study show results/demo",
+        "trimtab study show results/demo --json | jq .summary",
+    )
+)
+def show(
+    directory: Path,
+    /,
+    *,
+    scenario: str | None = None,
+    json: Json = False,
+) -> None:
+    """What a finished study found.
+
+    Parameters
+    ----------
+    directory
+        The study's directory.
+    scenario
+        The ranking on this scenario instead of all of them.
+    """
+    from trimtab.study.run import load_result
+    from trimtab.study.store import Store
+
+    _show(load_result(Store(directory)), scenario=scenario, json=json)
+
+
+@app.command(help_epilogue=_examples("trimtab study rerun results/demo"))
+def rerun(
+    directory: Path,
+    /,
+    *,
+    jobs: Jobs = None,
+    engine: Where = "local",
+    scheduler: str | None = None,
+    json: Json = False,
+) -> int:
+    """Repeat every run of a study and compare bit for bit; exit 1 if any differs.
+
+    Parameters
+    ----------
+    directory
+        The study's directory.
+    jobs
+        Processes at a time. Default: all cores.
+    engine
+        Where the simulations run: this computer, or a Dask cluster.
+    scheduler
+        Address of the Dask scheduler, with --engine dask.
+    """
+    from trimtab.study.lines import show_repetition
+    from trimtab.study.rerun import rerun as repeat
+    from trimtab.study.store import Store
+    from trimtab.view.study import Ticker
+    from trimtab.view.terminal import progress, show_json
+
+    store = Store(directory)
+    total = store.load_plan().runs
+    with progress("repeating", total) as steps:
+        verdict = repeat(store, _engine(engine, scheduler, jobs), Ticker(steps, total).advance)
+    if json:
+        show_json(verdict)
+    else:
+        show_repetition(verdict)
+    return 1 if verdict.differences else 0
+
+
+def _run(
+    file: Path, store: "Store", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
+) -> int | None:
+    from trimtab.study.file import load_study, warnings_of
+    from trimtab.study.plan import make_plan
+    from trimtab.study.run import run_missing, write_results
+    from trimtab.view.study import StudyDisplay, say, tell
+
+    study = load_study(file)
+    plan = make_plan(study, file.parent)
+    display = StudyDisplay(plan.name, plan.runs)
+    try:
+        left = run_missing(
+            plan, file.read_text(encoding="utf-8"), store, engine, shard=shard, fresh=fresh,
+            begun=display.begun, advanced=display.advanced,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"interrupted; finished runs are kept in {store.path}: the same command continues")
+        return INTERRUPTED
+    finally:
+        display.close()
+    if left:
+        say(
+            f"this part is done; {left:,} of {plan.runs:,} runs are still missing in {store.path}: "
+            f"run the other shards, then trimtab study report {store.path}"
+        )
+        return None
+    result = write_results(store, warnings_of(study))
+    _show(result, scenario=None, json=json)
+    if not json:
+        page = (store.path / "report.html").resolve()
+        tell(f"\nReport: {page}")
+        tell(f"Open it in a browser: {page.as_uri()}")
+    return None
+
+
+def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
+    from trimtab.study.lines import rank_lines, table_of, winner_lines
+    from trimtab.view.study import show_ranking, show_winners, tell
+    from trimtab.view.terminal import show_json
+
+    if json:
+        show_json(result)
+        return
+    table, title = table_of(result, scenario)
+    show_ranking(rank_lines(result, table), title)
+    tell()
+    show_winners(winner_lines(result))
+    tell()
+    tell(result.summary)
+
+
+def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
+    from trimtab.errors import ConfigError
+    from trimtab.study.execute import Engine, cores
+
+    if (engine == "dask") != (scheduler is not None):
+        raise ConfigError(
+            "--engine dask and --scheduler ADDRESS belong together, e.g. "
+            "--engine dask --scheduler tcp://127.0.0.1:8786"
+        )
+    if jobs is not None and jobs < 1:
+        raise ConfigError("--jobs: must be at least 1")
+    return Engine(workers=jobs or cores(), scheduler=scheduler)
+
+
+def _shard(text: str | None) -> "Shard":
+    from trimtab.errors import ConfigError
+    from trimtab.study.tasks import Shard
+
+    if text is None:
+        return Shard()
+    index, slash, count = text.partition("/")
+    if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
+        return Shard(int(index), int(count))
+    raise ConfigError(f"--shard: {text!r} is not a part; write it like 2/3, from 1/3 to 3/3")
+
+
+def _folder(name: str) -> str:
+    """The study's name as a directory's."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
+    return kept or "study"

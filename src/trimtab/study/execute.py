@@ -1,0 +1,94 @@
+"""Running tasks: on all cores of this computer with joblib's loky, or on a Dask cluster.
+
+Results come back in any order and are handed on at once, so whatever happens to the process,
+only the tasks that were under way are lost.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from msgspec import Struct
+
+from trimtab.errors import Unavailable
+from trimtab.study.extra import need
+from trimtab.study.tasks import Task, run_task
+
+_CONNECT_S = 15
+
+
+class Engine(Struct, frozen=True):
+    """Where tasks run: `workers` processes here, or the cluster behind `scheduler`."""
+
+    workers: int
+    scheduler: str | None = None
+
+
+def cores() -> int:
+    """How many processes this computer runs at once, limits of a container included."""
+    count: int = need("joblib").cpu_count()
+    return count
+
+
+def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes], None]) -> None:
+    """Run all tasks; `done` gets each as it finishes, in this process."""
+    joblib = need("joblib")
+    if not tasks:
+        return
+    with _backend(engine):
+        parallel = joblib.Parallel(
+            n_jobs=engine.workers if engine.scheduler is None else -1,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="2*n_jobs",
+        )
+        for index, data in parallel(
+            joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks)
+        ):
+            done(tasks[index], data)
+
+
+def _numbered(index: int, task: Task) -> tuple[int, bytes]:
+    return index, run_task(task)
+
+
+def _backend(engine: Engine) -> AbstractContextManager[object]:
+    joblib = need("joblib")
+    if engine.scheduler is not None:
+        return _dask(engine.scheduler)
+    if engine.workers == 1:
+        return nullcontext()
+    backend: AbstractContextManager[object] = joblib.parallel_config(
+        backend="loky",
+        inner_max_num_threads=1,
+        initializer=_die_with,
+        initargs=(os.getpid(),),
+    )
+    return backend
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[None]:
+    joblib, distributed = need("joblib"), need("distributed")
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S)
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            f"no Dask scheduler answers at {address} ({error}); "
+            "start one with `dask scheduler`, or check the address"
+        ) from error
+    with client, joblib.parallel_config(backend="dask"):
+        yield
+
+
+def _die_with(parent: int) -> None:
+    """In a worker: end when the study's process is gone, even if it was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

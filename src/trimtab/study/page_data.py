@@ -1,0 +1,151 @@
+"""The data of the report's charts: one JSON document inside the page.
+
+Courses are bytes in base64, a byte per node and row; as many of them as fit a budget, those
+that a reader asks for first coming first.
+"""
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.model.curve import overall_mean
+from trimtab.model.scenario import Scenario
+from trimtab.study.candidate import Candidate, labels
+from trimtab.study.collect import Runs
+from trimtab.study.plan import Cells, Plan
+from trimtab.study.ranking import NOTHING
+from trimtab.study.record import Picture, RunRecord
+from trimtab.study.result import Estimate, StudyResult, Table
+
+PICTURES_BUDGET = 800_000  # characters
+
+
+def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict[str, Any]:
+    """What `report.js` reads."""
+    scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
+    return {
+        "default": result.default,
+        "candidates": [
+            _candidate(c, label) for c, label in zip(plan.candidates, result.labels, strict=True)
+        ],
+        "tables": [_table(table) for table in scopes],
+        "scenarios": [_scenario(scenario) for scenario in plan.scenarios],
+        "pictures": list(_pictures(plan, cells, runs, result)),
+    }
+
+
+def as_script(data: Any) -> str:
+    """JSON that is safe inside a script element, whatever the names in it are."""
+    text = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _candidate(candidate: Candidate, label: str) -> dict[str, Any]:
+    alike = msgspec.structs.replace(candidate, thresholds=None)
+    return {
+        "label": label,
+        "thresholds": candidate.thresholds,
+        "family": labels([alike])[0] if candidate.score is None else _family(alike),
+    }
+
+
+def _family(candidate: Candidate) -> str:
+    """What candidates have in common that differ in their thresholds only."""
+    plain = Candidate(candidate.score)
+    return labels([plain, candidate])[1]
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "scenario": table.scenario,
+        "best": table.best,
+        "pick": table.pick,
+        "rows": [
+            {
+                "candidate": row.candidate,
+                "rank": row.rank,
+                "onFront": row.on_front,
+                "gap": _rounded(row.gap),
+                "measures": {
+                    name: _rounded(row.measures[name])
+                    for name in ("imbalance", "migrations", "minimum")
+                },
+            }
+            for row in table.rows
+        ],
+    }
+
+
+def _rounded(estimate: Estimate) -> dict[str, float | None]:
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {name: None if x is None else float(f"{x:.6g}") for name, x in ends.items()}
+
+
+def _scenario(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "nodes": [node.name for node in scenario.nodes],
+        "capacity": [float(node.cpu) for node in scenario.nodes],
+        "vms": [vm.name for vm in scenario.vms],
+        "cores": [round(float(vm.cpu) * overall_mean(vm.cpu_load), 3) for vm in scenario.vms],
+    }
+
+
+def _pictures(
+    plan: Plan, cells: Cells, runs: Runs, result: StudyResult
+) -> Iterator[dict[str, Any]]:
+    budget = PICTURES_BUDGET
+    for place in range(len(plan.candidates)):
+        for scenario, table in enumerate(result.tables):
+            candidate = _wanted(table, result)[place]
+            cell = cells[scenario][candidate]
+            picture = runs.pictures[cell]
+            record = runs.of(cell, [picture.seed])[0]
+            drawn = _picture(scenario, candidate, picture, record)
+            budget -= sum(len(part) for part in drawn.values() if isinstance(part, str))
+            if budget < 0 and place > 1:  # do-nothing and the pick are always there
+                return
+            yield drawn
+
+
+def _wanted(table: Table, result: StudyResult) -> list[int]:
+    first = [NOTHING, result.overall.pick, result.default, table.pick, table.best]
+    return list(dict.fromkeys([*first, *(row.candidate for row in table.rows)]))
+
+
+def _picture(scenario: int, candidate: int, picture: Picture, record: RunRecord) -> dict[str, Any]:
+    return {
+        "scenario": scenario,
+        "candidate": candidate,
+        "seed": picture.seed,
+        "times": picture.times,
+        "cpu": _text(picture.cpu),
+        "memory": _text(picture.memory),
+        "score": _text(picture.score),
+        "classes": _text(picture.classes),
+        "before": _places(picture.before),
+        "after": _places(picture.after),
+        "migrations": _per_row(picture, record).tolist(),
+    }
+
+
+def _per_row(picture: Picture, record: RunRecord) -> NDArray[np.intp]:
+    """Migrations requested in the time that each row of the picture stands for."""
+    edges = np.array(picture.times)
+    asked = np.array([move.requested_s for move in record.moves])
+    rows = np.minimum(np.searchsorted(edges, asked), len(edges) - 1)
+    return np.bincount(rows, minlength=len(edges))
+
+
+def _places(places: Sequence[int]) -> str:
+    return _text(np.array(places, dtype="<i2").tobytes())
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

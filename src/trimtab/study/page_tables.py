@@ -1,0 +1,175 @@
+"""The tables of the report, ready to print: readable without a line of JavaScript."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from trimtab.study.measures import IMBALANCE, MIGRATIONS
+from trimtab.study.ranking import NOTHING
+from trimtab.study.result import Comparison, Estimate, Row, StudyResult, Table
+from trimtab.study.summary import interval, number
+
+_WIDTH = 200.0  # of an interval's picture, in the units of its viewBox
+
+
+class Cell(Struct, frozen=True):
+    """A number as text with what a pointer reveals."""
+
+    value: str
+    about: str
+
+
+class Change(Struct, frozen=True):
+    """A difference to another candidate as text."""
+
+    text: str
+    verdict: str
+    about: str
+
+
+class Badge(Struct, frozen=True):
+    kind: str
+    text: str
+    about: str
+
+
+class Bar(Struct, frozen=True):
+    """Places on the axis of an interval's picture."""
+
+    value: str
+    low: str
+    high: str
+    reference: str
+
+
+class PageRow(Struct, frozen=True):
+    candidate: int
+    rank: int
+    label: str
+    classes: str
+    badges: tuple[Badge, ...]
+    imbalance: dict[str, str]
+    bar: Bar
+    nothing: Change
+    default: Change
+    migrations: Cell
+    gap: Cell
+    moved_again: str
+    overload: str
+
+
+class PageTable(Struct, frozen=True):
+    title: str
+    caption: str
+    rows: tuple[PageRow, ...]
+
+
+def page_tables(result: StudyResult) -> list[PageTable]:
+    """The table over all scenarios, then one for each (a single scenario has one table)."""
+    scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
+    return [_page_table(table, result) for table in scopes]
+
+
+def _page_table(table: Table, result: StudyResult) -> PageTable:
+    reference = next(r for r in table.rows if r.candidate == NOTHING).measures[IMBALANCE].value or 0
+    highest = max(row.measures[IMBALANCE].high or 0.0 for row in table.rows)
+    scale = _WIDTH / (max(highest, reference) * 1.05 or 1.0)
+    scope = "Mean over all scenarios" if table.scenario is None else f"Scenario {table.scenario}"
+    return PageTable(
+        title=table.scenario or "All scenarios",
+        caption=f"{scope}, {len(result.seeds)} seeds each.",
+        rows=tuple(_page_row(row, table, result, scale, reference) for row in table.rows),
+    )
+
+
+def _page_row(
+    row: Row, table: Table, result: StudyResult, scale: float, reference: float
+) -> PageRow:
+    imbalance = row.measures[IMBALANCE]
+    badges = _badges(row, table, result.default)
+    return PageRow(
+        candidate=row.candidate,
+        rank=row.rank,
+        label=result.labels[row.candidate],
+        classes=" ".join(
+            [badge.kind for badge in badges] + ["nothing"] * (row.candidate == NOTHING)
+        ),
+        badges=badges,
+        imbalance={end: number(getattr(imbalance, end)) for end in ("value", "low", "high")},
+        bar=_bar(imbalance, scale, reference),
+        nothing=_change(row.versus_nothing),
+        default=_change(row.versus_default),
+        migrations=Cell(number(row.measures[MIGRATIONS].value), interval(row.measures[MIGRATIONS])),
+        gap=Cell(number(row.gap.value), interval(row.gap)),
+        moved_again=number(row.measures["moved_again"].value),
+        overload=number(row.measures["overload"].value),
+    )
+
+
+def _bar(estimate: Estimate, scale: float, reference: float) -> Bar:
+    places = ((x or 0.0) * scale for x in (estimate.value, estimate.low, estimate.high, reference))
+    return Bar(*(f"{place:.1f}" for place in places))
+
+
+def _badges(row: Row, table: Table, default: int) -> tuple[Badge, ...]:
+    found = []
+    if row.candidate == table.best:
+        found.append(Badge("best", "best", "the least imbalance"))
+    elif row.among_best:
+        found.append(Badge("same", "≈ best", "cannot be told apart from the best"))
+    if row.candidate == table.pick:
+        about = "the fewest migrations of those that cannot be told apart from the best"
+        found.append(Badge("pick", "pick", about))
+    if row.candidate == default:
+        found.append(Badge("default", "default", "the others are compared with it"))
+    return tuple(found)
+
+
+def _change(comparison: Comparison | None) -> Change:
+    if comparison is None or comparison.percent.value is None:
+        return Change("–", "same", "nothing to compare")
+    about = (
+        f"{interval(comparison.difference)} points; better in {comparison.better_in:.0%} "
+        f"of the seeds; corrected p = {comparison.p:.2g}"
+    )
+    return Change(change_text(comparison), comparison.verdict, about)
+
+
+def change_text(comparison: Comparison | None) -> str:
+    """`−64 %`; a dash where there is nothing to compare."""
+    if comparison is None or comparison.percent.value is None:
+        return "–"
+    value = comparison.percent.value
+    text = f"{abs(value):.0f}" if abs(value) >= 10 else f"{abs(value):.1f}"
+    return f"{'−' if value < 0 else '+'}{text} %" if float(text) else "0 %"
+
+
+def headline(labels: Sequence[str], table: Table, default: int) -> list[dict[str, str]]:
+    """The tiles at the top: best, pick, default, and what doing nothing means."""
+    rows = {row.candidate: row for row in table.rows}
+    best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]
+    tiles = [_tile("best", "Least imbalance", labels, best)]
+    if pick.candidate != best.candidate:
+        tiles.append(_tile("pick", "As level, with the fewest moves", labels, pick))
+    if default not in (best.candidate, pick.candidate):
+        tiles.append(_tile("default", "Default", labels, rows[default]))
+    tiles.append(
+        {
+            "kind": "nothing",
+            "what": "Without any move",
+            "value": f"{number(nothing.measures[IMBALANCE].value)} points of imbalance",
+            "how": f"{number(nothing.measures['overload'].value)} node·s of overload",
+        }
+    )
+    return tiles
+
+
+def _tile(kind: str, what: str, labels: Sequence[str], row: Row) -> dict[str, str]:
+    change = change_text(row.versus_nothing)
+    moved = number(row.measures[MIGRATIONS].value)
+    return {
+        "kind": kind,
+        "what": what,
+        "value": labels[row.candidate],
+        "how": f"imbalance {change} against doing nothing, {moved} migrations",
+    }

@@ -1,0 +1,85 @@
+"""`report.html`: one file that any browser opens without a network."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from trimtab.model.duration import format_duration
+from trimtab.study.collect import Runs
+from trimtab.study.extra import need
+from trimtab.study.measures import MEASURES
+from trimtab.study.page_data import as_script, page_data
+from trimtab.study.page_tables import headline, page_tables
+from trimtab.study.plan import Cells, Plan
+from trimtab.study.result import StudyResult
+from trimtab.study.statistics import RESAMPLES
+
+
+def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str) -> str:
+    """The whole page; `text` is the study file as it was written."""
+    jinja2 = need("jinja2")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(_asset("report.html.j2"))
+    trusted = environment.filters["safe"]  # our own files, and JSON that escapes < and >
+    page: str = template.render(
+        **_words(result, text),
+        css=trusted(_asset("report.css")),
+        script=trusted(_asset("report.js")),
+        echarts=trusted(_asset("echarts.min.js")),
+        data=trusted(as_script(page_data(plan, cells, runs, result))),
+    )
+    return page
+
+
+def _words(result: StudyResult, text: str) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "description": result.description,
+        "summary": result.summary,
+        "warnings": [*result.warnings, *_failures(result)],
+        "facts": {
+            "scenarios": len(result.scenarios),
+            "candidates": len(result.candidates),
+            "seeds": len(result.seeds),
+            "runs": f"{result.runs:,}",
+        },
+        "tiles": headline(result.labels, result.overall, result.default),
+        "tables": page_tables(result),
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "description": scenario.description,
+                "nodes": scenario.nodes,
+                "vms": scenario.vms,
+                "duration": format_duration(scenario.duration_s),
+            }
+            for scenario in result.scenarios
+        ],
+        "measures": MEASURES,
+        "id": result.id,
+        "seeds": seeds_text(result.seeds),
+        "versions": result.versions,
+        "resamples": f"{RESAMPLES:,}",
+        "text": text,
+    }
+
+
+def _failures(result: StudyResult) -> list[str]:
+    if not result.failed_cycles:
+        return []
+    return [
+        f"In {result.failed_cycles:,} cycles the descheduler would have given up with an error; "
+        "the errors column of runs.parquet tells in which runs."
+    ]
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """`0–19` where they follow each other, all of them otherwise."""
+    first, last = seeds[0], seeds[-1]
+    if len(seeds) > 2 and tuple(seeds) == tuple(range(first, last + 1)):
+        return f"{first}–{last}"
+    return ", ".join(str(seed) for seed in seeds)
+
+
+def _asset(name: str) -> str:
+    return (files("trimtab.study") / "assets" / name).read_text(encoding="utf-8")
