@@ -111,9 +111,9 @@ class VmGroup(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     priority: int = 0
     """The pods' priority; the descheduler evicts low ones first."""
     eviction_strategy: EvictionStrategy = "LiveMigrate"
-    """What an eviction does: migrate, migrate if possible (else delete), or (`None`) delete."""
+    """What an eviction does: migrate (or be refused), migrate if possible (or restart), restart."""
     live_migratable: bool = True
-    """false: a VM that cannot move, e.g. because of a passed-through device."""
+    """Whether it can move; a VM with a passed-through device cannot."""
     dirty_rate: Amount = 0
     """Bytes of memory it changes per second: what makes a migration long."""
 

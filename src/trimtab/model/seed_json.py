@@ -28,6 +28,7 @@ from trimtab.obs.log import get_logger
 
 VMS_PER_SUMMARY = 10
 _OURS = {"apiVersion", "kind", "name", "vms"}
+_THEIRS = {"vms", "cpu_usage", "memory_usage"}  # of a node
 _log = get_logger(room="model")
 
 
@@ -52,16 +53,18 @@ def is_seed(data: Any) -> bool:
     """Whether `data` is the seed's JSON rather than a scenario file of ours."""
     if isinstance(data, list):
         return True
-    if not isinstance(data, dict) or _OURS & set(data):
+    if not isinstance(data, dict) or not data:
         return False
-    return bool(data) and all(isinstance(value, list) for value in data.values())
+    if isinstance(data.get("nodes"), list):
+        return any(isinstance(node, dict) and _THEIRS & node.keys() for node in data["nodes"])
+    return not _OURS & data.keys() and all(isinstance(value, list) for value in data.values())
 
 
 def seed_scenarios(data: Any) -> dict[str, Any]:
     """The scenarios of a file by name; one that stands alone is called `scenario`."""
     if isinstance(data, list):
         return {"scenario": data}
-    return {"scenario": data["nodes"]} if set(data) == {"nodes"} else data
+    return {str(data.get("name", "scenario")): data["nodes"]} if "nodes" in data else data
 
 
 def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
@@ -123,7 +126,7 @@ def _group(name: str, count: int, cpu: float, memory: float, node: SeedNode, fie
         name=name,
         count=count,
         cpu=str(cpu_size),
-        memory=str(Quantity(memory_size.value() * 10**9)),
+        memory=memory_size.value(),
         utilization=Utilisation(cpu=cpu_share, memory=memory_share),
         node=kubernetes_name(node.name),
     )
@@ -132,7 +135,7 @@ def _group(name: str, count: int, cpu: float, memory: float, node: SeedNode, fie
 def _allocated(
     fraction: float, reference: Quantity, utilisation: float, least: str
 ) -> tuple[Quantity, float]:
-    """What a VM has whose use at `utilisation` is this fraction; idle ones get `least`."""
+    """What a VM has that uses this fraction at `utilisation`; one that is idle gets `least`."""
     size = reference.times(Fraction(str(fraction)) / Fraction(str(utilisation)))
     return (size, utilisation) if size.nano else (parse_quantity(least), 0.0)
 

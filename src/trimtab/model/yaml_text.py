@@ -6,7 +6,7 @@ written twice is refused instead of silently winning.
 
 import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -69,12 +69,16 @@ def parse_text(text: str, where: str) -> Any:
 
 def _parse_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise ConfigError(f"{place}: not JSON: {error.msg}") from error
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number; write one")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

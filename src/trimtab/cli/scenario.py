@@ -1,0 +1,206 @@
+"""`trimtab scenario`: check, look at, convert and describe scenario files."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from trimtab.model.scenario import Event
+    from trimtab.model.summary import NodeAtStart, Summary, VmsAlike
+
+app = App(name="scenario", help="Check, look at and convert scenario files.")
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def _examples(*commands: str) -> str:
+    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab scenario validate examples/scenarios/*", "trimtab scenario validate --json my.yaml"
+    )
+)
+def validate(file: str, /, *more: str, json: Json = False) -> int:
+    """Find everything that is wrong with scenario files; exit with 2 if anything is.
+
+    Warnings tell what will hardly happen as it was meant; they do not change the exit code.
+
+    Parameters
+    ----------
+    file
+        A scenario file, or file.json#name for one of several scenarios in a file.
+    more
+        Further files.
+    """
+    from trimtab.model.scenario_io import findings
+    from trimtab.view.terminal import out, show_json
+
+    _log_to_stderr()
+    found = {path: list(findings(path)) for path in (file, *more)}
+    if json:
+        show_json(found)
+    else:
+        for path, each in found.items():
+            for finding in each:
+                out.print(f"{path}: {finding.level}: {finding.text}", markup=False)
+            if not any(finding.level == "error" for finding in each):
+                out.print(f"{path}: fine", markup=False)
+    return 2 if any(finding.level == "error" for each in found.values() for finding in each) else 0
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab scenario show examples/scenarios/one-hot-node.yaml",
+        "trimtab scenario show examples/scenarios/seed-sample.json#level --json",
+    )
+)
+def show(file: str, /, *, json: Json = False) -> None:
+    """Show a scenario's nodes with their load at the start, and its VMs with theirs over time.
+
+    Parameters
+    ----------
+    file
+        A scenario file, or file.json#name for one of several scenarios in a file.
+    """
+    from trimtab.model.scenario_io import load_scenario
+    from trimtab.model.summary import summarise
+    from trimtab.view.terminal import show_json
+
+    _log_to_stderr()
+    summary = summarise(load_scenario(file))
+    if json:
+        show_json(summary)
+    else:
+        _show(summary)
+
+
+@app.command(
+    help_epilogue=_examples(
+        "trimtab scenario convert old.json#mixed -o mixed.yaml",
+        "trimtab scenario convert my.yaml --expand | less",
+    )
+)
+def convert(
+    file: str,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    expand: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Write a scenario as YAML: the seed's JSON in our format, or groups as single VMs.
+
+    Parameters
+    ----------
+    file
+        A scenario file, or file.json#name for one of several scenarios in a file.
+    output
+        Where to write it; without it, to the terminal.
+    expand
+        Write every node and VM by name, with numbers drawn and traces read.
+    """
+    from trimtab.model.scenario_io import dump, load_file, load_scenario
+    from trimtab.model.written import as_file
+    from trimtab.view.terminal import err, out
+
+    _log_to_stderr()
+    text = dump(as_file(load_scenario(file)) if expand else load_file(file))
+    if output is None:
+        out.print(text, end="", markup=False)
+    else:
+        _write(output, text)
+        err.print(f"written to {output}", markup=False)
+
+
+@app.command(help_epilogue=_examples("trimtab scenario schema > scenario.schema.json"))
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors that check while you type."""
+    from trimtab.model.reference import schema_text
+    from trimtab.view.terminal import out
+
+    out.print(schema_text(), end="", markup=False)
+
+
+def _log_to_stderr() -> None:
+    from trimtab.obs.log import configure
+
+    configure("warning")
+
+
+def _write(path: Path, text: str) -> None:
+    from trimtab.errors import ConfigError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _show(summary: "Summary") -> None:
+    from trimtab.model.duration import format_duration
+    from trimtab.view.terminal import out, show_table
+
+    count = sum(vms.count for vms in summary.vms)
+    lasts = format_duration(summary.duration_s)
+    out.print(f"{summary.name}: {summary.description}", markup=False)
+    out.print(f"{lasts}, {len(summary.nodes)} nodes, {count} VMs", markup=False)
+    out.print(f"CPU of the cluster     {_line(summary.cpu_use)}", markup=False)
+    out.print(f"memory of the cluster  {_line(summary.memory_use)}\n", markup=False)
+    show_table(
+        ["node", "cores", "memory", "VMs", "CPU use", "", "memory use", " ", "CPU PSI", "mem PSI"],
+        [_node_row(node) for node in summary.nodes],
+        right=["cores", "memory", "VMs", "CPU use", "memory use", "CPU PSI", "mem PSI"],
+    )
+    if summary.unplaced:
+        out.print(f"and {summary.unplaced} VMs where the scheduler puts them", markup=False)
+    out.print()
+    show_table(
+        ["VMs", "count", "cores", "memory", "starts on", f"CPU over {lasts}", "memory use"],
+        [_vms_row(vms) for vms in summary.vms],
+        right=["count", "cores", "memory"],
+    )
+    for line in _event_lines(summary.events):
+        out.print(line, markup=False)
+
+
+def _node_row(node: "NodeAtStart") -> tuple[object, ...]:
+    cpu = _percent(node.cpu_use), _bar(node.cpu_use)
+    memory = _percent(node.memory_use), _bar(node.memory_use)
+    pressures = f"{node.cpu_pressure:.2f}", f"{node.memory_pressure:.2f}"
+    return node.name, node.cpu, node.memory, node.vms, *cpu, *memory, *pressures
+
+
+def _vms_row(vms: "VmsAlike") -> tuple[object, ...]:
+    curves = _line(vms.cpu_use), _line(vms.memory_use)
+    return vms.name, vms.count, vms.cpu, vms.memory, vms.node or "-", *curves
+
+
+def _event_lines(events: Sequence["Event"]) -> Iterator[str]:
+    """What happens at a moment on one line, however many VMs it happens to."""
+    from trimtab.model.duration import format_duration
+
+    for (at, what), group in groupby(events, key=lambda event: (event.at, event.what)):
+        names = [event.name for event in group]
+        shown = " ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
+        yield f"at {format_duration(at)}: {what} {shown}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _bar(share: float, width: int = 10) -> str:
+    full = round(min(share, 1.0) * width)
+    return "█" * full + "·" * (width - full)
+
+
+def _line(shares: Sequence[float]) -> str:
+    """A sparkline from 0 to 100 % (or to the largest value above it), and the mean."""
+    top = max(1.0, *shares)
+    cells = (_LEVELS[min(int(share / top * 8), 7)] for share in shares)
+    return f"{''.join(cells)} {_percent(sum(shares) / len(shares))}"
