@@ -12,7 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
-GENERATORS: tuple[str, ...] = ("trimtab.model.reference:generate",)
+GENERATORS: tuple[str, ...] = (
+    "trimtab.model.reference:generate",
+    "trimtab.scores.files:generated_files",
+)
 
 
 def generated() -> dict[Path, str]:

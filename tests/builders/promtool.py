@@ -63,11 +63,7 @@ class Timeline:
     def check(self, rules: Sequence[Rule], directory: Path) -> str:
         """What promtool has to say against `rules`: nothing, if they agree."""
         group = {"name": "trimtab", "rules": [*rules, *self._comparisons()]}
-        (directory / "rules.yaml").write_text(_as_yaml({"groups": [group]}))
-        (directory / "tests.yaml").write_text(_as_yaml(self._tests()))
-        command = [str(locate("promtool")), "test", "rules", "tests.yaml"]
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-        return "" if done.returncode == 0 else done.stdout + done.stderr
+        return check_rules({"groups": [group]}, self._tests(), directory)
 
     def _comparisons(self) -> list[Rule]:
         """No `on`: the labels must be exactly `node` and `instance`, as those of what is wanted."""
@@ -99,7 +95,7 @@ class Timeline:
         series = [{"series": s, "values": self._values(v)} for s, v in self._series.items()]
         step = f"{self._step_s}s"
         test = {"interval": step, "input_series": series, "promql_expr_test": [*wrong, *right]}
-        return {"rule_files": ["rules.yaml"], "evaluation_interval": step, "tests": [test]}
+        return {"evaluation_interval": step, "tests": [test]}
 
     def _values(self, samples: Mapping[int, float]) -> str:
         """promtool's notation; `stale` after a sample that is not followed by another."""
@@ -109,6 +105,15 @@ class Timeline:
             words.append(repr(samples[at]) if here else "stale" if previous else "_")
             previous = here
         return " ".join(words)
+
+
+def check_rules(rules: object, tests: Mapping[str, object], directory: Path) -> str:
+    """What `promtool test rules` complains about: nothing if the tests hold."""
+    (directory / "rules.yaml").write_text(_as_yaml(rules))
+    (directory / "tests.yaml").write_text(_as_yaml({"rule_files": ["rules.yaml"], **tests}))
+    command = [str(locate("promtool")), "test", "rules", "tests.yaml"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 def _want(name: str, mode: Mode) -> str:

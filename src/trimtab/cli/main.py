@@ -19,7 +19,10 @@ GROUPS: dict[str, tuple[str, str]] = {
     "rules": ("trimtab.cli.rules:app", "Write the recording rules and alerts for Prometheus"),
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
-    "study": ("trimtab.cli.study:app", "Compare scores, thresholds and limits over many simulations"),
+    "study": (
+        "trimtab.cli.study:app",
+        "Compare scores, thresholds and limits over many simulations",
+    ),
     "doctor": ("trimtab.cli.doctor:doctor", "Check what the commands need and say how to get it"),
 }
 

@@ -4,12 +4,15 @@ The simulator and the study use the names below. Nodes are in name order everywh
 """
 
 from trimtab.scores.catalog import CATALOG, SEED, find_score
+from trimtab.scores.files import rule_groups
 from trimtab.scores.numpy_backend import (
     evaluate,
     evaluate_many,
     evaluate_means,
     evaluate_means_many,
 )
+from trimtab.scores.own import choose_score, load_score_file
+from trimtab.scores.rules import Settings
 from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score, define
 from trimtab.scores.window import Window, window
 
@@ -19,12 +22,16 @@ __all__ = [
     "SEED",
     "Mode",
     "Score",
+    "Settings",
     "Window",
+    "choose_score",
     "define",
     "evaluate",
     "evaluate_many",
     "evaluate_means",
     "evaluate_means_many",
     "find_score",
+    "load_score_file",
+    "rule_groups",
     "window",
 ]

@@ -73,9 +73,9 @@ def recording_rules(
     averages = [_averaged(column, settings.scale) for column in columns]
     return [
         *instant,
-        *_formulas(scores, "score", settings),
+        *formula_rules(scores, "score", settings),
         *averages,
-        *_formulas(scores, "avg1m", settings),
+        *formula_rules(scores, "avg1m", settings),
         *_aliases(scores),
         *_means(scores),
     ]
@@ -110,7 +110,7 @@ def _averaged(column: Column, scale: float) -> Rule:
     return Rule(base_record(column, "avg1m"), f"avg_over_time({instant}[{window}]) and {instant}")
 
 
-def _formulas(scores: Sequence[Score], mode: Mode, settings: Settings) -> list[Rule]:
+def formula_rules(scores: Sequence[Score], mode: Mode, settings: Settings) -> list[Rule]:
     """Helpers first, then scores with what depends on other scores, the Pareto front last."""
     pareto = ParetoRules(mode, settings.pareto_levels)
     printer = Printer(mode, settings.scale, pareto)

@@ -1,0 +1,73 @@
+"""`trimtab rules`: recording rules and alerts for Prometheus, from the catalogue of scores."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+EXAMPLES = """Examples:
+  trimtab rules > trimtab.rules.yaml
+  trimtab rules --algorithms robust,sustained --nodes 200 -o rules.yaml
+  trimtab rules --algorithms my_score.py --format operator | kubectl apply -f -
+  trimtab rules --flavor openshift --algorithms risk"""
+
+app = App(
+    name="rules",
+    help="Write the recording rules and alerts for Prometheus.",
+    help_epilogue=EXAMPLES,
+)
+
+Flavor = Literal["trimtab", "openshift"]
+Format = Literal["prometheus", "operator", "configmap"]
+
+
+@app.default
+def rules(
+    *,
+    algorithms: str | None = None,
+    format: Format = "prometheus",
+    flavor: Flavor = "trimtab",
+    scale: float = 1.0,
+    nodes: int = 50,
+    interval: float | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+) -> None:
+    """Write the recording rules and alerts for Prometheus.
+
+    Parameters
+    ----------
+    algorithms
+        Names, comma-separated; a name that ends in .py is a file with a score of your own.
+        All of the catalogue without it; with the OpenShift flavor none.
+    format
+        A plain rule file, a PrometheusRule for the Prometheus operator, or the ConfigMap
+        monitoring/trimtab-rules that a lab watches.
+    flavor
+        trimtab reads our exporter. openshift reads node-exporter and kube-state-metrics and
+        also records what OpenShift's descheduler operator does, under its names.
+    scale
+        Simulated seconds per second; every time in the file is divided by it.
+    nodes
+        The most nodes the cluster may have. Up to 50 the rules find the Pareto fronts
+        themselves; above that the exporter must.
+    interval
+        Seconds between evaluations, before scaling: 15, for OpenShift's flavor 30. All
+        algorithms for 1,000 nodes take about half a second; ship fewer for larger clusters.
+    output
+        A file instead of the terminal.
+    """
+    from trimtab.scores import CATALOG, Settings, choose_score, rule_groups
+    from trimtab.scores.files import render
+
+    names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else []
+    everything = [] if flavor == "openshift" else list(CATALOG.values())
+    chosen = [choose_score(name) for name in names] or everything
+    seconds = interval or (30.0 if flavor == "openshift" else 15.0)
+    settings = Settings(scale=scale, interval_s=seconds, nodes=nodes)
+    command = f"# Written by: trimtab rules --flavor {flavor} --scale {scale:g} --nodes {nodes}\n"
+    text = render(rule_groups(chosen, settings, flavor), format, command)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.write_text(text)
