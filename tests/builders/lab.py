@@ -20,10 +20,31 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from trimtab.engines import locate
-from trimtab.lab import NONE, Home, LabDir, LabStatus, Means, Stack, Wish, down, look, up
+from trimtab.lab import (
+    NONE,
+    ClientCert,
+    Clock,
+    Component,
+    Home,
+    LabDir,
+    LabSpec,
+    LabStatus,
+    Means,
+    Plan,
+    Stack,
+    Task,
+    Wish,
+    down,
+    look,
+    up,
+)
+from trimtab.lab.control_plane import PORTS
+from trimtab.lab.layout import make_private_dir, write_private
 from trimtab.lab.look import read_run
+from trimtab.lab.pki import ensure_pki, utc_now
 from trimtab.lab.process import ProcessId, is_alive
 
 
@@ -37,6 +58,7 @@ class RunningLab:
             stacks={stack.name: stack for stack in (NONE, *stacks)},
             locate=locate,
             report=self.reports.append,
+            port_shift=10_000 + os.getpid() % 100 * 100,
         )
         self._seen: set[ProcessId] = set()
 
@@ -103,11 +125,16 @@ class RunningLab:
         return alive
 
     def kill(self, component: str) -> ProcessId:
-        """kill -9 of a component, or of "supervisor"; returns when it is gone."""
+        """kill -9 of a component, or of "supervisor"; returns when that is known."""
         process = self.processes()[component]
         os.kill(process.pid, signal.SIGKILL)
         wait_until(lambda: not is_alive(process), f"{component} survived SIGKILL")
+        wait_until(lambda: self.pid(component) != process.pid, f"nobody missed {component}")
         return process
+
+    def pid(self, component: str) -> int | None:
+        """A component's process, as the supervisor sees it."""
+        return next((u.pid for u in self.status().units if u.name == component), None)
 
     def await_ready(self, timeout_s: float = 60.0) -> LabStatus:
         """Wait until everything is ready (again)."""
@@ -147,10 +174,40 @@ def running_lab(
     assert lab.left_over() == []
 
 
-def a_lab_dir(path: Path) -> LabDir:
-    """An empty lab directory."""
-    path.mkdir(mode=0o700)
-    return LabDir(path)
+def a_spec(**changes: Any) -> LabSpec:
+    """A lab called "test" with the usual ports, made at a fixed moment."""
+    spec = LabSpec(
+        name="test",
+        created="2026-01-01T00:00:00+00:00",
+        clock=Clock(1_767_225_600.0),
+        ports=dict(PORTS),
+    )
+    return structs.replace(spec, **changes)
+
+
+def a_lab_on_disk(path: Path, *units: Component | Task, **changes: Any) -> LabDir:
+    """A lab whose plan holds just these units; no program of Kubernetes is needed to run it."""
+    lab = LabDir(path)
+    for directory in (lab.path, lab.pki, lab.logs):
+        make_private_dir(directory)
+    ensure_pki(lab.pki, (ClientCert("supervisor", "supervisor"),), (), utc_now())
+    write_private(lab.spec_file, msgspec.json.encode(a_spec(name=path.name, **changes)))
+    write_plan(lab, *units)
+    return lab
+
+
+def write_plan(lab: LabDir, *units: Component | Task) -> None:
+    plan = Plan(
+        server="https://127.0.0.1:1",  # nobody listens there
+        components=tuple(unit for unit in units if isinstance(unit, Component)),
+        tasks=tuple(unit for unit in units if isinstance(unit, Task)),
+    )
+    write_private(lab.plan_file, msgspec.json.encode(plan))
+
+
+def a_script(name: str, script: str, **changes: Any) -> Component:
+    """A component that runs a piece of shell."""
+    return Component(name=name, argv=("/bin/sh", "-c", script), **changes)
 
 
 def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:

@@ -42,6 +42,13 @@ def check_stopped(lab: LabDir) -> None:
         )
 
 
+def end_leftovers(lab: LabDir) -> None:
+    """Make sure that nothing of a killed supervisor is left: its children end after it does."""
+    run = read_run(lab)
+    for child in run.children.values() if run else ():
+        end(child, signal.SIGKILL, END_LIMIT_S)
+
+
 def _end_supervisor(lab: LabDir, run: Run | None) -> None:
     """It does not listen: signal the recorded process, if it still is the one that was recorded.
 

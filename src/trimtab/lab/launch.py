@@ -1,53 +1,84 @@
-"""Starting a detached supervisor, and knowing whether it came up."""
+"""Starting a detached supervisor, and knowing whether it came up.
+
+Its interpreter needs 0.3 s to import everything, so it is started before the lab's files are
+written and told to go afterwards.
+"""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from trimtab.errors import NotReady, TrimtabError
 from trimtab.lab import control, logfiles
 from trimtab.lab.layout import LabDir
-from trimtab.lab.process import ProcessId, identify, is_alive
+from trimtab.lab.process import ProcessId, end, identify, is_alive
 
 PROGRAM = Path(__file__).parent / "supervisor" / "__main__.py"
 LIMIT_S = 30.0
+STOP_LIMIT_S = 60.0
 
 
-def launch(lab: LabDir) -> None:
-    """Start the lab's supervisor; returns when it answers on its socket."""
-    process = _start(lab)
-    deadline = time.monotonic() + LIMIT_S
-    while not _answers(lab):
-        if process is None or not is_alive(process) or time.monotonic() > deadline:
-            lines = logfiles.tail(lab.log("supervisor"), 5)
-            raise TrimtabError("\n  ".join(("the supervisor did not start", *lines)))
-        time.sleep(0.01)
+class Launch:
+    """A supervisor that waits for its `go`."""
+
+    def __init__(self, lab: LabDir, process: ProcessId | None, pipe: int) -> None:
+        self._lab, self._process, self._pipe = lab, process, pipe
+
+    def go(self) -> None:
+        """Let it begin; returns when it answers on its socket."""
+        os.write(self._pipe, b"go\n")
+        deadline = time.monotonic() + LIMIT_S
+        while not self._answers():
+            alive = self._process is not None and is_alive(self._process)
+            if not alive or time.monotonic() > deadline:
+                lines = logfiles.tail(self._lab.log("supervisor"), 5)
+                raise TrimtabError("\n  ".join(("the supervisor did not start", *lines)))
+            time.sleep(0.01)
+
+    def abort(self) -> None:
+        """End it, with whatever it has started."""
+        if self._process is not None and not end(self._process, signal.SIGTERM, STOP_LIMIT_S):
+            end(self._process, signal.SIGKILL, LIMIT_S)
+
+    def _answers(self) -> bool:
+        try:
+            control.read_status(self._lab)
+        except NotReady:
+            return False
+        return True
 
 
-def _start(lab: LabDir) -> ProcessId | None:
-    log = os.open(
-        lab.log("supervisor"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
-    )
+@contextmanager
+def launching(lab: LabDir) -> Iterator[Launch]:
+    """A supervisor of `lab`, waiting for its `go`; leaving with an exception ends it."""
+    reading, writing = os.pipe()
+    log = _open_log(lab)
     try:
         done = subprocess.run(
             # -P: whatever lies in the working directory is not imported
             [sys.executable, "-P", str(PROGRAM), str(lab.path)],
-            stdin=subprocess.DEVNULL,
+            stdin=reading,
             stdout=subprocess.PIPE,
             stderr=log,
             timeout=LIMIT_S,
             check=True,
         )
+        launch = Launch(lab, identify(int(done.stdout)), writing)
+        try:
+            yield launch
+        except BaseException:
+            launch.abort()
+            raise
     finally:
-        os.close(log)
-    return identify(int(done.stdout))
+        for descriptor in (reading, writing, log):
+            os.close(descriptor)
 
 
-def _answers(lab: LabDir) -> bool:
-    try:
-        control.read_status(lab)
-    except NotReady:
-        return False
-    return True
+def _open_log(lab: LabDir) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return os.open(lab.log("supervisor"), flags, 0o600)

@@ -5,6 +5,7 @@ it; that also keeps the paths of unix sockets short, which may have 107 bytes an
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -80,6 +81,15 @@ class Home(Struct, frozen=True):
         """Every lab with a `lab.json`, by name."""
         return [LabDir(f.parent) for f in sorted(self.path.glob("labs/*/lab.json"))]
 
+    def all_ports(self) -> dict[str, dict[str, int]]:
+        """The ports of every lab, stopped ones included; an unreadable lab has none."""
+        ports: dict[str, dict[str, int]] = {}
+        for lab in self.labs():
+            with suppress(ConfigError):
+                spec = lab.read_spec()
+                ports[lab.name] = spec.ports if spec else {}
+        return ports
+
 
 def make_private_dir(path: Path) -> None:
     """A directory that only its owner can enter, parents included where they are made."""
@@ -94,10 +104,14 @@ def write_private(path: Path, data: str | bytes) -> bool:
     if path.exists() and path.read_bytes() == content:
         return False
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    fresh.replace(path)
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
     return True
 
 

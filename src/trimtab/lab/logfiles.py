@@ -4,12 +4,36 @@ Rotation copies the file aside and truncates it: the writers have it open for ap
 need not know.
 """
 
+import io
+import os
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 ROTATE_AT = 32 * 1024 * 1024
+
+
+class LogStream(io.TextIOBase):
+    """A log file to print to. A full disk must not stop the printer; `trouble` tells of it."""
+
+    def __init__(self, log: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(log, flags, 0o600)
+        self.trouble = ""
+
+    def write(self, text: str) -> int:
+        try:
+            os.write(self._descriptor, text.encode())
+            self.trouble = ""
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+        return len(text)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
 
 
 def size(log: Path) -> int:

@@ -52,8 +52,14 @@ def _first_free(first: int, taken: Mapping[int, str], is_free: Callable[[int], b
     raise ConfigError(f"no free port from {first} to {first + SEARCH - 1}; stop what uses them")
 
 
+def check_address(address: str) -> None:
+    """An error unless a server on this computer can listen on `address`."""
+    if not is_free(address, 0):
+        raise ConfigError(f"--listen {address}: not an address of this computer")
+
+
 def is_free(address: str, port: int) -> bool:
-    """Could a server listen there now? Closed connections that linger do not count."""
+    """Could a server listen there now (0: on any port)? Lingering connections do not count."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,7 +97,15 @@ def _listening_inodes(port: int) -> set[str]:
 
 def _has_socket(process: Path, inodes: set[str]) -> bool:
     try:
-        links = [str(entry.readlink()) for entry in (process / "fd").iterdir()]
+        entries = list((process / "fd").iterdir())
     except OSError:  # gone meanwhile, or not ours to look at
         return False
-    return any(link.removeprefix("socket:[").removesuffix("]") in inodes for link in links)
+    return any(_socket_inode(entry) in inodes for entry in entries)
+
+
+def _socket_inode(entry: Path) -> str:
+    try:
+        target = str(entry.readlink())
+    except OSError:  # closed meanwhile
+        return ""
+    return target.removeprefix("socket:[").removesuffix("]")

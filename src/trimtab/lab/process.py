@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
@@ -38,23 +38,14 @@ class Run(Struct, frozen=True):
 
 def identify(pid: int) -> ProcessId | None:
     """Who has this pid now; None if nobody (or only a zombie)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # the command in field 2 may hold spaces and brackets; what follows the last ")" is regular
-    fields = stat.rpartition(")")[2].split()
-    if fields[0] in "ZX":
-        return None
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    text = command.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    return ProcessId(pid, int(fields[19]), boot, text)
+    seen = _read(pid)
+    return None if seen is None or seen[1] else seen[0]
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Is this very process still running?"""
-    return identify(process.pid) == process
+    """Is this very process still there, be it only with threads that are about to end?"""
+    with _pinned(process) as descriptor:
+        return descriptor is not None and not _ended(descriptor, 0)
 
 
 def end(process: ProcessId, number: signal.Signals, wait_s: float) -> bool:
@@ -73,6 +64,29 @@ def await_end(process: ProcessId, wait_s: float) -> bool:
         return descriptor is None or _ended(descriptor, wait_s)
 
 
+def _read(pid: int) -> tuple[ProcessId, bool] | None:
+    """The process of this pid, and whether its first thread has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # the command in field 2 may hold spaces and brackets; what follows the last ")" is regular
+    fields = stat.rpartition(")")[2].split()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    text = command.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    return ProcessId(pid, int(fields[19]), boot, text), fields[0] in "ZX"
+
+
+def _is_same(process: ProcessId) -> bool:
+    seen = _read(process.pid)
+    if seen is None:
+        return False
+    found, ending = seen
+    # a process whose first thread has ended shows no command any more
+    return found == (structs.replace(process, command="") if ending else process)
+
+
 @contextlib.contextmanager
 def _pinned(process: ProcessId) -> Iterator[int | None]:
     """A descriptor that stays with this process, or None if it is gone."""
@@ -82,7 +96,7 @@ def _pinned(process: ProcessId) -> Iterator[int | None]:
         yield None
         return
     try:
-        yield descriptor if is_alive(process) else None
+        yield descriptor if _is_same(process) else None
     finally:
         os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""Starting a lab, or resuming it: decide, prepare, start a supervisor, wait until all is ready.
+"""Starting a lab, or resuming it: decide, write it down, launch a supervisor, wait.
 
 Whatever goes wrong on the way (an error, Ctrl-C), a lab that was not running before is not
 running afterwards.
@@ -14,36 +14,50 @@ from typing import Literal
 
 from msgspec import Struct, field, structs
 
-from trimtab.errors import Conflict, NotReady, TrimtabError
+from trimtab.errors import ConfigError, TrimtabError
 from trimtab.lab import control
 from trimtab.lab.control_plane import PORTS
-from trimtab.lab.down import down
-from trimtab.lab.launch import launch
-from trimtab.lab.layout import Home, LabDir
+from trimtab.lab.down import check_stopped, end_leftovers
+from trimtab.lab.launch import launching
+from trimtab.lab.layout import Home, LabDir, make_private_dir
 from trimtab.lab.lock import held
 from trimtab.lab.look import is_running
-from trimtab.lab.ports import choose_ports, holder, is_free
+from trimtab.lab.ports import check_address, choose_ports, holder, is_free
 from trimtab.lab.prepare import prepare
+from trimtab.lab.ready import await_ready
+from trimtab.lab.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.settle import Wish, settle
-from trimtab.lab.spec import LabSpec, name_option
+from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.stack import Stack, choose
-from trimtab.lab.status import Event, LabStatus, UnitStatus
+from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.supervisor import supervise
 
 NEEDED_DISK = 300 * 1024 * 1024
-READY_LIMIT_S, PER_NODE_S = 120.0, 0.1
+TURN_LIMIT_S = 120.0
 
 Outcome = Literal["created", "resumed", "grown", "unchanged"]
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What `up` needs from the layers around it."""
+    """What `up` needs from the layers around it.
+
+    `port_shift` moves all usual ports, so that runs of the tests beside each other, which do
+    not share a lock, do not race for them.
+    """
 
     stacks: Mapping[str, Stack]
     locate: Callable[[str], Path]
     versions: Mapping[str, str] = field(default_factory=dict)
     report: Callable[[str], None] = lambda _text: None
     progress: Callable[[Event], None] = lambda _event: None
+    port_shift: int = 0
+
+
+class _Order(Struct, frozen=True):
+    """A lab that was agreed on: `write` puts it on disk."""
+
+    outcome: Outcome
+    write: Callable[[], None]
 
 
 def up(
@@ -51,64 +65,76 @@ def up(
 ) -> tuple[Outcome, LabStatus]:
     """Make or resume the lab and wait until it is ready."""
     lab = home.lab(wish.name)
-    with held(home.path / "locks" / f"{wish.name}.lock", wait_s=READY_LIMIT_S):
+    with _turn(home, lab):
         if is_running(lab):
-            return _join(lab, wish, means)
-        outcome = _lay_out(home, lab, wish, means, own_scheduler_config)
-        with _undone_on_failure(lab):
-            launch(lab)
-            return outcome, await_ready(lab, means.progress)
+            return _join(lab, wish, means, own_scheduler_config)
+        end_leftovers(lab)
+        order = _order(home, lab, wish, means, own_scheduler_config)
+        with _on_disk(lab), launching(lab) as supervisor:
+            order.write()
+            supervisor.go()
+            return order.outcome, await_ready(lab, means.progress)
 
 
 def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | None) -> None:
     """Be the supervisor ourselves: make or resume the lab, tell what happens, until Ctrl-C."""
     lab = home.lab(wish.name)
-    if is_running(lab):
-        raise Conflict(
-            f'lab "{lab.name}" is running; stop it: trimtab lab down{name_option(lab.name)}'
-        )
-    with held(home.path / "locks" / f"{wish.name}.lock", wait_s=READY_LIMIT_S):
-        _lay_out(home, lab, wish, means, own_scheduler_config)
+    with _turn(home, lab):
+        check_stopped(lab)
+        end_leftovers(lab)
+        order = _order(home, lab, wish, means, own_scheduler_config)
+        with _on_disk(lab):
+            order.write()
     supervise(lab, means.progress)
 
 
-def _lay_out(
+def _order(
     home: Home, lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
-) -> Outcome:
-    """Everything on disk that the supervisor will read."""
+) -> _Order:
+    """Agree on the lab, or refuse before anything is touched."""
     old = lab.read_spec()
     spec = settle(wish, old, running=False, now=time.time(), created=_now())
     stacks = choose(spec.stacks, means.stacks)
+    check_address(spec.listen)
     _check_disk(home)
     settings = {s.name: dict(s.settings) for s in stacks if s.settings}
-    spec = structs.replace(spec, versions=dict(means.versions), settings=settings)
-    with held(home.ports_lock, wait_s=30.0):
-        spec = _with_ports(home, spec, stacks, means)
-        prepare(lab, spec, stacks, means.locate, own_scheduler_config)
-    return "resumed" if old else "created"
+    agreed = structs.replace(spec, versions=dict(means.versions), settings=settings)
+
+    def write() -> None:
+        with held(home.ports_lock, wait_s=TURN_LIMIT_S):
+            complete = _with_ports(home, agreed, stacks, means)
+            prepare(lab, complete, stacks, means.locate, own_scheduler_config)
+
+    return _Order("resumed" if old else "created", write)
 
 
 def _with_ports(home: Home, spec: LabSpec, stacks: tuple[Stack, ...], means: Means) -> LabSpec:
     """The lab's own ports from before, otherwise the usual ones; moved where somebody has them."""
     usual = {**PORTS, **{name: port for s in stacks for name, port in s.ports.items()}}
-    wanted = {name: spec.ports.get(name, port) for name, port in usual.items()}
+    wanted = {n: spec.ports.get(n, port + means.port_shift) for n, port in usual.items()}
     reserved = {
-        port: f'lab "{other.name}"'
-        for other in home.labs()
-        if other.name != spec.name and (theirs := other.read_spec())
-        for port in theirs.ports.values()
+        port: f'lab "{name}"'
+        for name, ports in home.all_ports().items()
+        if name != spec.name
+        for port in ports.values()
     }
-    ports, moved = choose_ports(wanted, reserved, lambda port: is_free(spec.listen, port), holder)
+    addresses = {spec.listen, LOOPBACK}
+    ports, moved = choose_ports(
+        wanted, reserved, lambda port: all(is_free(a, port) for a in addresses), holder
+    )
     for move in moved:
         means.report(str(move))
     return structs.replace(spec, ports=ports)
 
 
-def _join(lab: LabDir, wish: Wish, means: Means) -> tuple[Outcome, LabStatus]:
+def _join(
+    lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
+) -> tuple[Outcome, LabStatus]:
     """It runs already: grow if that was asked, otherwise change nothing."""
     old = lab.read_spec()
     assert old is not None, "a running lab has a lab.json"
     spec = settle(wish, old, running=True, now=time.time(), created=old.created)
+    _refuse_other_config(lab, own_scheduler_config)
     if spec == old:
         return "unchanged", await_ready(lab, means.progress)
     prepare(lab, spec, choose(spec.stacks, means.stacks), means.locate, None)
@@ -116,50 +142,34 @@ def _join(lab: LabDir, wish: Wish, means: Means) -> tuple[Outcome, LabStatus]:
     return "grown", await_ready(lab, means.progress)
 
 
-def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
-    """Follow the supervisor until everything is ready; a unit it gave up on is an error."""
-    spec = lab.read_spec()
-    limit = READY_LIMIT_S + PER_NODE_S * (spec.nodes if spec else 0)
-    deadline = time.monotonic() + limit
-    status = control.read_status(lab)
-    for answer in control.follow(lab, limit):
-        progress(answer.event)
-        status = answer.status
-        for unit in status.units:
-            if unit.state == "gave-up":
-                raise TrimtabError(_why(lab, unit))
-        if status.phase == "ready":
-            return status
-        if time.monotonic() > deadline:
-            break
-    waiting = [f"{u.name}: {u.message or u.state}" for u in status.units if u.state != "ready"]
-    raise NotReady(f'lab "{lab.name}" is not ready after {limit:g} s: {"; ".join(waiting)}')
-
-
-def _why(lab: LabDir, unit: UnitStatus) -> str:
-    text = f"{unit.name}: {unit.message}; its log: {lab.log(unit.name)}"
-    return _with_lines(text + _disk_hint(lab, unit.last_lines), unit.last_lines)
-
-
-def _disk_hint(lab: LabDir, lines: tuple[str, ...]) -> str:
-    full = any("no space left on device" in line for line in lines)
-    if not full and shutil.disk_usage(lab.path).free >= 2**20:
-        return ""
-    return (
-        f"; the disk of {lab.path} is full: make room, then: trimtab lab up{name_option(lab.name)}"
-    )
-
-
-def _with_lines(text: str, lines: tuple[str, ...]) -> str:
-    return "\n  ".join((text, *lines))
+def _refuse_other_config(lab: LabDir, own_scheduler_config: str | None) -> None:
+    file = lab.path / OWN_CONFIG_FILE
+    if own_scheduler_config is not None and own_scheduler_config != file.read_text():
+        raise ConfigError(
+            f"lab {lab.name} is running with another scheduler configuration; "
+            f"stop it first: trimtab lab down{name_option(lab.name)}"
+        )
 
 
 @contextmanager
-def _undone_on_failure(lab: LabDir) -> Iterator[None]:
-    try:
+def _turn(home: Home, lab: LabDir) -> Iterator[None]:
+    """One `up` at a time for each lab."""
+    with held(home.path / "locks" / f"{lab.name}.lock", wait_s=TURN_LIMIT_S):
         yield
-    except BaseException:
-        down(lab)
+
+
+@contextmanager
+def _on_disk(lab: LabDir) -> Iterator[None]:
+    """Trouble with the disk is told in one line; a lab without its `lab.json` leaves no trace."""
+    try:
+        make_private_dir(lab.logs)
+        yield
+    except BaseException as error:
+        if not lab.spec_file.exists():
+            shutil.rmtree(lab.path, ignore_errors=True)
+        if isinstance(error, OSError):
+            where = error.filename or lab.path
+            raise TrimtabError(f"cannot write {where}: {error.strerror}") from error
         raise
 
 

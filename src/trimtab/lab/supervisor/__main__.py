@@ -1,8 +1,8 @@
 """The supervisor's program: `python -P …/lab/supervisor/__main__.py DIR`, started by `lab up`.
 
 Run as a file, not as a module: it forks before anything of trimtab is imported, says the
-child's pid and ends. The child is nobody's child, so nobody has to wait for it, and it has no
-terminal.
+child's pid and ends. The child is nobody's child, so nobody has to wait for it. It waits for
+a line on its input before it touches the lab: if its starter is interrupted first, it ends.
 """
 
 import os
@@ -22,10 +22,9 @@ def main(directory: str) -> None:
 
     from trimtab.lab.layout import LabDir
     from trimtab.lab.supervisor import supervise
-    from trimtab.obs import configure
 
-    configure(json=True)
-    supervise(LabDir(Path(directory)))
+    if sys.stdin.readline() == "go\n":
+        supervise(LabDir(Path(directory)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from trimtab.errors import NotReady
+from trimtab.errors import NotReady, TrimtabError
 from trimtab.lab.api import Api, ApiError
 from trimtab.lab.component import (
     Action,
@@ -23,6 +23,7 @@ from trimtab.lab.identity import NAMESPACE
 from trimtab.lab.kwok import NOT_READY_LABEL
 from trimtab.lab.layout import write_private
 from trimtab.lab.objects import node, probe_pod
+from trimtab.lab.spec import NodeSize
 
 PARALLEL = 32
 PROBE_LIMIT_S = 30.0
@@ -54,7 +55,7 @@ class _Spec(Struct, frozen=True):
 
 class _Status(Struct, frozen=True):
     phase: str = ""
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[_Condition, ...] | None = None  # null in a new definition
 
 
 class _Thing(Struct, frozen=True):
@@ -75,7 +76,7 @@ async def perform(action: Action, api: Api, directory: Path, tokens: tuple[Token
         case ApplyObjects(file=file):
             await _apply(api, _objects(directory / file))
         case CreateNodes(count=count, size=size):
-            await _in_parallel([_create(api, node(n, size)) for n in range(1, count + 1)])
+            await _create_nodes(api, count, size)
         case AwaitNodes(count=count):
             await _await_nodes(api, count)
         case ProbePod(scheduler_name=name):
@@ -119,24 +120,30 @@ async def _await_established(api: Api, name: str) -> None:
     raise NotReady(f"the definition {name} is not established after 10 s")
 
 
+async def _create_nodes(api: Api, count: int, size: NodeSize) -> None:
+    gate = asyncio.Semaphore(PARALLEL)
+    failures: list[Exception] = []
+
+    async def one(number: int) -> None:
+        async with gate:
+            await _create(api, node(number, size))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(1, count + 1):
+                group.create_task(one(number))
+    except* TrimtabError as several:
+        failures.extend(several.exceptions)
+    if failures:
+        raise failures[0]  # the first cancelled the others
+
+
 async def _create(api: Api, thing: dict[str, Any]) -> None:
     try:
         await api.create("/api/v1/nodes", thing)
     except ApiError as error:
         if error.status != 409:  # it exists: as good as made
             raise
-
-
-async def _in_parallel(calls: list[Any]) -> None:
-    gate = asyncio.Semaphore(PARALLEL)
-
-    async def one(call: Any) -> None:
-        async with gate:
-            await call
-
-    async with asyncio.TaskGroup() as group:
-        for call in calls:
-            group.create_task(one(call))
 
 
 async def _await_nodes(api: Api, count: int) -> None:
@@ -174,7 +181,7 @@ async def _follow_probe(api: Api, path: str) -> str:
         pod = await _read(api, path)
         if pod.status.phase == "Running":
             return ""
-        for condition in pod.status.conditions:
+        for condition in pod.status.conditions or ():
             if condition.reason == "Unschedulable" and clock() - begin > REFUSAL_S:
                 return f"the probe pod found no place: {condition.message}"
         await asyncio.sleep(0.03)
@@ -199,4 +206,4 @@ async def _read(api: Api, path: str) -> _Thing:
 
 
 def _has(thing: _Thing, condition: str) -> bool:
-    return any(c.type == condition and c.status == "True" for c in thing.status.conditions)
+    return any(c.type == condition and c.status == "True" for c in thing.status.conditions or ())

@@ -83,6 +83,10 @@ class Board:
         self._followers.add(queue)
         return queue
 
+    @property
+    def has_followers(self) -> bool:
+        return bool(self._followers)
+
     def unfollow(self, queue: asyncio.Queue[Event | None]) -> None:
         self._followers.discard(queue)
 

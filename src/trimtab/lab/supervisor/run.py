@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TextIO, cast
 
 import httpx2
 import msgspec
@@ -18,9 +18,11 @@ from trimtab.errors import ConfigError
 from trimtab.lab import logfiles
 from trimtab.lab.api import Api
 from trimtab.lab.component import Action, Component, Plan, Unit
+from trimtab.lab.down import end_leftovers
 from trimtab.lab.layout import LabDir, write_private
 from trimtab.lab.lock import held
-from trimtab.lab.process import Child, Run, end, identify
+from trimtab.lab.look import SUPERVISOR_LOCK
+from trimtab.lab.process import Child, Run, identify
 from trimtab.lab.spec import LabSpec
 from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.supervisor.actions import perform
@@ -29,7 +31,7 @@ from trimtab.lab.supervisor.order import stop_waves
 from trimtab.lab.supervisor.server import serve
 from trimtab.lab.supervisor.tokens import keep_tokens
 from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
-from trimtab.obs import get_logger
+from trimtab.obs import configure, get_logger
 
 log = get_logger()
 
@@ -44,21 +46,19 @@ def supervise(lab: LabDir, watch: Callable[[Event], None] | None = None) -> None
     """
     os.umask(0o077)
     os.chdir(lab.path)
-    with held(lab.path / "supervisor.lock", wait_s=5.0):
+    with (
+        held(lab.path / SUPERVISOR_LOCK, wait_s=5.0),
+        logfiles.LogStream(lab.log("supervisor")) as stream,
+    ):
+        configure(json=True, stream=cast(TextIO, stream))
         end_leftovers(lab)
-        asyncio.run(_main(lab, watch))
+        asyncio.run(_main(lab, stream, watch))
 
 
-def end_leftovers(lab: LabDir) -> None:
-    """Children outlive a killed supervisor by microseconds; make sure before we start our own."""
-    if lab.run_file.exists():
-        run = msgspec.json.decode(lab.run_file.read_bytes(), type=Run)
-        for child in run.children.values():
-            end(child, signal.SIGKILL, wait_s=10.0)
-
-
-async def _main(lab: LabDir, watch: Callable[[Event], None] | None) -> None:
-    supervisor = Supervisor(lab)
+async def _main(
+    lab: LabDir, stream: logfiles.LogStream, watch: Callable[[Event], None] | None
+) -> None:
+    supervisor = Supervisor(lab, stream)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, supervisor.ask_to_stop)
@@ -71,8 +71,8 @@ async def _main(lab: LabDir, watch: Callable[[Event], None] | None) -> None:
 class Supervisor:
     """Executes a plan. Its methods are the verbs of the control socket."""
 
-    def __init__(self, lab: LabDir) -> None:
-        self.lab = lab
+    def __init__(self, lab: LabDir, stream: logfiles.LogStream) -> None:
+        self.lab, self._stream = lab, stream
         self.spec, self.plan = self._read()
         self.board = Board()
         me = identify(os.getpid())
@@ -85,6 +85,7 @@ class Supervisor:
             httpx2.AsyncClient(trust_env=False),
             self._perform,
             self._record,
+            self._guarded,
         )
         self._units: dict[str, ComponentUnit | TaskUnit] = {}
         self._jobs: dict[str, asyncio.Task[None]] = {}
@@ -236,4 +237,5 @@ class Supervisor:
             free = shutil.disk_usage(self.lab.path).free
             low = f"the disk of {self.lab.path} has {free // 2**20} MB left" * (free < LOW_DISK)
             self.board.warn("disk", low)
+            self.board.warn("log", self._stream.trouble and f"no log: {self._stream.trouble}")
             await asyncio.sleep(TIDY_S)

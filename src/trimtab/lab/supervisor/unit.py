@@ -7,8 +7,9 @@ nothing of the others but their names.
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from msgspec import Struct
@@ -19,7 +20,7 @@ from trimtab.lab.api import Api
 from trimtab.lab.component import Action, Component, LogLine, Task
 from trimtab.lab.layout import LabDir
 from trimtab.lab.process import Child, how_it_ended, spawn
-from trimtab.lab.status import UnitStatus
+from trimtab.lab.status import State, UnitStatus
 from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.probes import Target, missing
 from trimtab.lab.supervisor.restart import GiveUp, after_death
@@ -38,6 +39,7 @@ class Shop(Struct, frozen=True):
     plain: httpx2.AsyncClient
     perform: Callable[[Action], Awaitable[str]]
     started: Callable[[str, Child], None]
+    guarded: Callable[[str, Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
 
 
 class TaskUnit:
@@ -117,16 +119,21 @@ class ComponentUnit:
 
     async def _until_startable(self) -> None:
         """What it needs is ready, and what must be done before each start is done."""
-        board, pause = self._shop.board, _Pause()
+        board = self._shop.board
+        if not board.ready(self.component.needs):
+            self._post("waiting", self._waits_for())
+            await board.until(lambda: board.ready(self.component.needs))
+        await self._do_all(self.component.before, "waiting")
+
+    async def _do_all(self, actions: tuple[Action, ...], state: State) -> None:
+        """Carry out the actions; begin again until none fails."""
+        pause = _Pause()
         while True:
-            if not board.ready(self.component.needs):
-                self._post("waiting", self._waits_for())
-                await board.until(lambda: board.ready(self.component.needs))
             try:
-                for action in self.component.before:
+                for action in actions:
                     await self._shop.perform(action)
             except (TrimtabError, TimeoutError) as error:
-                self._post("waiting", str(error))
+                self._post(state, str(error) or "no answer in time")
                 await pause()
             else:
                 return
@@ -137,6 +144,7 @@ class ComponentUnit:
 
     async def _live(self, position: int) -> str:
         """One process from start to end; how it ended."""
+        self._asked.clear()
         self._post("starting", "")
         try:
             child = spawn(
@@ -150,7 +158,7 @@ class ComponentUnit:
         self._child = child
         self._shop.started(self.component.name, child)
         self._shop.board.post(self.component.name, pid=child.pid)
-        watch = asyncio.create_task(self._watch(position))
+        watch = asyncio.create_task(self._shop.guarded(self.component.name, self._watch(position)))
         try:
             await asyncio.wait([child.exited])
         finally:
@@ -167,8 +175,7 @@ class ComponentUnit:
             self._post("starting", reason)
             await pause()
         self._post("ready", "")
-        for action in self.component.after:
-            await self._shop.perform(action)
+        await self._do_all(self.component.after, "ready")
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             reason = await self._missing(target, lasting=True)
@@ -204,7 +211,7 @@ class ComponentUnit:
         self._asked.clear()
         self._quick_deaths = 0
 
-    def _post(self, state: str, message: str) -> None:
+    def _post(self, state: State, message: str) -> None:
         self._shop.board.post(self.component.name, state=state, message=message)
 
 

@@ -1,0 +1,93 @@
+"""What dies comes back; what was there is still there."""
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from builders.lab import RunningLab, running_lab, wait_until
+
+pytestmark = pytest.mark.engines
+
+ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 10
+KEEP = 20
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    with running_lab(tmp_path_factory, nodes=3) as lab:
+        yield lab
+
+
+def targets(rounds: int) -> list[str]:
+    """Each component and the supervisor once in every six, in a random but repeatable order."""
+    everybody = [
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kwok",
+        "supervisor",
+    ]
+    chance = random.Random(rounds)
+    return [name for _ in range(rounds) for name in chance.sample(everybody, 6)][:rounds]
+
+
+def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: RunningLab) -> None:
+    lab.kubectl("create", "deployment", "kept", "--image=none", f"--replicas={KEEP}")
+    lab.kubectl("rollout", "status", "deployment/kept", "--timeout=60s")
+    before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
+    ports = lab.status().ports
+    for number, name in enumerate(targets(ROUNDS)):
+        lab.kill(name)
+        if name == "supervisor":
+            wait_until(lambda: lab.left_over() == [], "the children outlived the supervisor")
+            assert lab.status().phase == "died"
+            lab.up()
+        lab.await_ready()
+        pod = f"after-{number}-{name}"
+        lab.kubectl("run", pod, "--image=none")
+        lab.kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
+        lab.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
+    assert {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]} == before
+    assert lab.status().ports == ports
+
+
+def test_deaths_are_counted_and_told(lab: RunningLab) -> None:
+    lab.await_ready()
+    before = {unit.name: unit for unit in lab.status().units}["kube-scheduler"]
+    lab.kill("kube-scheduler")
+    wait_until(
+        lambda: (
+            {u.name: u.restarts for u in lab.status().units}["kube-scheduler"]
+            == before.restarts + 1
+        ),
+        "the restart is not in the status",
+    )
+    lab.await_ready()
+    log = lab.lab.log("supervisor").read_text()
+    assert '"unit": "kube-scheduler", "state": "backing-off", "message": "killed by SIGKILL"' in log
+
+
+def test_kill_9_of_everything_at_once_loses_nothing(lab: RunningLab) -> None:
+    lab.await_ready()
+    lab.kubectl("create", "configmap", "precious", "--from-literal=a=b")
+    for name in ("supervisor", *(n for n in lab.processes() if n != "supervisor")):
+        if name in lab.processes():
+            lab.kill(name)
+    assert lab.status().phase == "died"
+    assert lab.up() == "resumed"
+    assert lab.get("configmap", "precious")["data"] == {"a": "b"}
+
+
+def test_a_restart_of_one_component_leaves_the_others_alone(lab: RunningLab) -> None:
+    from trimtab.lab import control
+
+    lab.await_ready()
+    before = lab.processes()
+    control.ask(lab.lab, control.RestartComponent("kwok"))
+    after = lab.processes()
+    assert {name for name in before if before[name] != after[name]} == {"kwok"}
+    lab.kubectl("run", "after-kwok", "--image=none")
+    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=20s")

@@ -1,0 +1,73 @@
+"""The exact command lines and files of a lab, so that no flag changes unseen.
+
+After a wanted change: `.venv/bin/pytest tests/unit/lab --snapshot-update`, then read the diff.
+"""
+
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from syrupy.assertion import SnapshotAssertion
+
+from builders.lab import a_spec
+from trimtab.lab import Clock, Lab
+from trimtab.lab.component import Component
+from trimtab.lab.plan import Blueprint, draw
+from trimtab.lab.stack import NONE
+
+
+def drawn(**changes: object) -> Blueprint:
+    lab = Lab(
+        Path("/state/labs/test"), structs.replace(a_spec(), **changes), Path("/engines").joinpath
+    )
+    return draw(lab, (NONE,), None)
+
+
+def as_text(component: Component) -> str:
+    facts = {
+        "needs": component.needs,
+        "probes": component.probes,
+        "before": component.before,
+        "after": component.after,
+        "env": component.env,
+        "url": component.url,
+        "restart": component.restart,
+        "stop within": component.stop_within_s,
+    }
+    return "\n".join((*component.argv, *(f"  {name}: {fact}" for name, fact in facts.items())))
+
+
+@pytest.mark.parametrize(
+    "name", ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
+)
+def test_each_component_has_exactly_this_command_line(
+    name: str, snapshot: SnapshotAssertion
+) -> None:
+    components = {component.name: component for component in drawn().plan.components}
+    assert as_text(components[name]) == snapshot
+
+
+def test_the_tasks_are_exactly_these(snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(map(str, drawn().plan.tasks)) == snapshot
+
+
+@pytest.mark.parametrize(
+    "file", ["config/scheduler.yaml", "config/kwok.yaml", "config/objects.json"]
+)
+def test_each_file_has_exactly_this_text(file: str, snapshot: SnapshotAssertion) -> None:
+    assert drawn().files[file] == snapshot
+
+
+def test_binpack_and_time_change_the_scheduler_only(snapshot: SnapshotAssertion) -> None:
+    plain, changed = drawn(), drawn(placement="binpack", clock=Clock(a_spec().clock.epoch, 10))
+    assert changed.files["config/scheduler.yaml"] == snapshot
+    assert changed.plan == plain.plan
+
+
+def test_another_address_reaches_the_api_server_and_its_certificate_only() -> None:
+    changed = drawn(listen="192.0.2.7")
+    arguments = {c.name: " ".join(c.argv) for c in changed.plan.components}
+    assert "--bind-address=192.0.2.7" in arguments["kube-apiserver"]
+    assert changed.plan.server == "https://192.0.2.7:6443"
+    assert [name for name, text in arguments.items() if "192.0.2.7" in text] == ["kube-apiserver"]
+    assert "192.0.2.7" in next(s for s in changed.servers if "apiserver" in s.name).hosts

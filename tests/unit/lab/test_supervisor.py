@@ -1,0 +1,241 @@
+"""The supervisor with shell scripts for components: what it does when they die, hang or change."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from builders.lab import a_lab_on_disk, a_script, write_plan
+from trimtab.errors import TrimtabError
+from trimtab.lab import LabDir, control, logfiles, look
+from trimtab.lab.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
+from trimtab.lab.spec import NodeSize
+from trimtab.lab.status import LabStatus, UnitStatus
+from trimtab.lab.supervisor.board import phase_of
+from trimtab.lab.supervisor.run import Supervisor
+
+FOREVER = "exec sleep 600"
+SOON = Restart(first_s=0.01, longest_s=0.05, quick_s=5.0, give_up_after=3)
+
+
+@asynccontextmanager
+async def supervised(lab: LabDir, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Supervisor]:
+    """The lab's supervisor in this process, stopped at the end whatever happens."""
+    monkeypatch.chdir(lab.path)
+    with logfiles.LogStream(lab.log("supervisor")) as stream:
+        supervisor = Supervisor(lab, stream)
+        running = asyncio.create_task(supervisor.run())
+        try:
+            yield supervisor
+        finally:
+            supervisor.ask_to_stop()
+            async with asyncio.timeout(20):
+                await running
+
+
+async def until(supervisor: Supervisor, holds: Callable[[dict[str, UnitStatus]], bool]) -> None:
+    async with asyncio.timeout(20):
+        await supervisor.board.until(
+            lambda: bool(supervisor.board.units) and holds(supervisor.board.units)
+        )
+
+
+async def test_a_lab_is_ready_when_all_its_units_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = a_script("first", f"echo open; {FOREVER}", probes=(LogLine("open"),))
+    second = a_script("second", FOREVER, needs=("first",))
+    lab = a_lab_on_disk(tmp_path / "test", second, first)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        units = supervisor.board.units
+        assert units["second"].since >= units["first"].since
+        assert all(unit.pid for unit in units.values())
+    assert supervisor.board.phase == "stopping"
+    assert {unit.state for unit in supervisor.board.units.values()} == {"stopped"}
+    assert not lab.run_file.exists()
+
+
+async def test_a_killed_component_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER, restart=SOON))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        pid = supervisor.board.units["one"].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await until(supervisor, lambda units: units["one"].state == "backing-off")
+        assert supervisor.board.units["one"].message == "killed by SIGKILL"
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        assert supervisor.board.units["one"].restarts == 1
+        assert supervisor.board.units["one"].pid not in (pid, None)
+
+
+async def test_a_component_that_dies_too_often_is_given_up_with_its_last_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = a_lab_on_disk(tmp_path / "test", a_script("bad", "echo so bad; exit 7", restart=SOON))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["bad"].state == "gave-up")
+        unit = supervisor.board.units["bad"]
+        assert unit.message == "exit status 7, 3 times in a row"
+        assert unit.last_lines == ("so bad",)
+        assert supervisor.board.phase == "degraded"
+
+
+async def test_a_program_that_is_not_there_is_given_up_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = a_script("gone", "")
+    missing = type(missing)(name="gone", argv=("/no/such/program",), restart=SOON)
+    lab = a_lab_on_disk(tmp_path / "test", missing)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["gone"].state == "gave-up")
+        message = supervisor.board.units["gone"].message
+        assert message.startswith("cannot start /no/such/program: No such file or directory")
+
+
+async def test_a_restart_revives_what_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"test -e fixed && {FOREVER}; exit 1"
+    lab = a_lab_on_disk(tmp_path / "test", a_script("bad", script, restart=SOON))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["bad"].state == "gave-up")
+        (lab.path / "fixed").touch()
+        await supervisor.restart("bad")
+        assert supervisor.board.units["bad"].state == "ready"
+
+
+async def test_a_requested_restart_is_no_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        before = supervisor.board.units["one"].pid
+        await supervisor.restart("one")
+        unit = supervisor.board.units["one"]
+        assert (unit.state, unit.restarts) == ("ready", 0)
+        assert unit.pid != before
+
+
+async def test_reloading_is_a_signal_where_the_component_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "trap 'echo again' HUP; echo up; while :; do sleep 0.01; done"
+    polite = a_script("polite", script, reload="hup", probes=(LogLine("up"),))
+    lab = a_lab_on_disk(tmp_path / "test", polite)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["polite"].state == "ready")
+        pid = supervisor.board.units["polite"].pid
+        await supervisor.reload("polite")
+        async with asyncio.timeout(10):
+            while "again" not in logfiles.tail(lab.log("polite"), 5):
+                await asyncio.sleep(0.01)
+        assert supervisor.board.units["polite"].pid == pid
+
+
+async def test_refresh_touches_only_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same, old, new = (a_script(name, FOREVER) for name in ("same", "old", "new"))
+    changed = a_script("changed", FOREVER)
+    lab = a_lab_on_disk(tmp_path / "test", same, old, changed)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        before = dict(supervisor.board.units)
+        write_plan(lab, same, a_script("changed", f"echo other; {FOREVER}"), new)
+        await supervisor.refresh()
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        after = supervisor.board.units
+        assert after.keys() == {"same", "changed", "new"}
+        assert after["same"].pid == before["same"].pid
+        assert after["changed"].pid != before["changed"].pid
+
+
+async def test_a_component_waits_for_what_it_needs_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shy = a_script("shy", FOREVER, probes=(SocketAccepts("never.sock"),))
+    lab = a_lab_on_disk(tmp_path / "test", shy, a_script("after", FOREVER, needs=("shy",)))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: "never.sock" in units["shy"].message)
+        assert supervisor.board.units["shy"].state == "starting"
+        assert supervisor.board.units["after"].message == "waits for shy"
+        assert supervisor.board.phase == "starting"
+
+
+async def test_a_task_is_repeated_and_says_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Task(name="nodes", action=CreateNodes(1, NodeSize()))
+    lab = a_lab_on_disk(tmp_path / "test", task)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: "does not answer" in units["nodes"].message)
+        assert supervisor.board.units["nodes"].state == "starting"
+
+
+async def test_the_control_socket_answers_from_a_very_deep_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path.joinpath(*["d" * 60] * 4) / "test"
+    lab = a_lab_on_disk(deep, a_script("one", FOREVER))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        status = await asyncio.to_thread(control.read_status, lab)
+        assert status.phase == "ready"
+        assert status.supervisor_pid == os.getpid()
+        with pytest.raises(TrimtabError, match='no component "two"; there are one'):
+            await asyncio.to_thread(control.ask, lab, control.RestartComponent("two"))
+        assert (lab.path / control.SOCKET).stat().st_mode & 0o777 == 0o600
+
+
+async def test_followers_hear_everything_and_then_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER))
+
+    def heard() -> list[str]:
+        return [answer.event.state for answer in control.follow(lab, silence_s=20)]
+
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        listening = asyncio.create_task(asyncio.to_thread(heard))
+        while not supervisor.board.has_followers:
+            await asyncio.sleep(0.01)
+    assert await listening == ["ready", "stopped"]
+
+
+def a_unit(state: str) -> UnitStatus:
+    return UnitStatus(name=state, kind="component", state=state, since=0.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("states", "was_ready", "phase"),
+    [
+        pytest.param(["ready", "ready"], False, "ready", id="all ready"),
+        pytest.param(["ready", "waiting"], False, "starting", id="not yet"),
+        pytest.param(["ready", "backing-off"], True, "degraded", id="something died meanwhile"),
+        pytest.param(["ready", "unhealthy"], True, "degraded", id="something does not answer"),
+        pytest.param(["starting", "gave-up"], False, "degraded", id="given up while starting"),
+    ],
+)
+def test_the_phase_of_a_lab(states: list[str], was_ready: bool, phase: str) -> None:
+    assert phase_of([a_unit(state) for state in states], False, was_ready) == phase
+
+
+def test_a_lab_at_rest_is_stopped_and_a_killed_one_died(tmp_path: Path) -> None:
+    lab = a_lab_on_disk(tmp_path / "test")
+    assert look(lab).phase == "stopped"
+    lab.run_file.write_text(
+        '{"supervisor":{"pid":1,"started":0,"boot":"","command":""},"children":{}}'
+    )
+    status: LabStatus = look(lab)
+    assert status.phase == "died"
+    assert "nothing is running; resume: trimtab lab up --name test" in status.message
