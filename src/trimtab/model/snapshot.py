@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import yaml
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
@@ -241,6 +242,16 @@ class Snapshot(_Part, frozen=True, kw_only=True):
     in_flight: tuple[InFlightEviction, ...] = ()
 
 
+class _Loader(yaml.CSafeLoader):
+    """Leaves times as texts, quoted or not: `Snapshot` knows which texts are times."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def encode(snapshot: Snapshot, form: Literal["json", "yaml"] = "json") -> bytes:
     """The text of a snapshot file, header first."""
     tree = msgspec.to_builtins(snapshot)
@@ -255,12 +266,12 @@ def decode(text: bytes | str, file: str = "snapshot") -> Snapshot:
     try:
         if text.lstrip()[:1] in (b"{", "{"):
             return msgspec.json.decode(text, type=Snapshot)
-        return msgspec.yaml.decode(text, type=Snapshot)
+        return msgspec.convert(yaml.load(text, Loader=_Loader), Snapshot)
     except msgspec.ValidationError as error:
         what, _, where = str(error).replace("`", "").partition(" - at ")
         place = where.removeprefix("$").lstrip(".") or "the whole file"
         raise ConfigError(f"{file}: {place}: {what}; write it with trimtab snapshot") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, yaml.YAMLError) as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{file}: neither JSON nor YAML: {problem}") from error
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Classes = NDArray[np.int8]
 
 NO_NUMBER = np.iinfo(np.int64).min
 """What amd64 makes of NaN when it is converted to an integer (P8)."""
@@ -66,7 +67,9 @@ def thresholds_around(mean: Floats, low: float, high: float) -> tuple[Floats, Fl
     return below, above
 
 
-def classify_nodes(percent: Floats, low: Floats, high: Floats, schedulable: Flags) -> "Classes":
+def classify_nodes(
+    percent: Floats, low: Floats | float, high: Floats | float, schedulable: Flags
+) -> Classes:
     """-1 under, 0 appropriate, 1 over (`Class`), for one resource (C1–C4).
 
     Under is tested first and includes the threshold; over does not. A cordoned node is
@@ -75,9 +78,6 @@ def classify_nodes(percent: Floats, low: Floats, high: Floats, schedulable: Flag
     return combine_classes(
         percent <= np.asarray(low)[..., None], percent > np.asarray(high)[..., None], schedulable
     )
-
-
-Classes = NDArray[np.int8]
 
 
 def combine_classes(below: Flags, above: Flags, schedulable: Flags) -> Classes:
