@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Fleet, Floats, Integers
 from trimtab.sim.loads import Loads
+from trimtab.sim.marks import Mark, intended
 
 Places = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
 class Cluster:
@@ -28,11 +30,15 @@ class Cluster:
         self.requested_cpu: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.requested_memory: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.pods: Integers = np.zeros(fleet.nodes, dtype=np.int64)
-        self.lost: NDArray[np.bool_] = np.zeros(fleet.nodes, dtype=np.bool_)
-        self.cordoned: NDArray[np.bool_] = fleet.cordoned.copy()
+        self.freed: set[int] = set()
+        """Nodes that may have more room than when the waiting pods were last looked at."""
+        self.lost: Flags = np.zeros(fleet.nodes, dtype=np.bool_)
+        self.cordoned: Flags = fleet.cordoned.copy()
         self.soft_taints: Integers = fleet.soft_taints.copy()
         self.open = fleet.accepts & ~self.cordoned
         self.where[:] = self.nowhere
+        self.marks: dict[int, Mark] = {}
+        """VMs that are to leave their node; kept by the replica's migrations."""
 
     def put(self, vm: int, node: int) -> None:
         """Move a VM's load to a node, or to nowhere."""
@@ -58,11 +64,29 @@ class Cluster:
     def release(self, vm: int, node: int) -> None:
         """A pod of this VM on a node is gone."""
         self._request(vm, node, -1)
+        self.freed.add(node)
 
     def _request(self, vm: int, node: int, sign: int) -> None:
         self.requested_cpu[node] += sign * self.fleet.requested_cpu[vm]
         self.requested_memory[node] += sign * self.fleet.requested_memory[vm]
         self.pods[node] += sign
+
+    def moving(self) -> Floats:
+        """Load arriving minus load leaving, as shares of each node: (nodes, 2), CPU and memory.
+
+        Memory that is being copied counts on its target already, so none of it arrives.
+        """
+        fleet, loads = self.fleet, self.loads
+        flow = np.zeros((fleet.nodes + 1, 2))
+        for mark in self.marks.values():
+            if self.where[mark.vm] == mark.source:
+                flow[mark.source] -= loads.cpu[mark.vm], loads.memory[mark.vm]
+                target = intended(mark)
+                if target is not None:
+                    flow[target, 0] += loads.cpu[mark.vm]
+        flow[:-1, 0] /= fleet.cpu_capacity
+        flow[:-1, 1] /= fleet.memory_capacity
+        return flow[:-1]
 
     def set_lost(self, node: int, lost: bool) -> None:
         self.lost[node] = lost
@@ -73,6 +97,7 @@ class Cluster:
         self._reopen()
 
     def _reopen(self) -> None:
+        self.freed.update(range(self.fleet.nodes))
         self.open = self.fleet.accepts & ~self.cordoned & ~self.lost
 
     def vms_on(self, node: int) -> Places:

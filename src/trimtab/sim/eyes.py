@@ -31,6 +31,7 @@ class VmPod(Struct, frozen=True):
     """The active virt-launcher pod of a VM."""
 
     vm: int
+    incarnation: int
     uid: str
     name: str
     owner_uid: str
@@ -92,6 +93,7 @@ class Eyes(View):
         self._fleet, self._wardrobe = fleet, wardrobe
         self._replica, self._restraint = replica, restraint
         self.scores: Floats | None = None
+        self._pods: dict[int, VmPod] = {}
 
     def samples(self) -> Vector:
         assert self.scores is not None
@@ -112,22 +114,28 @@ class Eyes(View):
         if self._restraint.spares_node(number):
             return ()
         cluster, now = self._replica.cluster, self._replica.now
-        return [
-            self._pod(vm)
-            for vm in cluster.vms_on(number).tolist()
-            if not self._restraint.spares_vm(vm, now)
-        ]
+        vms = cluster.vms_on(number).tolist()
+        if self._restraint.restraint.cooldown_s > 0.0:
+            vms = [vm for vm in vms if not self._restraint.spares_vm(vm, now)]
+        return [self._pod(vm) for vm in vms]
 
     def _pod(self, vm: int) -> VmPod:
+        """The pod of a VM; the same object until the VM gets another pod."""
+        incarnation = self._replica.incarnation[vm]
+        known = self._pods.get(vm)
+        if known is not None and known.incarnation == incarnation:
+            return known
         uid = self._replica.uid(vm)
-        return VmPod(
+        pod = self._pods[vm] = VmPod(
             vm=vm,
+            incarnation=incarnation,
             uid=uid,
             name=f"virt-launcher-{self._fleet.vm_names[vm]}-{uid}",
             owner_uid=str(vm),
             traits=self._wardrobe.traits(vm),
             started=self._replica.started_s(vm),
         )
+        return pod
 
     def requested_on(self, node: str) -> tuple[Amounts, int]:
         cluster, number = self._replica.cluster, self._fleet.node_number[node]

@@ -172,9 +172,12 @@ class Loads:
         self.version = 0
         self._raw = self._cpu.at_the_start(), self._memory.at_the_start()
         self._mask()
+        self.measured = self.cpu, self.memory
+        """The loads of the slice before: what anyone can know when a slice begins."""
 
     def enter(self, slice_: int) -> None:
         """Go on to a slice; `cpu` and `memory` hold its loads from now on."""
+        self.measured = self.cpu, self.memory
         key = (self._cpu.key(slice_), self._memory.key(slice_))
         if key == self._key:
             return

@@ -48,3 +48,8 @@ class Mark(Struct, eq=False):
     @property
     def order(self) -> tuple[int, int]:
         return (-self.priority, self.sequence)
+
+
+def intended(mark: Mark) -> int | None:
+    """Where the VM is going, as far as that is known."""
+    return mark.wanted_target if mark.attempt is None else mark.attempt.target

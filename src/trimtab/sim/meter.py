@@ -51,20 +51,20 @@ class Meter:
         inputs = pieces.inputs if every else pieces.inputs[:, ready]
         cpu, memory = np.ascontiguousarray(inputs[..., 0]), np.ascontiguousarray(inputs[..., 2])
         for name, value in balance(cpu, memory).items():
-            np.add.at(self.balance[name], pieces.owner, value * passed)
+            pieces.add(value * passed, self.balance[name])
             if name == "cpu_std":
                 self.last_cpu_std[pieces.owner] = value
         over = np.maximum(cpu - 1.0, 0.0).sum(axis=1) + np.maximum(memory - 1.0, 0.0).sum(axis=1)
-        np.add.at(self.overload, pieces.owner, over * passed)
+        pieces.add(over * passed, self.overload)
         waiting = np.ascontiguousarray(inputs[..., 1] + inputs[..., 3]).sum(axis=1)
-        np.add.at(self.pressure, pieces.owner, waiting * passed)
+        pieces.add(waiting * passed, self.pressure)
         self._occupy(pieces, passed)
 
     def _occupy(self, pieces: Pieces, passed: Floats) -> None:
         cpu = pieces.inputs[..., 0]
-        np.add.at(self.active, pieces.owner, (cpu > 0.0) * passed[:, None])
+        pieces.add((cpu > 0.0) * passed[:, None], self.active)
         if (full := cpu >= 1.0).any():
-            np.add.at(self.full, pieces.owner, full * passed[:, None])
+            pieces.add(full * passed[:, None], self.full)
 
     def serve(
         self,

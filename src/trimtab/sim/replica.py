@@ -17,24 +17,28 @@ from trimtab.sim.migrations import BOOT_S, Migrations
 from trimtab.sim.scheduler import Scheduler
 from trimtab.sim.spec import Placement, RunSpec
 from trimtab.sim.streams import Purpose, generator
+from trimtab.sim.timeline import NodeEvent
 
 NAMESPACE = "default"
-Changing = Callable[["Replica", float], None]
-"""Called before the placement changes: nothing has moved between `now` and that moment."""
+Change = Callable[[int, float, float], None]
+"""Called before the placement of a replica changes: nothing has moved between two moments."""
 
 
 class Replica:
     """A cluster with its scheduler, its migrations and the descheduler's in-flight cache."""
 
-    def __init__(self, spec: RunSpec, seed: int, cluster: Cluster, changing: Changing) -> None:
+    def __init__(
+        self, spec: RunSpec, seed: int, cluster: Cluster, number: int, change: Change
+    ) -> None:
         self.seed, self.cluster = seed, cluster
         self.now = 0.0
-        self._changing = changing
+        self._number, self._change = number, change
         first: Placement = "binpack" if spec.placement == "binpack" else "spread"
         self.scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
         self.migrations = Migrations(cluster, self.scheduler, seed, self._departed)
+        cluster.marks = self.migrations.marks
         self.inflight: InFlight = EMPTY
-        self.incarnation = np.zeros(cluster.fleet.vms, dtype=np.int64)
+        self.incarnation = [0] * cluster.fleet.vms
         self.history: dict[int, list[tuple[float, float]]] = {}
         """(begun, ended) of the migrations of each VM that has moved."""
         self._started: dict[int, float] = {}
@@ -87,7 +91,7 @@ class Replica:
     def arrive(self, vm: int) -> None:
         """A VM was created; its demand counts from now on, served or not."""
         first = int(self.cluster.fleet.first_node[vm])
-        self._pending[vm] = None if first < 0 else first
+        self._wait(vm, None if first < 0 else first)
         self._place_pending()
 
     def depart(self, vm: int) -> None:
@@ -104,6 +108,20 @@ class Replica:
         self.cluster.put(vm, self.cluster.nowhere)
         self._pod_gone(vm)
         self._place_pending()
+
+    def suffer(self, what: NodeEvent, node: int) -> None:
+        """What the scenario does to a node."""
+        match what:
+            case "fail":
+                self.lose(node)
+            case "give-up":
+                self.give_up_on(node)
+            case "recover":
+                self.recover(node)
+            case "drain":
+                self.drain(node)
+            case "undrain":
+                self.undrain(node)
 
     def lose(self, node: int) -> None:
         """A node stops answering: nothing on it runs, nothing moves from or to it."""
@@ -129,7 +147,7 @@ class Replica:
             del self._stranded[vm]
             self.cluster.release(vm, node)
             self._pod_gone(vm)
-            self._pending[vm] = None
+            self._wait(vm)
         self._place_pending()
 
     def recover(self, node: int) -> None:
@@ -151,7 +169,7 @@ class Replica:
         """Change by change up to the last one before `until`; `now` is then that moment."""
         while (moment := self.next_s()) < until:
             if moment > self.now:
-                self._changing(self, moment)
+                self._change(self._number, self.now, moment)
                 self.now = moment
             self._settle()
 
@@ -207,12 +225,21 @@ class Replica:
         self.cluster.release(vm, int(self.cluster.where[vm]))
         self.cluster.put(vm, self.cluster.nowhere)
         self._pod_gone(vm)
-        self._pending[vm] = None
+        self._wait(vm)
         self._place_pending()
 
+    def _wait(self, vm: int, only: int | None = None) -> None:
+        """A new pod joins the scheduler's queue; all nodes are looked at for it."""
+        self._pending[vm] = only
+        self.cluster.freed.update(range(self.cluster.fleet.nodes) if only is None else [only])
+
     def _place_pending(self) -> None:
-        """Bind every waiting pod that fits by now; oldest first."""
-        for vm, only in list(self._pending.items()):
+        """Bind every waiting pod that fits by now, oldest first; most wait for one node only."""
+        freed, self.cluster.freed = self.cluster.freed, set()
+        if not freed:
+            return
+        hopeful = [(v, only) for v, only in self._pending.items() if only is None or only in freed]
+        for vm, only in hopeful:
             node = self._find(vm, only)
             if node is not None:
                 del self._pending[vm]

@@ -42,6 +42,11 @@ class Restrained:
             return False
         return now - history[-1][1] < cooldown_s(history, now, self.restraint.cooldown_s)
 
+    @property
+    def ripe(self) -> NDArray[np.bool_]:
+        """(nodes,) over-utilised long enough, the cycle that was learnt last included."""
+        return np.asarray(self._over_for >= self.restraint.consecutive)
+
     def learn(self, classes: NDArray[np.int8]) -> None:
         """After each cycle: which nodes were over-utilised in it."""
         self._over_for = np.where(classes > 0, self._over_for + 1, 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trimtab.sim.batch import Batch
+from trimtab.sim.batch import Batch, Progress
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec
 
@@ -10,13 +10,15 @@ from trimtab.sim.spec import RunSpec
 VMS_PER_BATCH = 50_000
 
 
-def simulate(spec: RunSpec, seeds: Sequence[int]) -> list[Outcome]:
+def simulate(
+    spec: RunSpec, seeds: Sequence[int], progress: Progress | None = None
+) -> list[Outcome]:
     """One outcome per seed, in order; the same bits however the seeds are grouped."""
     size = max(1, VMS_PER_BATCH // max(len(spec.scenario.vms), 1))
     return [
         outcome
         for start in range(0, len(seeds), size)
-        for outcome in Batch(spec, seeds[start : start + size]).run()
+        for outcome in Batch(spec, seeds[start : start + size]).run(progress)
     ]
 
 

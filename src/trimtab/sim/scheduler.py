@@ -7,7 +7,7 @@ as there, so ties are as frequent as there, and broken at random.
 
 import numpy as np
 
-from trimtab.sim.cluster import Cluster, Places
+from trimtab.sim.cluster import Cluster, Flags, Places
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.spec import Placement
 
@@ -18,6 +18,9 @@ FEWEST_PERCENT = 5
 # What a pod without requests counts for in LeastAllocated and MostAllocated.
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024**2
+
+Window = Places | slice
+"""The nodes that one search looks at: all of them, or a stretch of the list."""
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -42,89 +45,102 @@ class Scheduler:
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
-        nodes = self._fitting(vm, avoid)
-        if not len(nodes):
+        nodes, fitting = self._search(vm, avoid)
+        found = fitting.nonzero()[0]
+        if not len(found):
             return None
-        scores = self.scores(vm, nodes)
-        best = nodes[scores == scores.max()]
-        return int(best[self._ties.integers(len(best))] if len(best) > 1 else best[0])
+        scores = self.scores(vm, nodes)[found]
+        best = found[scores == scores.max()]
+        chosen = best[self._ties.integers(len(best))] if len(best) > 1 else best[0]
+        return int(chosen if isinstance(nodes, slice) else nodes[chosen])
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
-        return bool(self._has_room(vm, np.array([node]))[0])
+        return bool(self._has_room(vm, slice(node, node + 1))[0])
 
-    def scores(self, vm: int, nodes: Places) -> Integers | Floats:
+    def scores(self, vm: int, nodes: Window) -> Integers | Floats:
         """How much the scheduler likes each of the nodes."""
         taints = TAINT_WEIGHT * _untainted(self._cluster.soft_taints[nodes])
         if self._placement == "least-loaded":
             return taints - 100.0 * self._use(vm, nodes)
-        free = 1 if self._placement != "binpack" else -1
-        return taints + self._allocation(vm, nodes, free) + self._balance(vm, nodes)
+        return taints + self._allocation(vm, nodes) + self._balance(vm, nodes)
 
-    def _fitting(self, vm: int, avoid: int | None) -> Places:
-        """Fitting nodes in order, from where the last search stopped, until there are enough."""
+    def _search(self, vm: int, avoid: int | None) -> tuple[Window, Flags]:
+        """The nodes that are looked at and which of them fit.
+
+        In a large cluster the search goes on from where the last one stopped, until enough
+        nodes fit.
+        """
         nodes, start = self._cluster.fleet.nodes, self._start
-        looked_at = nodes if self._wanted == nodes else min(nodes, 2 * self._wanted)
+        if self._wanted == nodes:
+            return slice(None), self._fitting(vm, slice(None), avoid)
+        looked_at = min(nodes, 2 * self._wanted)
         while True:
-            order = (np.arange(start, start + looked_at)) % nodes
-            mask = self._cluster.open[order] & self._has_room(vm, order)
-            if avoid is not None:
-                mask &= order != avoid
-            found = np.flatnonzero(mask)
-            if len(found) >= self._wanted or looked_at == nodes:
+            window = np.arange(start, start + looked_at) % nodes
+            fitting = self._fitting(vm, window, avoid)
+            enough = np.flatnonzero(fitting)[self._wanted - 1 : self._wanted]
+            if len(enough) or looked_at == nodes:
                 break
             looked_at = min(nodes, 2 * looked_at)
-        taken = found[: self._wanted]
-        processed = int(taken[-1]) + 1 if len(found) >= self._wanted else nodes
+        processed = int(enough[0]) + 1 if len(enough) else nodes
         self._start = (start + processed) % nodes
-        return np.asarray(order[taken])
+        return window[:processed], fitting[:processed]
 
-    def _has_room(self, vm: int, nodes: Places) -> Places:
+    def _fitting(self, vm: int, nodes: Window, avoid: int | None) -> Flags:
+        fitting = self._cluster.open[nodes] & self._has_room(vm, nodes)
+        if avoid is not None:
+            if isinstance(nodes, slice):
+                fitting[avoid] = False
+            else:
+                fitting &= nodes != avoid
+        return fitting
+
+    def _has_room(self, vm: int, nodes: Window) -> Flags:
         cluster, fleet = self._cluster, self._cluster.fleet
         cpu = cluster.requested_cpu[nodes] + fleet.requested_cpu[vm]
         memory = cluster.requested_memory[nodes] + fleet.requested_memory[vm]
         room = (cpu <= fleet.allocatable_cpu[nodes]) & (memory <= fleet.allocatable_memory[nodes])
         return np.asarray(room & (cluster.pods[nodes] < fleet.allocatable_pods[nodes]))
 
-    def _allocation(self, vm: int, nodes: Places, free: int) -> Integers:
-        """LeastAllocated (free = 1) or MostAllocated (-1): the mean over CPU and memory, 0–100."""
+    def _allocation(self, vm: int, nodes: Window) -> Integers:
+        """LeastAllocated, or MostAllocated to pack: the mean over CPU and memory, 0–100."""
         cluster, fleet = self._cluster, self._cluster.fleet
-        total = np.zeros(len(nodes), dtype=np.int64)
-        for requested, own, least, capacity in (
-            (cluster.requested_cpu, fleet.requested_cpu, DEFAULT_MILLI_CPU, fleet.allocatable_cpu),
-            (
-                cluster.requested_memory,
-                fleet.requested_memory,
-                DEFAULT_MEMORY,
-                fleet.allocatable_memory,
-            ),
-        ):
-            whole = capacity[nodes]
-            used = np.minimum(requested[nodes] + (int(own[vm]) or least), whole)
-            total += ((whole - used) if free > 0 else used) * 100 // whole
-        return total // 2
+        own_cpu = int(fleet.requested_cpu[vm]) or DEFAULT_MILLI_CPU
+        own_memory = int(fleet.requested_memory[vm]) or DEFAULT_MEMORY
+        pack = self._placement == "binpack"
+        cpu = _filled(cluster.requested_cpu[nodes], own_cpu, fleet.allocatable_cpu[nodes], pack)
+        memory = _filled(
+            cluster.requested_memory[nodes], own_memory, fleet.allocatable_memory[nodes], pack
+        )
+        return (cpu + memory) // 2
 
-    def _balance(self, vm: int, nodes: Places) -> Integers:
+    def _balance(self, vm: int, nodes: Window) -> Integers:
         """BalancedAllocation: whether the pod brings CPU and memory closer, 50–100."""
         cluster, fleet = self._cluster, self._cluster.fleet
         own_cpu, own_memory = fleet.requested_cpu[vm], fleet.requested_memory[vm]
-        if own_cpu == 0 and own_memory == 0:
-            return np.zeros(len(nodes), dtype=np.int64)
         cpu, memory = cluster.requested_cpu[nodes], cluster.requested_memory[nodes]
+        if own_cpu == 0 and own_memory == 0:
+            return np.zeros(len(cpu), dtype=np.int64)
         whole_cpu, whole_memory = fleet.allocatable_cpu[nodes], fleet.allocatable_memory[nodes]
         after = _evenness((cpu + own_cpu) / whole_cpu, (memory + own_memory) / whole_memory)
         before = _evenness(cpu / whole_cpu, memory / whole_memory)
         return 50 + (50 + after - before) // 2
 
-    def _use(self, vm: int, nodes: Places) -> Floats:
+    def _use(self, vm: int, nodes: Window) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
         cluster, fleet, loads = self._cluster, self._cluster.fleet, self._cluster.loads
-        cpu = cluster.cpu[:-1].copy()
+        cpu, memory = cluster.cpu[:-1].copy(), cluster.memory[:-1]
         for moving, target in cluster.landing.items():
             cpu[target] += loads.cpu[moving]
         cpu_share = (cpu[nodes] + loads.cpu[vm]) / fleet.cpu_capacity[nodes]
-        memory_share = (cluster.memory[nodes] + loads.memory[vm]) / fleet.memory_capacity[nodes]
+        memory_share = (memory[nodes] + loads.memory[vm]) / fleet.memory_capacity[nodes]
         return np.asarray((cpu_share + memory_share) / 2)
+
+
+def _filled(requested: Integers, own: int, whole: Integers, pack: bool) -> Integers:
+    """How empty, or when packing how full, one resource would be: 0–100 in whole points."""
+    used = np.minimum(requested + own, whole)
+    return np.asarray((used if pack else whole - used) * 100 // whole)
 
 
 def _evenness(cpu: Floats, memory: Floats) -> Integers:

@@ -23,7 +23,8 @@ from trimtab.sim.streams import Purpose, generator
 class Pieces(Struct, frozen=True, eq=False):
     """Stretches of time in which the nodes' use was constant.
 
-    owner: (pieces,) the replica each belongs to, in order of time within a replica.
+    owner: (pieces,) the replica each belongs to. In order of time within a replica, and the
+        last of all replicas stand together at the end, in order.
     inputs: (pieces, nodes, columns) as `scores` wants them.
     """
 
@@ -31,6 +32,13 @@ class Pieces(Struct, frozen=True, eq=False):
     start: Floats
     end: Floats
     inputs: Floats
+
+    def add(self, values: Floats, to: Floats) -> None:
+        """Add a value of each piece, (pieces, ...), to that of its replica, (replicas, ...)."""
+        inner = len(self.owner) - len(to)
+        for piece in range(inner):
+            to[self.owner[piece]] += values[piece]
+        to += values[inner:]
 
 
 class Sensor:
@@ -50,6 +58,8 @@ class Sensor:
         self._reach = sight + timing.rules_s + timing.scrape_s
         self._phases = np.array([phases(seed, timing) for seed in seeds])
         self._past: deque[Pieces] = deque()
+        self.seen: Floats = np.zeros((0, 0, 0))
+        """(replicas, nodes, columns) the means of the last minute behind the last scores"""
 
     def remember(self, pieces: Pieces) -> None:
         self._past.append(pieces)
@@ -84,9 +94,10 @@ class Sensor:
         total = np.zeros((self._replicas, *first.shape[1:]))
         for pieces in self._past:
             counts = _hits(pieces, scrapes).sum(axis=1)
-            if counts.any():
-                np.add.at(total, pieces.owner, counts[:, None, None] * pieces.inputs)
-        return evaluate_means(self._score, total[:, order] / self._samples)
+            for piece in counts.nonzero()[0]:
+                total[pieces.owner[piece]] += counts[piece] * pieces.inputs[piece]
+        self.seen = total / self._samples
+        return evaluate_means(self._score, self.seen[:, order])
 
     def _window(self, now: float, order: NDArray[np.intp]) -> Floats:
         scrapes = self.scrapes(now)
@@ -95,6 +106,8 @@ class Sensor:
         for pieces in self._past:
             for piece, sample in np.argwhere(_hits(pieces, scrapes)):
                 values[pieces.owner[piece], sample] = pieces.inputs[piece]
+        newest = ceil(round(MEAN_WINDOW_S / self._timing.rules_s, 9))
+        self.seen = values[:, :newest].mean(axis=1)
         times = self._timing.rules_s * np.arange(self._samples, dtype=np.float64)
         oldest_first = np.ascontiguousarray(values[:, ::-1, order])
         return evaluate(self._score, Window(oldest_first, times))

@@ -23,11 +23,15 @@ TOLERATION_S = 300.0
 """How long a pod stays on a lost node (tolerationSeconds that Kubernetes adds)."""
 
 
+VmEvent = Literal["arrive", "depart"]
+NodeEvent = Literal["fail", "recover", "drain", "undrain", "give-up"]
+
+
 class Happening(Struct, frozen=True):
     """A scenario's event, or its late consequence: the pods of a lost node are given up."""
 
     at: float
-    what: Literal["arrive", "depart", "fail", "recover", "drain", "undrain", "give-up"]
+    what: VmEvent | NodeEvent
     name: str
 
 

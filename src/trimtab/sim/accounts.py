@@ -1,0 +1,101 @@
+"""What passes between two changes, put into figures: pieces of time for meter and sensor.
+
+A slice of time falls into pieces wherever a replica's placement changes inside it. Pieces
+that end within the slice are kept as they occur; at its end the rest of it is one more
+piece for every replica, and all of them are accounted for at once.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trimtab.model.pressure import PressureCurve, pressure
+from trimtab.sim.cluster import Cluster, Flags, Places
+from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.loads import Loads
+from trimtab.sim.meter import Meter
+from trimtab.sim.sensor import Pieces
+
+
+class Sums:
+    """Loads of all nodes of all replicas: (replicas, nodes + 1), the last being nowhere."""
+
+    def __init__(self, fleet: Fleet, replicas: int, curve: PressureCurve) -> None:
+        self._fleet, self._curve = fleet, curve
+        self.where: Places = np.empty((replicas, fleet.vms), dtype=np.intp)
+        self.cpu: Floats = np.zeros((replicas, fleet.nodes + 1))
+        self.memory: Floats = np.zeros((replicas, fleet.nodes + 1))
+
+    def shares(self) -> tuple[Floats, Floats]:
+        """CPU and memory in use as shares of the nodes: (replicas, nodes) each."""
+        return self._shares(self.cpu, self.memory)
+
+    def _shares(self, cpu: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        return cpu[:, :-1] / self._fleet.cpu_capacity, memory[:, :-1] / self._fleet.memory_capacity
+
+    def inputs(self, cpu: Floats | None = None, memory: Floats | None = None) -> Floats:
+        """What scores read, from these sums or the present ones: (rows, nodes, 4)."""
+        shares = self._shares(
+            self.cpu if cpu is None else cpu, self.memory if memory is None else memory
+        )
+        inputs = np.empty((*shares[0].shape, 4))
+        for column, share in enumerate(shares):
+            inputs[..., 2 * column] = share
+            inputs[..., 2 * column + 1] = pressure(share, self._curve)
+        return inputs
+
+
+class Accounts:
+    """Keeps the books of a batch."""
+
+    def __init__(
+        self, fleet: Fleet, loads: Loads, sums: Sums, clusters: Sequence[Cluster], in_flight: bool
+    ) -> None:
+        self._fleet, self._loads, self._sums, self._clusters = fleet, loads, sums, clusters
+        self._in_flight = in_flight
+        self._inner: list[tuple[int, float, float, Floats, Floats, Floats | None]] = []
+        self.meter = Meter(fleet, len(clusters))
+
+    def change(self, r: int, start: float, end: float) -> None:
+        """A replica is about to change within a slice: keep what was until then."""
+        cpu, memory = self._sums.cpu[r].copy(), self._sums.memory[r].copy()
+        self._inner.append((r, start, end, cpu, memory, self._moving(r)))
+        self._serve(r, end - start)
+
+    def close(self, starts: Sequence[float], start: float, end: float, ready: Flags) -> Pieces:
+        """A slice is over; `starts` says since when nothing has changed in each replica."""
+        for r, since in enumerate(starts):
+            self._serve(r, end - since)
+        self.meter.ask(self._loads.cpu, end - start)
+        pieces = self._pieces(starts, end)
+        self._inner.clear()
+        self.meter.measure(pieces, ready)
+        return pieces
+
+    def _pieces(self, starts: Sequence[float], end: float) -> Pieces:
+        inner, count = self._inner, len(starts)
+        inputs = self._sums.inputs(
+            np.concatenate([*(piece[3][None] for piece in inner), self._sums.cpu]),
+            np.concatenate([*(piece[4][None] for piece in inner), self._sums.memory]),
+        )
+        if self._in_flight:
+            moving = [piece[5] for piece in inner] + [self._moving(r) for r in range(count)]
+            inputs = np.concatenate([inputs, np.stack([m for m in moving if m is not None])], -1)
+        return Pieces(
+            np.array([*(piece[0] for piece in inner), *range(count)], dtype=np.intp),
+            np.array([*(piece[1] for piece in inner), *starts]),
+            np.array([*(piece[2] for piece in inner), *([end] * count)]),
+            inputs,
+        )
+
+    def _serve(self, r: int, seconds: float) -> None:
+        cpu, meter = self._sums.cpu[r], self.meter
+        share = cpu[:-1] / self._fleet.cpu_capacity
+        if cpu[-1] > 0.0 or (share > 1.0).any():
+            meter.serve(r, self._sums.where[r], share, self._loads.cpu, seconds)
+        for vm in self._clusters[r].landing:
+            meter.copy(r, vm, float(self._loads.cpu[vm]), seconds)
+
+    def _moving(self, r: int) -> Floats | None:
+        """Load arriving minus load leaving, as shares of each node: (nodes, 2)."""
+        return self._clusters[r].moving() if self._in_flight else None

@@ -1,0 +1,96 @@
+"""Descheduling in a batch: the scores all replicas see, and each one's decision and its doing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trimtab.policy import Policy
+from trimtab.scores import Score
+from trimtab.sim.accounts import Sums
+from trimtab.sim.descheduler import Descheduler, Verdict, limits_of
+from trimtab.sim.eyes import Wardrobe
+from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.loads import Loads
+from trimtab.sim.planner import Planner, Sight, tolerance
+from trimtab.sim.recorder import Recorder
+from trimtab.sim.replica import Replica
+from trimtab.sim.sensor import Pieces, Sensor
+from trimtab.sim.soft_taints import taint
+from trimtab.sim.spec import RunSpec
+
+
+class Control:
+    """Looks, decides and acts, for every replica of a batch."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        score: Score,
+        policy: Policy,
+        fleet: Fleet,
+        loads: Loads,
+        replicas: Sequence[Replica],
+    ) -> None:
+        self._spec, self._fleet, self._loads, self._replicas = spec, fleet, loads, replicas
+        self._limits = limits_of(policy)
+        self._columns = 6 if score.reads_migrations else 4
+        seeds = [replica.seed for replica in replicas]
+        self._sensor = Sensor(score, fleet.node_names, spec.timing, seeds)
+        wardrobe = Wardrobe(fleet)
+        self._deschedulers = [
+            Descheduler(spec, policy, fleet, wardrobe, replica) for replica in replicas
+        ]
+        self.errors: list[list[str]] = [[] for _ in replicas]
+
+    def start(self, sums: Sums) -> None:
+        """The cluster has been as it is now for a while; nothing moves."""
+        inputs = sums.inputs()
+        still = np.zeros((*inputs.shape[:2], self._columns - inputs.shape[2]))
+        self._sensor.start_with(np.concatenate([inputs, still], axis=-1))
+
+    def remember(self, pieces: Pieces) -> None:
+        self._sensor.remember(pieces)
+
+    def look_again(self) -> None:
+        """Nodes were lost, came back, were cordoned or uncordoned."""
+        for descheduler in self._deschedulers:
+            descheduler.look_again()
+
+    def cycle(self, cycle: int, now: float, recorder: Recorder) -> None:
+        """One descheduling cycle in every replica."""
+        scores = self._sensor.scores(now, recorder.ready[cycle])
+        recorder.score[:, cycle] = scores
+        for r, descheduler in enumerate(self._deschedulers):
+            self._replicas[r].sweep()
+            verdict = descheduler.decide(cycle, scores[r])
+            recorder.classes[r, cycle] = verdict.classes
+            recorder.thresholds[r, cycle] = verdict.low, verdict.high
+            if verdict.error:
+                self.errors[r].append(f"cycle {cycle} at {now:g} s: {verdict.error}")
+            self._act(r, verdict, scores[r])
+
+    def _act(self, r: int, verdict: Verdict, scores: Floats) -> None:
+        replica, descheduler = self._replicas[r], self._deschedulers[r]
+        descheduler.restrained.learn(verdict.classes)
+        if self._spec.victims == "stock":
+            for vm in verdict.evicted:
+                replica.evict(vm)
+        else:
+            for vm, target in self._plan(r, verdict, scores):
+                replica.move(vm, target)
+        if self._spec.placement == "soft-taints" and taint(replica.cluster, verdict.classes):
+            descheduler.look_again()
+
+    def _plan(self, r: int, verdict: Verdict, scores: Floats) -> list[tuple[int, int]]:
+        """What a planner would do about the same over-utilised nodes."""
+        replica, restrained = self._replicas[r], self._deschedulers[r].restrained
+        sources = (verdict.classes > 0) & restrained.ripe
+        if not sources.any():
+            return []
+        ready = ~replica.cluster.lost
+        tolerated = np.zeros(self._fleet.nodes)
+        tolerated[ready] = tolerance(self._sensor.seen[r, ready], scores[ready], verdict.high)
+        sight = Sight(sources, tolerated, *self._loads.measured, self._limits)
+        planner = Planner(replica.cluster, replica.migrations.marks, sight, restrained)
+        best_fit = self._spec.victims == "best-fit"
+        return (planner.best_fit if best_fit else planner.steepest_pair)(replica.now)
