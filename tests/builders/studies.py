@@ -19,7 +19,10 @@ SCORES = ("max_metric", "cpu_focused", "memory_focused", "pareto_front", "pressu
 
 
 def a_plan(
-    candidates: int = 3, seeds: int = 4, scenarios: Sequence[Scenario] | None = None
+    candidates: int = 3,
+    seeds: int = 4,
+    scenarios: Sequence[Scenario] | None = None,
+    more_thresholds: Sequence[tuple[float, float]] = (),
 ) -> Plan:
     """Do-nothing and some scores on two small clusters."""
     return Plan(
@@ -27,9 +30,14 @@ def a_plan(
         description="",
         seeds=tuple(range(seeds)),
         scenarios=tuple(scenarios or (a_scenario("one"), a_scenario("two"))),
-        candidates=(Candidate(None), *(Candidate(name) for name in SCORES[: candidates - 1])),
+        candidates=(
+            Candidate(None, thresholds=(0, 10)),
+            *(Candidate(name, thresholds=(0, 10)) for name in SCORES[: candidates - 1]),
+            *(Candidate(SCORES[0], thresholds=pair) for pair in more_thresholds),
+        ),
         default=1,
         policies={},
+        own_scores={},
         timing=Timing(),
     )
 

@@ -94,7 +94,12 @@ def study_result(
 def _observed(scenario: Scenario, records: Sequence[Sequence[RunRecord]]) -> Observed:
     cards = [[run.card for run in row] for row in records]
     measures = {measure.name: values(measure, cards) for measure in MEASURES}
-    return Observed(scenario=scenario.name, measures=measures, ranks=ranks_of(measures))
+    return Observed(
+        scenario=scenario.name,
+        measures=measures,
+        ranks=ranks_of(measures),
+        vms=float(len(scenario.vms)),
+    )
 
 
 def _facts(scenario: Scenario) -> ScenarioFacts:

@@ -45,10 +45,10 @@ def versions() -> Versions:
     )
 
 
-def cell_id(spec: RunSpec) -> str:
-    """The id of a spec with all its seeds: 16 hex digits."""
+def cell_id(spec: RunSpec, own_score: str | None = None) -> str:
+    """The id of a spec with all its seeds; `own_score` is the text of one outside the catalogue."""
     made_by = versions()
-    return digest([made_by.trimtab, made_by.code, spec])
+    return digest([made_by.trimtab, made_by.code, spec, own_score])
 
 
 def run_id(cell: str, seed: int) -> str:

@@ -118,7 +118,9 @@ def _badges(row: Row, table: Table, default: int) -> tuple[Badge, ...]:
     elif row.among_best:
         found.append(Badge("same", "≈ best", "cannot be told apart from the best"))
     if row.candidate == table.pick:
-        about = "the fewest migrations of those that cannot be told apart from the best"
+        about = (
+            f"best compromise with the migrations, in {100 * row.picked_in:.0f} % of the resamples"
+        )
         found.append(Badge("pick", "pick", about))
     if row.candidate == default:
         found.append(Badge("default", "default", "the others are compared with it"))
@@ -129,7 +131,7 @@ def _change(comparison: Comparison | None) -> Change:
     if comparison is None or comparison.percent.value is None:
         return Change("–", "same", "nothing to compare")
     about = (
-        f"{interval(comparison.difference)} points; better in {comparison.better_in:.0%} "
+        f"{interval(comparison.difference)} points; better in {100 * comparison.better_in:.0f} % "
         f"of the seeds; corrected p = {comparison.p:.2g}"
     )
     return Change(change_text(comparison), comparison.verdict, about)
@@ -150,7 +152,7 @@ def headline(labels: Sequence[str], table: Table, default: int) -> list[dict[str
     best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]
     tiles = [_tile("best", "Least imbalance", labels, best)]
     if pick.candidate != best.candidate:
-        tiles.append(_tile("pick", "As level, with the fewest moves", labels, pick))
+        tiles.append(_tile("pick", "Best compromise with migrations", labels, pick))
     if default not in (best.candidate, pick.candidate):
         tiles.append(_tile("default", "Default", labels, rows[default]))
     tiles.append(

@@ -14,13 +14,15 @@ from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
 from trimtab.model.scenario import Scenario
 from trimtab.model.scenario_io import load_scenario
-from trimtab.scores import CATALOG, SEED, find_score
+from trimtab.scores import CATALOG, SEED, find_score, load_score_file
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.candidate import Candidate, combine
 from trimtab.study.file import Grid, StudyFile, seeds_of
 
 Cells: TypeAlias = list[list[str]]
 """The id of each cell of the grid: one list per scenario, in the order of the candidates."""
+OwnScores: TypeAlias = dict[str, tuple[str, str]]
+"""For each Python file: the name of the score in it, and its text."""
 
 
 class Plan(Struct, frozen=True, rename="camel"):
@@ -36,6 +38,8 @@ class Plan(Struct, frozen=True, rename="camel"):
     """Which candidate the others are compared with."""
     policies: dict[str, str]
     """The text of each policy by its name."""
+    own_scores: dict[str, str]
+    """The Python text of each score that is not in the catalogue, by its name."""
     timing: Timing
 
     @property
@@ -61,8 +65,9 @@ class Plan(Struct, frozen=True, rename="camel"):
 def make_plan(file: StudyFile, folder: Path) -> Plan:
     """Read what the file names, relative to `folder`, and lay out the grid."""
     policies = _read_policies(file, folder)
+    own = _read_scores(file, folder)
     grids: tuple[Grid, ...] = (file, *file.also)
-    active = [c for grid in grids for c in _candidates(grid)]
+    active = [c for grid in grids for c in _candidates(grid, own)]
     unique = list(dict.fromkeys(active))
     first = unique[0]
     return Plan(
@@ -73,31 +78,48 @@ def make_plan(file: StudyFile, folder: Path) -> Plan:
         candidates=(structs.replace(first, score=None), *unique),
         default=1 + _default(file, unique),
         policies=policies,
+        own_scores=dict(own.values()),
         timing=file.timing,
     )
 
 
-def _candidates(grid: Grid) -> list[Candidate]:
-    return combine(grid, _score_names(grid), [Path(path).stem for path in grid.policies])
+def _candidates(grid: Grid, own: OwnScores) -> list[Candidate]:
+    return combine(grid, _score_names(grid, own), [Path(path).stem for path in grid.policies])
 
 
-def _score_names(grid: Grid) -> list[str]:
-    asked: Sequence[str] = (grid.scores,) if isinstance(grid.scores, str) else grid.scores
+def _score_names(grid: Grid, own: OwnScores) -> list[str]:
     names: list[str] = []
-    for name in asked:
+    for name in _asked(grid):
         match name:
             case "all":
                 names += CATALOG
             case "classic":
                 names += [score.name for score in SEED]
+            case _ if name in own:
+                names.append(own[name][0])
             case _:
                 names.append(find_score(name).name)
     return list(dict.fromkeys(names))
 
 
+def _asked(grid: Grid) -> Sequence[str]:
+    return (grid.scores,) if isinstance(grid.scores, str) else grid.scores
+
+
+def _read_scores(file: StudyFile, folder: Path) -> OwnScores:
+    asked = dict.fromkeys(name for grid in (file, *file.also) for name in _asked(grid))
+    return {
+        path: (load_score_file(folder / path).name, (folder / path).read_text(encoding="utf-8"))
+        for path in asked
+        if path.endswith(".py")
+    }
+
+
 def _default(file: StudyFile, candidates: Sequence[Candidate]) -> int:
     """The default score in the first setting; the first candidate where it takes no part."""
-    wanted = structs.replace(candidates[0], score=find_score(file.default).name)
+    names = {candidate.score for candidate in candidates}
+    name = file.default if file.default in names else find_score(file.default).name
+    wanted = structs.replace(candidates[0], score=name)
     return candidates.index(wanted) if wanted in candidates else 0
 
 

@@ -1,9 +1,10 @@
-"""Ranking: which candidate keeps the cluster most level, and how sure that is.
+"""Ranking: which candidate keeps the cluster most level, how sure that is, and at what price.
 
-The order is by imbalance alone. Candidates that cannot be told apart from the best (after
-Holm's correction) are marked; of those, the one that moves the fewest VMs is the pick. So
-migrations decide where balance does not, and no exchange rate between them is invented.
-All claims are about the scenarios that were run: seeds are resampled, scenarios are not.
+The order is by imbalance alone; those that cannot be told apart from the best (after Holm's
+correction) are marked. The pick is the best compromise with the number of migrations, in
+units that need no tuning: the imbalance that doing nothing leaves is 1, and so is one
+migration per VM; the pick is nearest to none of both. It does not depend on who else takes
+part. All claims are about the scenarios that were run: seeds are resampled, scenarios not.
 """
 
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ class Observed(Struct, frozen=True):
     measures: Mapping[str, Floats]
     ranks: Floats
     """(candidates, blocks), a block being one scenario and seed"""
+    vms: float
 
 
 def ranks_of(measures: Mapping[str, Floats]) -> Floats:
@@ -50,6 +52,7 @@ def together(parts: list[Observed]) -> Observed:
         scenario=None,
         measures={n: np.mean([part.measures[n] for part in parts], axis=0) for n in names},
         ranks=np.concatenate([part.ranks for part in parts], axis=1),
+        vms=float(np.mean([part.vms for part in parts])),
     )
 
 
@@ -61,10 +64,11 @@ def make_table(observed: Observed, default: int) -> Table:
     best = int(order[0])
     weights = resampling(imbalance.shape[1])
     against = {other: _compare(imbalance, other, weights) for other in {NOTHING, default, best}}
-    among_best = [c is None or c.verdict == "same" for c in against[best]]
     estimates = {name: intervals(v, weights) for name, v in observed.measures.items()}
     gaps = ratio_intervals(moves, observed.measures[MINIMUM], weights)
     front = pareto_front(means, cost)
+    distance = compromise(means, cost, observed.vms)
+    chosen = compromise(imbalance @ weights.T, moves @ weights.T, observed.vms).argmin(axis=0)
     rows = tuple(
         Row(
             candidate=int(c),
@@ -72,20 +76,33 @@ def make_table(observed: Observed, default: int) -> Table:
             mean_rank=float(observed.ranks[c].mean()),
             measures={name: _estimate(found[c]) for name, found in estimates.items()},
             gap=_estimate(gaps[c]),
+            distance=float(distance[c]),
+            picked_in=float(np.mean(chosen == c)),
             versus_nothing=against[NOTHING][c],
             versus_default=against[default][c],
             versus_best=against[best][c],
-            among_best=among_best[c],
+            among_best=_is_same(against[best][c]),
             on_front=bool(front[c]),
         )
         for place, c in enumerate(order, start=1)
     )
-    return Table(
-        scenario=observed.scenario,
-        best=best,
-        pick=min((int(c) for c in order if among_best[c]), key=lambda c: (cost[c], means[c])),
-        rows=rows,
-    )
+    return Table(scenario=observed.scenario, best=best, pick=int(np.argmin(distance)), rows=rows)
+
+
+def compromise(imbalance: Floats, migrations: Floats, vms: float) -> Floats:
+    """Distance of each candidate (first axis) from no imbalance and no migrations.
+
+    Where do-nothing is level already it has distance 0: nothing can be gained.
+    """
+    nothing = imbalance[NOTHING]
+    left = np.divide(imbalance, nothing, out=np.ones_like(imbalance), where=nothing > 0)
+    distance: Floats = np.hypot(left, migrations / vms)
+    distance[NOTHING] = np.where(nothing > 0, distance[NOTHING], 0.0)
+    return distance
+
+
+def _is_same(with_best: Comparison | None) -> bool:
+    return with_best is None or with_best.verdict == "same"
 
 
 def _compare(imbalance: Floats, other: int, weights: Floats) -> list[Comparison | None]:

@@ -42,6 +42,10 @@ class Row(Struct, frozen=True, rename="camel"):
     measures: dict[str, Estimate]
     gap: Estimate
     """migrations over the minimum of any rebalancer from the same start"""
+    distance: float
+    """from no imbalance (1: that of doing nothing) and no migrations (1: one per VM)"""
+    picked_in: float
+    """share of the resamples in which it is the pick: how firm the choice is"""
     versus_nothing: Comparison | None
     versus_default: Comparison | None
     versus_best: Comparison | None
@@ -58,7 +62,7 @@ class Table(Struct, frozen=True, rename="camel"):
     best: int
     """the candidate with the least imbalance"""
     pick: int
-    """of those that cannot be told apart from it, the one with the fewest migrations"""
+    """the candidate with the least distance: the best compromise with the migrations"""
     rows: tuple[Row, ...]
 
 

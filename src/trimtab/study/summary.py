@@ -10,29 +10,32 @@ from trimtab.study.result import Estimate, Row, Table
 def summarise(table: Table, labels: Sequence[str], scenarios: int) -> str:
     """What a reader should take away, limited to the scenarios that were run."""
     rows = {row.candidate: row for row in table.rows}
-    best, nothing = rows[table.best], rows[NOTHING]
+    best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]
     scope = "this scenario" if scenarios == 1 else f"these {scenarios} scenarios"
     if table.best == NOTHING:
         return f"On {scope} nothing that was tried is better than leaving every VM where it is."
     sentences = [
         f"On {scope} {labels[table.best]} keeps the cluster most level: "
         f"imbalance {interval(best.measures[IMBALANCE])} points, "
-        f"against {number(nothing.measures[IMBALANCE].value)} if nothing is done."
+        f"against {number(nothing.measures[IMBALANCE].value)} if nothing is done, "
+        f"with {moves(best)} migrations per run."
     ]
-    others = [row for row in table.rows if row.among_best and row.candidate != table.best]
+    others = sum(row.among_best for row in table.rows) - 1
     if others:
-        sentences.append(_others(others, rows[table.pick], best, labels))
-    return " ".join(sentences)
+        sentences.append(f"{others} other{'s' * (others > 1)} cannot be told apart from it.")
+    return " ".join([*sentences, _choice(pick, best, nothing, labels)])
 
 
-def _others(others: Sequence[Row], pick: Row, best: Row, labels: Sequence[str]) -> str:
-    count = f"{len(others)} others" if len(others) > 1 else labels[others[0].candidate]
-    text = f"{count} cannot be told apart from it"
+def _choice(pick: Row, best: Row, nothing: Row, labels: Sequence[str]) -> str:
     if pick.candidate == best.candidate:
-        return f"{text}; it moves the fewest VMs of them ({moves(pick)} per run)."
-    name = labels[pick.candidate]
+        return "It is also the best compromise with the number of migrations."
+    if pick.candidate == NOTHING:
+        return "Weighed against the migrations, none of them pays."
+    before, now, least = (row.measures[IMBALANCE].value or 0.0 for row in (nothing, pick, best))
+    share = (before - now) / (before - least)
     return (
-        f"{text}; of them {name} moves the fewest VMs ({moves(pick)} per run, not {moves(best)})."
+        f"The best compromise is {labels[pick.candidate]}: "
+        f"{100 * share:.0f} % of that gain with {moves(pick)} migrations."
     )
 
 

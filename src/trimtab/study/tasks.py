@@ -5,9 +5,12 @@ chunks; they touch no files, so the same task runs on this computer or on a clus
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.sim import simulate
 from trimtab.sim.spec import RunSpec
@@ -25,6 +28,8 @@ class Task(Struct, frozen=True):
     cell: str
     spec: RunSpec
     seeds: tuple[int, ...]
+    own_score: str | None = None
+    """The text of a score that is not in the catalogue: the worker may not have the file."""
 
     @property
     def name(self) -> str:
@@ -48,7 +53,10 @@ ALL = Shard()
 def cells_of(plan: Plan) -> Cells:
     """The id of each cell: one list per scenario, in the order of the candidates."""
     return [
-        [cell_id(plan.spec(scenario, candidate)) for candidate in range(len(plan.candidates))]
+        [
+            cell_id(plan.spec(scenario, place), plan.own_scores.get(candidate.title))
+            for place, candidate in enumerate(plan.candidates)
+        ]
         for scenario in range(len(plan.scenarios))
     ]
 
@@ -77,8 +85,9 @@ def make_tasks(
                 if shard.holds(position) and run_id(cell, seed) not in known
             ]
             spec = plan.spec(row, column)
+            own = plan.own_scores.get(plan.candidates[column].title)
             tasks += [
-                Task(cell, spec, tuple(missing[start : start + size]))
+                Task(cell, spec, tuple(missing[start : start + size]), own)
                 for start in range(0, len(missing), size)
             ]
     return tasks
@@ -86,8 +95,21 @@ def make_tasks(
 
 def run_task(task: Task) -> bytes:
     """Simulate the task's seeds; the encoded chunk."""
-    outcomes = simulate(task.spec, task.seeds)
+    with _ready(task) as spec:
+        outcomes = simulate(spec, task.seeds)
     return encode(make_chunk(task.cell, task.spec.scenario, task.seeds, outcomes))
+
+
+@contextmanager
+def _ready(task: Task) -> Iterator[RunSpec]:
+    """The spec as the simulator takes it: a score of one's own is a file then."""
+    if task.own_score is None:
+        yield task.spec
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"{task.spec.score}.py"
+        file.write_text(task.own_score, encoding="utf-8")
+        yield structs.replace(task.spec, score=str(file))
 
 
 def _seeds_per_task(plan: Plan, workers: int) -> int:

@@ -27,7 +27,7 @@ def observed(
         MIGRATIONS: np.repeat(np.array(migrations)[:, None], SEEDS, axis=1),
         MINIMUM: np.full((len(imbalance), SEEDS), minimum),
     }
-    return Observed("shop", measures, ranks_of(measures))
+    return Observed("shop", measures, ranks_of(measures), vms=40.0)
 
 
 def row_of(table: Table, candidate: int) -> Row:
@@ -45,12 +45,29 @@ def test_the_order_is_by_imbalance() -> None:
     assert [row.rank for row in table.rows] == [1, 2, 3, 4]
 
 
-def test_where_balance_does_not_decide_migrations_do() -> None:
+def test_who_cannot_be_told_apart_from_the_best_is_marked() -> None:
     table = make_table(FOUR, default=1)
-    assert row_of(table, 2).among_best
-    assert row_of(table, 3).among_best
-    assert not row_of(table, 1).among_best
+    assert [row_of(table, c).among_best for c in range(4)] == [False, False, True, True]
+
+
+def test_the_pick_is_the_best_compromise_with_migrations() -> None:
+    table = make_table(FOUR, default=1)
+    pick = row_of(table, 3)  # a quarter of the imbalance is left, a quarter of the VMs moved
     assert table.pick == 3
+    assert pick.distance == pytest.approx(0.25 * 2**0.5, rel=0.05)
+    assert pick.picked_in > 0.99
+    assert sum(row.picked_in for row in table.rows) == pytest.approx(1)
+
+
+def test_the_pick_does_not_depend_on_who_else_takes_part() -> None:
+    without_the_best = observed([FOUR.measures[IMBALANCE][c] for c in (0, 1, 3)], [0, 6, 10])
+    whole, part = make_table(FOUR, default=1), make_table(without_the_best, default=1)
+    assert row_of(whole, 3).distance == row_of(part, 2).distance
+
+
+def test_where_nothing_can_be_gained_nothing_is_picked() -> None:
+    level = observed([np.zeros(SEEDS), np.zeros(SEEDS), around(5)], [0, 0, 3])
+    assert make_table(level, default=1).pick == 0
 
 
 def test_each_candidate_is_compared_with_nothing_default_and_best() -> None:
@@ -94,15 +111,25 @@ def test_all_scenarios_together_are_the_mean_seed_by_seed() -> None:
 @pytest.mark.parametrize(
     ("seen", "text"),
     [
-        pytest.param(FOUR, "moves the fewest VMs (10.0 per run, not 30.0)", id="another pick"),
+        pytest.param(
+            FOUR,
+            "1 other cannot be told apart from it. "
+            "The best compromise is c: 100 % of that gain with 10.0 migrations.",
+            id="another pick",
+        ),
         pytest.param(
             observed([around(2), around(8)], [0, 6]),
             "nothing that was tried is better than leaving every VM where it is",
             id="do nothing",
         ),
         pytest.param(
+            observed([around(20), around(19)], [0, 90]),
+            "Weighed against the migrations, none of them pays.",
+            id="too dear",
+        ),
+        pytest.param(
             observed([around(20), around(8), around(5)], [0, 6, 9]),
-            "b keeps the cluster most level",
+            "It is also the best compromise with the number of migrations.",
             id="a clear winner",
         ),
     ],

@@ -5,7 +5,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const NOTHING = 0;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const MOVED = "#f2a516";
+const MOVED = "#8257d8";
 const HEAT = ["#2c7a8c", "#7cc0b5", "#e9eecb", "#f6c65b", "#ea7d3c", "#b3202c"];
 const CLASS_NAMES = ["under-utilised", "appropriate", "over-utilised"];
 const CLASS_COLOURS = ["#5aa9c4", "#b9c4c9", "#d9503f"];
@@ -67,13 +67,14 @@ function drawFront() {
     best: { color: colour("accent"), symbol: "circle", size: 14 }, default: { color: colour("accent"), symbol: "emptyCircle", size: 13 },
     other: { color: colour("accent"), symbol: "circle", size: 8 },
   };
+  const most = Math.max(...table.rows.map((row) => row.measures.migrations.value));
   const points = table.rows.map((row) => {
     const kind = kindOf(row, table);
     return {
       name: data.candidates[row.candidate].label, value: [row.measures.migrations.value, row.measures.imbalance.value],
       row, symbol: look[kind].symbol, symbolSize: look[kind].size,
       itemStyle: { color: look[kind].color, opacity: kind === "other" ? 0.55 : 1 },
-      label: { show: kind !== "other", formatter: () => short(`${data.candidates[row.candidate].label}${kind === "other" || kind === "nothing" ? "" : ` (${kind})`}`, 48) },
+      label: { show: kind !== "other", position: row.measures.migrations.value > 0.6 * most ? "left" : "right", formatter: () => short(`${data.candidates[row.candidate].label}${kind === "other" || kind === "nothing" ? "" : ` (${kind})`}`, 48) },
     };
   });
   const bars = table.rows.map((row) => [
@@ -134,6 +135,7 @@ function drawCourse(id, candidate) {
   draw(id, {
     grid: { left: 96, right: 44, top: 30, bottom: 34 },
     legend: legend({ top: 0 }),
+    graphic: candidate === NOTHING ? { type: "text", left: "center", top: "middle", style: { text: "nothing is classified, nothing moves", fill: colour("ink"), font: `13px ${FONT}` } } : [],
     tooltip: tooltip((items) => `${escape(items[0].name)} ${longRun(picture) ? "h" : "min"}<br>${items.map((i) => `${i.marker}${escape(i.seriesName)} ${i.value}`).join("<br>")}`, { trigger: "axis" }),
     xAxis: timeAxis(picture, { name: "" }),
     yAxis: [axis({ type: "value", max: nodes, name: "nodes", nameLocation: "middle", nameGap: 34, minInterval: 1 }), axis({ type: "value", minInterval: 1, splitLine: { show: false }, name: "migrations", nameLocation: "middle", nameGap: 26, max: (v) => Math.max(5, v.max) })],
@@ -300,7 +302,6 @@ function drawAll() {
   drawCourses();
 }
 
-document.body.classList.add("interactive");
 document.querySelectorAll(".chart-only, .pills, #theme").forEach((node) => { node.hidden = false; });
 document.querySelectorAll(".pills button").forEach((button) => button.addEventListener("click", () => {
   state.table = Number(button.dataset.table);

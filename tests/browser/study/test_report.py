@@ -1,0 +1,192 @@
+"""The report in a real browser: it draws, it answers clicks, it asks the network for nothing."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from builders.outcomes import a_scenario
+from builders.studies import a_plan, finished
+from trimtab.study.report import render
+
+pytestmark = pytest.mark.browser
+
+NASTY = "</script><img src=x onerror=alert(1)>"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+CHARTS = (
+    "chart-front",
+    "chart-heat-left",
+    "chart-heat-right",
+    "chart-course-left",
+    "chart-course-right",
+    "chart-map-before",
+    "chart-map-after",
+    "chart-thresholds",
+    "chart-gap",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        complain = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        complain("no Chromium on PATH: the report is NOT tested; on Debian: apt install chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four scores on two clusters, one of them with a name that no page should trust."""
+    plan = a_plan(
+        candidates=5,
+        seeds=20,
+        scenarios=(a_scenario("calm", nodes=6, vms=40), a_scenario(NASTY, nodes=3, vms=9)),
+        more_thresholds=((0, 5), (10, 10)),
+    )
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render(plan, *finished(plan), f"name: {NASTY}\n"), encoding="utf-8")
+    return path
+
+
+class Opened:
+    """A page with everything it complained about."""
+
+    def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(report.as_uri())
+
+    def drawn(self) -> "Opened":
+        self.page.wait_for_selector("html[data-drawn]", state="attached")
+        return self
+
+    def series(self, chart: str) -> list[dict[str, Any]]:
+        """Name, type and number of data of each series that a chart really holds."""
+        found: list[dict[str, Any]] = self.page.evaluate(
+            """id => echarts.getInstanceByDom(document.getElementById(id)).getOption().series
+                 .map(s => ({name: s.name, type: s.type, count: s.data.length,
+                             first: JSON.stringify(s.data[0])}))""",
+            chart,
+        )
+        return found
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[Opened]:
+    found = Opened(browser, report).drawn()
+    yield found
+    found.context.close()
+    assert found.complaints == []
+
+
+def test_every_chart_has_data(opened: Opened) -> None:
+    for chart in CHARTS:
+        assert opened.page.locator(f"#{chart} canvas, #{chart} svg").first.is_visible()
+        series = opened.series(chart)
+        assert series
+        assert all(s["count"] > 0 for s in series if s["name"] != "intervals"), (chart, series)
+
+
+def test_charts_show_what_the_study_found(opened: Opened) -> None:
+    heat = opened.series("chart-heat-left")[0]
+    assert heat["count"] == 10 * 6
+    assert heat["first"] == "[0,0,90]"
+    candidates = next(s for s in opened.series("chart-front") if s["type"] == "scatter")
+    assert candidates["count"] == 7
+    assert opened.series("chart-map-before")[0]["count"] == 40
+    bars = opened.series("chart-thresholds")[0]
+    assert (bars["type"], bars["count"]) == ("bar", 3)
+
+
+def test_the_page_asks_for_nothing_but_itself(opened: Opened, report: Path) -> None:
+    asked = [url for url in opened.requests if not url.startswith("data:")]
+    assert asked == [report.as_uri()]
+
+
+def test_choosing_a_scenario_changes_table_and_charts(opened: Opened) -> None:
+    opened.page.get_by_role("button", name=NASTY).click()
+    assert (
+        opened.page.locator(".ranking:visible caption").inner_text().startswith(f"Scenario {NASTY}")
+    )
+    assert opened.series("chart-heat-left")[0]["count"] == 10 * 3
+    assert opened.page.locator("img").count() == 0
+
+
+def test_clicking_a_row_shows_its_course(opened: Opened) -> None:
+    row = opened.page.locator(".ranking:visible tr", has_text="memory_focused")
+    row.click()
+    assert opened.page.locator("#map-name").inner_text() == "memory_focused"
+    assert "selected" in (row.get_attribute("class") or "")
+
+
+def test_a_pointer_on_a_nasty_name_shows_it_as_text(opened: Opened) -> None:
+    opened.page.get_by_role("button", name=NASTY).click()
+    chart = opened.page.locator("#chart-map-before")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    opened.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.7)
+    opened.page.mouse.move(box["x"] + box["width"] * 0.21, box["y"] + box["height"] * 0.7)
+    assert opened.page.locator("img").count() == 0
+
+
+def test_the_theme_can_be_switched(opened: Opened) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = opened.page.evaluate(background)
+    opened.page.locator("#theme").click()
+    assert opened.page.evaluate(background) != light
+    assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_dark_system_gets_a_dark_page(browser: Browser, report: Path) -> None:
+    dark = Opened(browser, report, color_scheme="dark").drawn()
+    channel = dark.page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
+    assert int(channel) < 60
+    assert dark.complaints == []
+    dark.context.close()
+
+
+def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path) -> None:
+    plain = Opened(browser, report, java_script_enabled=False)
+    assert plain.page.locator(".ranking:visible tbody tr").count() == 7
+    plain.page.locator("details.scope summary").first.click()
+    assert plain.page.locator(".ranking:visible").count() == 2
+    assert plain.page.get_by_text("The charts need JavaScript").is_visible()
+    assert not plain.page.locator("#chart-front").is_visible()
+    plain.context.close()
+
+
+def test_it_can_be_printed(browser: Browser, report: Path, tmp_path: Path) -> None:
+    opened = Opened(browser, report).drawn()
+    printed = opened.page.pdf(format="A4", landscape=True, print_background=True)
+    opened.context.close()
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page>") >= 2
+
+
+@pytest.mark.parametrize("width", [390, 820, 1600])
+def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
+    opened = Opened(browser, report).drawn()
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.context.close()
