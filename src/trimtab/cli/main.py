@@ -17,6 +17,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "scenario": ("trimtab.cli.scenario:app", "Check, look at and convert scenario files"),
     "scores": ("trimtab.cli.scores:app", "Ways to tell how loaded a node is"),
     "rules": ("trimtab.cli.rules:app", "Write the recording rules and alerts for Prometheus"),
+    "sim": ("trimtab.cli.sim:app", "Simulate one run and compare it with doing nothing"),
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
     "study": (

@@ -7,7 +7,7 @@ done) goes replica by replica. A replica's numbers do not depend on who else is 
 
 from collections.abc import Callable, Sequence
 
-from trimtab.scores import find_score
+from trimtab.scores.own import choose_score
 from trimtab.sim.accounts import Accounts, Sums
 from trimtab.sim.bounds import lower_bounds
 from trimtab.sim.card import report_card
@@ -31,7 +31,7 @@ class Batch:
     """One run per seed, in step."""
 
     def __init__(self, spec: RunSpec, seeds: Sequence[int]) -> None:
-        score = None if spec.score is None else find_score(spec.score)
+        score = None if spec.score is None else choose_score(spec.score)
         policy = policy_of(spec)
         fleet = self._fleet = Fleet(spec.scenario)
         self._timeline = Timeline(spec.scenario, spec.timing)

@@ -121,10 +121,14 @@ class Migrations:
         doomed = attempt_fails(self._seed, mark.vm, number, self._model.failure_rate)
         mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_TIMEOUT_S)
         if self._model.mode == "recreate":
+            self._stop_vm(mark)
+            mark.attempt.ends_s = inf  # a stopped VM waits for a node as long as it takes
+        self._bind(mark, now)
+
+    def _stop_vm(self, mark: Mark) -> None:
+        if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
             self._cluster.put(mark.vm, self._cluster.nowhere)
             self._cluster.release(mark.vm, mark.source)
-            mark.attempt.ends_s = inf
-        self._bind(mark, now)
 
     def _bind(self, mark: Mark, now: float) -> None:
         """Look for a node; with one, start to copy."""

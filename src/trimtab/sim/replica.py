@@ -17,7 +17,7 @@ from trimtab.sim.migrations import BOOT_S, Migrations
 from trimtab.sim.scheduler import Scheduler
 from trimtab.sim.spec import Placement, RunSpec
 from trimtab.sim.streams import Purpose, generator
-from trimtab.sim.timeline import NodeEvent
+from trimtab.sim.timeline import TOLERATION_S, NodeEvent
 
 NAMESPACE = "default"
 Change = Callable[[int, float, float], None]
@@ -45,6 +45,8 @@ class Replica:
         self._pending: dict[int, int | None] = {}
         self._booting: dict[int, tuple[int, float]] = {}
         self._stranded: dict[int, int] = {}
+        self._lost_at: dict[int, float] = {}
+        self._draining: set[int] = set()
         self._next_sweep_s = 0.0
         self.unplaced = self._place_all()
         self.scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
@@ -73,18 +75,28 @@ class Replica:
         self.migrations.request(vm, self.now, Priority.DESCHEDULER, target)
 
     def drain(self, node: int) -> None:
-        """Cordon a node and evict every VM on it."""
+        """Cordon a node and evict every VM on it, and those that still land there."""
         self.cluster.set_cordoned(node, True)
-        for vm in self.cluster.vms_on(node):
-            match self.cluster.fleet.on_eviction[vm]:
-                case OnEviction.RESTARTS:
-                    self._restart(int(vm))
-                case OnEviction.MIGRATES:
-                    self.migrations.request(int(vm), self.now, Priority.DRAIN)
+        self._draining.add(node)
+        for vm in self.cluster.vms_on(node).tolist():
+            self._evict_from_drained(vm, node)
 
     def undrain(self, node: int) -> None:
+        """Let VMs come back; those that are leaving go all the same."""
         self.cluster.set_cordoned(node, False)
+        self._draining.discard(node)
         self._place_pending()
+
+    def _evict_from_drained(self, vm: int, node: int) -> None:
+        match self.cluster.fleet.on_eviction[vm]:
+            case OnEviction.RESTARTS:
+                self._restart(vm)
+            case OnEviction.MIGRATES:
+                self.migrations.request(vm, self.now, Priority.DRAIN)
+                # KubeVirt annotates the pod, and the descheduler counts what it sees there.
+                name = self.cluster.fleet.node_names[node]
+                pod = PodState(self.uid(vm), name, NAMESPACE, True, True)
+                self.inflight = self.inflight.observe(PodEvent("updated", pod))
 
     # --- what happens to it ---
 
@@ -126,6 +138,7 @@ class Replica:
     def lose(self, node: int) -> None:
         """A node stops answering: nothing on it runs, nothing moves from or to it."""
         self.cluster.set_lost(node, True)
+        self._lost_at[node] = self.now
         for mark in list(self.migrations.marks.values()):
             if mark.attempt and mark.attempt.target == node:
                 self.migrations.abort(mark, self.now)
@@ -141,8 +154,8 @@ class Replica:
 
     def give_up_on(self, node: int) -> None:
         """The pods of a lost node are deleted: its VMs start elsewhere."""
-        if not self.cluster.lost[node]:
-            return
+        if not self.cluster.lost[node] or self.now < self._lost_at[node] + TOLERATION_S:
+            return  # it has been back in between
         for vm in [vm for vm, stuck in self._stranded.items() if stuck == node]:
             del self._stranded[vm]
             self.cluster.release(vm, node)
@@ -204,7 +217,7 @@ class Replica:
         for vm, (node, at) in list(self._booting.items()):
             if at <= self.now:
                 del self._booting[vm]
-                self.cluster.put(vm, node)
+                self._land(vm, node)
         if self.migrations.marks:
             self.migrations.settle(self.now)
         if self._pending:
@@ -214,6 +227,13 @@ class Replica:
         begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
         self.history.setdefault(mark.vm, []).append((begun, self.now))
         self._pod_gone(mark.vm)
+        self._land(mark.vm, int(self.cluster.where[mark.vm]))
+
+    def _land(self, vm: int, node: int) -> None:
+        """A VM runs on a node from now on, be it for a moment only."""
+        self.cluster.put(vm, node)
+        if node in self._draining:
+            self._evict_from_drained(vm, node)
 
     def _pod_gone(self, vm: int) -> None:
         pod = PodState(uid=self.uid(vm), node="", namespace=NAMESPACE)

@@ -1,0 +1,178 @@
+"""One simulated run on a terminal: nodes before and after, what happened when, and the card."""
+
+from collections.abc import Sequence
+from math import ceil, isnan
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.model.duration import format_duration
+from trimtab.sim.outcome import Course, Outcome, ReportCard
+from trimtab.view.terminal import err, out, show_table
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = "·▁▂▃▄▅▆▇█"
+_BAR = 16
+_NODES = 20
+_COLUMNS = 60
+
+
+class Run(Struct, frozen=True):
+    """What is shown: a run, and the same time without any rebalancing."""
+
+    title: str
+    nodes: Sequence[str]
+    duration_s: float
+    outcome: Outcome
+    nothing: Outcome
+
+
+def show_run(run: Run) -> None:
+    """Everything about one run; warnings go to stderr."""
+    out.print(run.title, style="bold", markup=False)
+    out.print()
+    _show_nodes(run)
+    out.print()
+    _show_timeline(run)
+    out.print()
+    _show_card(run.outcome.card, run.nothing.card)
+    for line in _condensed(run.outcome.errors):
+        err.print(f"warning: {line}", markup=False)
+
+
+def bar(share: float, width: int = _BAR) -> str:
+    """A bar of eighths; what exceeds the whole is marked at its end."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    text = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    return f"{text:<{width}}" + ("▶" if share > 1.0 else " ")
+
+
+def sparkline(values: NDArray[np.float64], top: float | None = None) -> str:
+    """One character per value, a dot for 0, the tallest for `top` or the largest value."""
+    most = top if top is not None else float(values.max(initial=0.0))
+    if most <= 0.0:
+        return _LEVELS[0] * len(values)
+    tallest = len(_LEVELS) - 1
+    steps = np.minimum(np.ceil(values / most * tallest).astype(int), tallest)
+    return "".join(_LEVELS[step] for step in steps)
+
+
+def buckets(values: NDArray[np.float64], columns: int = _COLUMNS) -> NDArray[np.float64]:
+    """The values in at most `columns` groups of neighbours: the largest of each."""
+    size = max(1, ceil(len(values) / columns))
+    return np.array([values[i : i + size].max() for i in range(0, len(values), size)])
+
+
+def _show_nodes(run: Run) -> None:
+    course, shown = run.outcome.course, _most_telling(run.outcome.course)
+    vms_before = _count(run.outcome.placement_before)
+    vms_after = _count(run.outcome.placement_after)
+    rows = []
+    for node in shown:
+        name = run.nodes[node]
+        rows.append(
+            (
+                name,
+                _use(course.cpu[0, node]),
+                _use(course.cpu[-1, node]),
+                _percent(course.memory[0, node]),
+                _percent(course.memory[-1, node]),
+                f"{vms_before.get(name, 0)} → {vms_after.get(name, 0)}",
+            )
+        )
+    columns = ("node", "CPU before", "CPU after", "memory before", "after", "VMs")
+    show_table(columns, rows, right=("memory before", "after", "VMs"))
+    hidden = len(run.nodes) - len(shown)
+    if hidden:
+        out.print(f"… and {hidden} nodes in between")
+
+
+def _most_telling(course: Course) -> list[int]:
+    """All nodes of a small cluster; of a large one those that were the hottest and coolest."""
+    order = np.argsort(-course.cpu[0], kind="stable").tolist()
+    if len(order) <= _NODES:
+        return sorted(order)
+    return [*order[: _NODES // 2], *order[-_NODES // 2 :]]
+
+
+def _show_timeline(run: Run) -> None:
+    course, end = run.outcome.course, format_duration(run.duration_s)
+    before = buckets(run.nothing.course.cpu.std(axis=1).astype(np.float64))
+    imbalance = buckets(course.cpu.std(axis=1).astype(np.float64))
+    over = buckets((course.classes > 0).sum(axis=1).astype(np.float64))
+    moves = buckets(_moves_per_cycle(run.outcome))
+    top = max(float(before.max()), float(imbalance.max()))
+    rows = [
+        ("imbalance, doing nothing", sparkline(before, top), f"≤ {before.max() * 100:.1f} points"),
+        ("imbalance", sparkline(imbalance, top), f"≤ {imbalance.max() * 100:.1f} points"),
+        ("over-utilised nodes", sparkline(over), f"≤ {over.max():.0f}"),
+        ("migrations begun", sparkline(moves), f"≤ {moves.max():.0f} a cycle"),
+    ]
+    show_table((f"0 to {end}", "", "highest"), rows)
+
+
+def _moves_per_cycle(outcome: Outcome) -> NDArray[np.float64]:
+    begun = [move.started_s for move in outcome.moves if move.started_s is not None]
+    edges = np.append(outcome.course.times, np.inf)
+    return np.histogram(begun, bins=edges)[0].astype(np.float64)
+
+
+def _show_card(card: ReportCard, nothing: ReportCard) -> None:
+    def points(value: float) -> str:
+        return f"{value * 100:.2f}"
+
+    rows = [
+        ("CPU imbalance (standard deviation, points)", points(card.load_std_mean),
+         points(nothing.load_std_mean), ""),
+        ("memory imbalance (points)", points(card.memory_std_mean),
+         points(nothing.memory_std_mean), ""),
+        ("hottest node over the mean", f"{card.max_over_mean:.2f}×",
+         f"{nothing.max_over_mean:.2f}×", ""),
+        ("overload (node·s)", f"{card.overload_node_seconds:,.0f}",
+         f"{nothing.overload_node_seconds:,.0f}", ""),
+        ("CPU demand not served", f"{card.degraded_vm_share:.2%}",
+         f"{nothing.degraded_vm_share:.2%}", ""),
+        ("migrations", _migrations(card), _migrations(nothing), f"{card.minimum_migrations}"),
+        ("data moved (GB)", f"{card.gb_moved:,.1f}", f"{nothing.gb_moved:,.1f}",
+         f"{card.minimum_gb:,.1f}"),
+        ("VMs moved more than once", card.vms_moved_again, nothing.vms_moved_again, ""),
+        ("level for the first time", _moment(card.first_converged_s),
+         _moment(nothing.first_converged_s), _cycles(card.minimum_cycles)),
+    ]  # fmt: skip
+    right = ("this run", "doing nothing", "at least")
+    show_table(("", *right), rows, right=right)
+
+
+def _migrations(card: ReportCard) -> str:
+    failed = f" (+{card.failed_migrations} failed)" if card.failed_migrations else ""
+    return f"{card.migrations}{failed}"
+
+
+def _cycles(count: int) -> str:
+    return f"{count} cycle{'' if count == 1 else 's'}"
+
+
+def _moment(seconds: float) -> str:
+    return "never" if isnan(seconds) else f"after {format_duration(seconds)}"
+
+
+def _use(share: float) -> str:
+    return f"{bar(share)} {_percent(share):>5}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _count(placement: dict[str, str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in placement.values():
+        counts[node] = counts.get(node, 0) + 1
+    return counts
+
+
+def _condensed(errors: Sequence[str], most: int = 3) -> list[str]:
+    if len(errors) <= most:
+        return list(errors)
+    return [*errors[:most], f"… and {len(errors) - most} more like these (--json shows all)"]
