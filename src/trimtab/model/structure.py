@@ -46,13 +46,14 @@ def mistakes(data: Any, wanted: Any, field: str = "") -> Iterator[str]:
 
 def _reasons(data: Any, wanted: Any, field: str) -> Iterator[str]:
     """The mistakes in the parts of `data`; none if it has no parts that could be looked at."""
-    kinds = [kind for kind in _choices(wanted) if isinstance(kind, type)]
-    structures = [kind for kind in kinds if issubclass(kind, Struct)]
-    if isinstance(data, dict) and structures:
-        yield from _object(data, structures, field)
-    elif isinstance(data, list) and get_origin(wanted) is tuple and get_args(wanted)[-1] is ...:
+    choices = _choices(wanted)
+    kinds = [kind for kind in choices if isinstance(kind, type) and issubclass(kind, Struct)]
+    lists = [get_args(choice)[0] for choice in choices if get_args(choice)[1:] == (...,)]
+    if isinstance(data, dict) and kinds:
+        yield from _object(data, kinds, field)
+    elif isinstance(data, list) and lists:
         for index, item in enumerate(data):
-            yield from mistakes(item, get_args(wanted)[0], f"{field}[{index}]")
+            yield from mistakes(item, lists[0], f"{field}[{index}]")
     elif get_origin(wanted) is Literal:
         words = get_args(wanted)
         yield f"{field}: {_shown(data)} is not one of {_listed(words)}{_hint(data, words)}"

@@ -55,8 +55,26 @@ for _tag, _pattern, _first in (
 
 def parse_text(text: str, where: str) -> Any:
     """The one document in `text`, YAML or JSON; `where` names it in errors."""
-    if text.lstrip()[:1] in ("{", "["):
-        return _parse_json(text, where)
+    if text.lstrip()[:1] not in ("{", "["):
+        return _parse_yaml(text, where)
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return _parse_braces(text, where, error)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _parse_braces(text: str, where: str, error: json.JSONDecodeError) -> Any:
+    """What begins like JSON may be YAML; if it is neither, JSON was probably meant."""
+    try:
+        return _parse_yaml(text, where)
+    except ConfigError:
+        place = f"{where}:{error.lineno}:{error.colno}"
+        raise ConfigError(f"{place}: not JSON: {error.msg}") from error
+
+
+def _parse_yaml(text: str, where: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
@@ -65,16 +83,6 @@ def parse_text(text: str, where: str) -> Any:
         raise ConfigError(f"{place}: {error.problem or 'not YAML'}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-
-
-def _parse_json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        place = f"{where}:{error.lineno}:{error.colno}"
-        raise ConfigError(f"{place}: not JSON: {error.msg}") from error
-    except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from error
 
 
 def _refuse(constant: str) -> NoReturn:

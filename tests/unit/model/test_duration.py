@@ -40,7 +40,7 @@ def test_numbers_must_be_times(number: float) -> None:
         parse_duration(number)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**12))
 def test_text_reads_back_to_the_millisecond(milliseconds: int) -> None:
     assert parse_duration(format_duration(milliseconds / 1000)) == pytest.approx(
