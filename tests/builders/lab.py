@@ -42,8 +42,8 @@ from trimtab.lab import (
     up,
 )
 from trimtab.lab.control_plane import PORTS
+from trimtab.lab.inspection import read_run
 from trimtab.lab.layout import make_private_dir, write_private
-from trimtab.lab.look import read_run
 from trimtab.lab.pki import ensure_pki, utc_now
 from trimtab.lab.process import ProcessId, is_alive
 

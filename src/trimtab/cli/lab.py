@@ -227,7 +227,7 @@ def wipe(*, name: Name = "default", yes: Flag = False) -> int:
     """
     from trimtab.cli.lab_context import existing
     from trimtab.lab import wipe as remove
-    from trimtab.lab.down import check_stopped
+    from trimtab.lab.stop import check_stopped
     from trimtab.view.terminal import err
 
     lab = existing(name)

@@ -1,15 +1,15 @@
 """A control plane on this computer: components as data, one supervisor that executes them."""
 
 from trimtab.lab.component import Component, Plan, Task
-from trimtab.lab.down import down, wipe
 from trimtab.lab.identity import ClientCert, ServerCert, Service
+from trimtab.lab.inspection import look, survey
 from trimtab.lab.layout import Home, LabDir
-from trimtab.lab.look import look, survey
 from trimtab.lab.settle import Wish
 from trimtab.lab.spec import Clock, LabSpec, NodeSize
 from trimtab.lab.stack import NONE, Contribution, Lab, Stack
+from trimtab.lab.start import Means, stay_up, up
 from trimtab.lab.status import Event, LabStatus, UnitStatus
-from trimtab.lab.up import Means, stay_up, up
+from trimtab.lab.stop import down, wipe
 
 __all__ = [
     "NONE",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from trimtab.lab.inspection import look
 from trimtab.lab.layout import LabDir
-from trimtab.lab.look import look
 
 # named one by one: whatever a stack puts into the directory stays out unless it is a log
 _FILES = ("lab.json", "plan.json", "config/scheduler.yaml", "config/kwok.yaml")

@@ -89,7 +89,7 @@ class Restart(Struct, frozen=True):
     first_s: float = 0.2
     longest_s: float = 10.0
     quick_s: float = 5.0
-    give_up_after: int = 6
+    give_up_after: int = 5
 
 
 class Component(Struct, frozen=True, kw_only=True):

@@ -27,14 +27,14 @@ class Launch:
     """A supervisor that waits for its `go`."""
 
     def __init__(self, lab: LabDir, process: ProcessId | None, pipe: int) -> None:
-        self._lab, self._process, self._pipe = lab, process, pipe
+        self._lab, self.process, self._pipe = lab, process, pipe
 
     def go(self) -> None:
         """Let it begin; returns when it answers on its socket."""
         os.write(self._pipe, b"go\n")
         deadline = time.monotonic() + LIMIT_S
         while not self._answers():
-            alive = self._process is not None and is_alive(self._process)
+            alive = self.process is not None and is_alive(self.process)
             if not alive or time.monotonic() > deadline:
                 lines = logfiles.tail(self._lab.log("supervisor"), 5)
                 raise TrimtabError("\n  ".join(("the supervisor did not start", *lines)))
@@ -42,8 +42,8 @@ class Launch:
 
     def abort(self) -> None:
         """End it, with whatever it has started."""
-        if self._process is not None and not end(self._process, signal.SIGTERM, STOP_LIMIT_S):
-            end(self._process, signal.SIGKILL, LIMIT_S)
+        if self.process is not None and not end(self.process, signal.SIGTERM, STOP_LIMIT_S):
+            end(self.process, signal.SIGKILL, LIMIT_S)
 
     def _answers(self) -> bool:
         try:

@@ -52,6 +52,13 @@ def tail(log: Path, lines: int, since: int = 0) -> tuple[str, ...]:
     return tuple(line for line in text.splitlines() if line.strip())[-lines:]
 
 
+def last_words(log: Path, lines: int, since: int) -> tuple[str, ...]:
+    """The last lines that say something: what a crashed Go program adds is its stacks."""
+    told = list(tail(log, 40 * lines, since))
+    stacks = (n for n, line in enumerate(told) if line.startswith("goroutine "))
+    return tuple(told[: next(stacks, None)][-lines:])
+
+
 def contains(log: Path, text: str, since: int) -> bool:
     """Has a line with `text` been written after position `since`?"""
     if not log.exists():

@@ -14,34 +14,23 @@ def test_two_labs_run_side_by_side_and_know_nothing_of_each_other(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     home = Home(tmp_path_factory.mktemp("state"))
-    with (
-        running_lab(tmp_path_factory, home=home, name="one", nodes=1) as one,
-        running_lab(tmp_path_factory, home=home, name="two", nodes=2) as two,
-    ):
-        assert set(one.status().ports.values()).isdisjoint(two.status().ports.values())
+    with running_lab(tmp_path_factory, home=home, name="one", nodes=1) as one:
         one.kubectl("create", "namespace", "only-here")
-        assert len(two.get("nodes")["items"]) == 2
-        names = {n["metadata"]["name"] for n in two.get("namespaces")["items"]}
-        assert "only-here" not in names
-        bystanders = two.processes()
-        one.kill("supervisor")
-        assert two.processes() == bystanders
-        assert two.await_ready().phase == "ready"
-        assert one.up() == "resumed"
-        assert one.down()
-        assert two.processes() == bystanders
-
-
-def test_a_stopped_lab_keeps_its_ports_from_other_labs(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    home = Home(tmp_path_factory.mktemp("state"))
-    with running_lab(tmp_path_factory, home=home, name="first", nodes=1) as first:
-        ports = set(first.status().ports.values())
-        first.down()
-        with running_lab(tmp_path_factory, home=home, name="second", nodes=1) as second:
-            assert ports.isdisjoint(second.status().ports.values())
-            assert any('taken by lab "first"' in line for line in second.reports)
+        ports = one.status().ports
+        one.down()
+        with running_lab(tmp_path_factory, home=home, name="two", nodes=2) as two:
+            # a stopped lab keeps its ports
+            assert set(ports.values()).isdisjoint(two.status().ports.values())
+            assert any('taken by lab "one"' in line for line in two.reports)
+            assert one.up() == "resumed"
+            assert one.status().ports == ports
+            assert len(two.get("nodes")["items"]) == 2
+            names = {n["metadata"]["name"] for n in two.get("namespaces")["items"]}
+            assert "only-here" not in names
+            bystanders = two.processes()
+            one.kill("supervisor")
+            assert two.processes() == bystanders
+            assert two.await_ready().phase == "ready"
 
 
 def test_a_port_that_was_taken_meanwhile_moves_and_the_kubeconfig_follows(

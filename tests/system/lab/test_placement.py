@@ -47,7 +47,7 @@ def test_spread_binpack_and_an_own_configuration(
         lab.kubectl("wait", "pod/mine", "--for=condition=Ready", "--timeout=30s")
         lab.down()
         with pytest.raises(
-            TrimtabError, match=r"kube-scheduler: exit status 1, 6 times in a row"
+            TrimtabError, match=r"kube-scheduler: exit status 1, 5 times in a row"
         ) as caught:
             lab.up(
                 own_scheduler_config=OWN + "  plugins: {score: {enabled: [{name: NoSuchPlugin}]}}\n"

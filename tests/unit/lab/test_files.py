@@ -93,6 +93,16 @@ def test_the_tail_of_a_log_is_its_last_lines_since_a_position(tmp_path: Path) ->
     assert logfiles.tail(log, 3, since=len("1\n2\n\n3\n")) == ("4",)
 
 
+def test_last_words_leave_out_the_stacks_of_a_crash(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "starting\npanic: no space left on device\n\ngoroutine 1 [running]:\nmain.go:1\n"
+    )
+    assert logfiles.last_words(log, 5, 0) == ("starting", "panic: no space left on device")
+    log.write_text("one\ntwo\nthree\n")
+    assert logfiles.last_words(log, 2, 0) == ("two", "three")
+
+
 def test_rotation_keeps_writers_writing(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     with log.open("a") as writer:

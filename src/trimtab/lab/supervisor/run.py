@@ -18,13 +18,13 @@ from trimtab.errors import ConfigError
 from trimtab.lab import logfiles
 from trimtab.lab.api import Api
 from trimtab.lab.component import Action, Component, Plan, Unit
-from trimtab.lab.down import end_leftovers
+from trimtab.lab.inspection import SUPERVISOR_LOCK
 from trimtab.lab.layout import LabDir, write_private
 from trimtab.lab.lock import held
-from trimtab.lab.look import SUPERVISOR_LOCK
 from trimtab.lab.process import Child, Run, identify
 from trimtab.lab.spec import LabSpec
 from trimtab.lab.status import Event, LabStatus
+from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
 from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.order import stop_waves

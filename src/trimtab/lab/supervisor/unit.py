@@ -201,7 +201,7 @@ class ComponentUnit:
             message=f"{death}, {verdict.quick_deaths} times in a row" if gave_up else death,
             pid=None,
             restarts=status.restarts + (not gave_up),
-            last_lines=logfiles.tail(self._log, LAST_LINES, position),
+            last_lines=logfiles.last_words(self._log, LAST_LINES, position),
         )
         wait = None if isinstance(verdict, GiveUp) else verdict.wait_s
         try:

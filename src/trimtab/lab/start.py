@@ -17,11 +17,10 @@ from msgspec import Struct, field, structs
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.lab import control
 from trimtab.lab.control_plane import PORTS
-from trimtab.lab.down import check_stopped, end_leftovers
+from trimtab.lab.inspection import is_running
 from trimtab.lab.launch import launching
 from trimtab.lab.layout import Home, LabDir, make_private_dir
 from trimtab.lab.lock import held
-from trimtab.lab.look import is_running
 from trimtab.lab.ports import check_address, choose_ports, holder, is_free
 from trimtab.lab.prepare import prepare
 from trimtab.lab.ready import await_ready
@@ -30,6 +29,7 @@ from trimtab.lab.settle import Wish, settle
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.stack import Stack, choose
 from trimtab.lab.status import Event, LabStatus
+from trimtab.lab.stop import check_stopped, end_leftovers
 from trimtab.lab.supervisor import supervise
 
 NEEDED_DISK = 300 * 1024 * 1024

@@ -1,0 +1,185 @@
+"""Starts that cannot succeed: one clear message with the reason, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from builders.lab import RunningLab, wait_until
+from trimtab.engines import cache_dir, locate
+from trimtab.errors import TrimtabError
+from trimtab.lab import Home, LabStatus, Means, Wish, up
+from trimtab.lab.process import ProcessId, is_alive
+from trimtab.lab.stack import NONE
+
+pytestmark = pytest.mark.engines
+
+
+def trimtab(state: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The real command, with a state directory of its own."""
+    engines = cache_dir(os.environ).parent.parent
+    env = {"PATH": os.defpath, "HOME": str(state), "XDG_STATE_HOME": str(state)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "trimtab.cli", *arguments],
+        env={**env, "XDG_CACHE_HOME": str(engines), "LANG": "C.UTF-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(command: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = command.communicate(timeout=120)
+    return command.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(
+            "#!/bin/sh\necho cannot find my library >&2; exit 4\n", "exit status 4", id="exits"
+        ),
+        pytest.param("this is no program", "Exec format error", id="is no program"),
+    ],
+)
+def test_a_broken_program_is_named_with_its_last_lines(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    broken = tmp_path / "kube-apiserver"
+    broken.write_text(content)
+    broken.chmod(0o755)
+    means = Means(
+        stacks={"none": NONE},
+        locate=lambda name: broken if name == broken.name else locate(name),
+        port_shift=10_000,
+    )
+    home = Home(tmp_path / "state")
+    with pytest.raises(TrimtabError, match="kube-apiserver: ") as caught:
+        up(home, Wish(name="test", nodes=1), means, None)
+    lab = RunningLab(home, "test", ())
+    assert reason in str(caught.value)
+    assert "5 times in a row" in str(caught.value)
+    assert str(home.lab("test").log("kube-apiserver")) in str(caught.value)
+    if "library" in content:
+        assert "\n  cannot find my library" in str(caught.value)
+    assert lab.status().phase == "stopped"
+    assert lab.processes() == {}
+
+
+FILL = """
+import sys
+from pathlib import Path
+from trimtab.engines import locate
+from trimtab.errors import TrimtabError
+from trimtab.lab import NONE, Home, Means, Wish, up
+import trimtab.lab.start as module
+
+means = Means(stacks={"none": NONE}, locate=locate, port_shift=20_000)
+for needed in (module.NEEDED_DISK, 0):
+    module.NEEDED_DISK = needed
+    try:
+        up(Home(Path(sys.argv[1])), Wish(name="test", nodes=1), means, None)
+    except TrimtabError as error:
+        print(f"<<{error}>>")
+"""
+
+
+def a_small_disk() -> list[str]:
+    """A command prefix that gives its command a mount namespace of its own."""
+    for prefix in (["unshare", "-m"], ["unshare", "-rm"]):
+        probe = [*prefix, "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"]
+        try:
+            if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+                return prefix
+        except FileNotFoundError:
+            break
+    pytest.skip("no mount namespaces for this user: a full disk cannot be made here")
+
+
+def test_a_full_disk_is_told_before_and_after_the_start(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = f'mount -t tmpfs -o size=40m none "{disk}" && exec "$@"'
+    command = [*a_small_disk(), "sh", "-c", script, "sh", sys.executable, "-c", FILL, str(disk)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    early, late = done.stdout.strip().removeprefix("<<").removesuffix(">>").split(">>\n<<")
+    assert early == (
+        f"the disk of {disk} has 40 MB left, a lab needs 300; make room there or set XDG_STATE_HOME"
+    )
+    assert late.startswith("etcd: ")
+    assert (
+        f"the disk of {disk}/labs/test is full: make room, then: trimtab lab up --name test" in late
+    )
+    assert "no space left on device" in late
+
+
+def test_ctrl_c_during_up_leaves_nothing_running(tmp_path: Path) -> None:
+    command = trimtab(tmp_path, "lab", "up", "--nodes", "1")
+    lab = RunningLab(Home(tmp_path / "trimtab"), "default", ())
+    wait_until(lambda: "kube-apiserver" in lab.processes(), "the API server did not start")
+    command.send_signal(signal.SIGINT)
+    code, _, err = finished(command)
+    assert code == 130
+    assert err.endswith("trimtab: interrupted\n")
+    assert lab.left_over() == []
+    assert lab.status().phase == "stopped"
+
+
+def test_a_start_that_is_interrupted_at_once_leaves_no_supervisor(tmp_path: Path) -> None:
+    from trimtab.lab.launch import launching
+
+    lab = Home(tmp_path).lab("test")
+    lab.logs.mkdir(parents=True)
+    started: list[ProcessId] = []
+
+    def interrupted() -> None:
+        with launching(lab) as launch:
+            assert launch.process is not None
+            started.append(launch.process)
+            assert is_alive(launch.process)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not is_alive(*started)
+
+
+def test_the_foreground_shows_what_happens_and_stops_on_ctrl_c(tmp_path: Path) -> None:
+    command = trimtab(tmp_path, "lab", "up", "--nodes", "1", "--foreground")
+    lab = RunningLab(Home(tmp_path / "trimtab"), "default", ())
+    wait_until(lambda: "supervisor" in lab.processes(), "no supervisor")
+    lab.await_ready()
+    assert lab.processes()["supervisor"].pid == command.pid
+    code, _, err = finished(trimtab(tmp_path, "lab", "up"))
+    assert code == 0
+    assert "is running already; nothing was changed" in err
+    command.send_signal(signal.SIGINT)
+    code, _, err = finished(command)
+    assert code == 0
+    assert "kube-apiserver ready" in err
+    assert lab.left_over() == []
+
+
+def test_the_commands_tell_and_refuse(tmp_path: Path) -> None:
+    code, _, err = finished(trimtab(tmp_path, "lab", "up", "--with", "magic"))
+    assert code == 2
+    assert err == 'trimtab: --with magic: this trimtab has no stack "magic"; it has none\n'
+    assert not (tmp_path / "trimtab" / "labs").exists()
+    code, out, err = finished(trimtab(tmp_path, "lab", "up", "--nodes", "1"))
+    assert code == 0
+    assert "kube-apiserver  https://127.0.0.1:" in out
+    assert err.count("trimtab lab ") == 3
+    code, out, _ = finished(trimtab(tmp_path, "lab", "status", "--json"))
+    assert (code, msgspec.json.decode(out, type=LabStatus).phase) == (0, "ready")
+    code, out, _ = finished(trimtab(tmp_path, "lab", "kubectl", "get", "nodes", "-o", "name"))
+    assert out == "node/kwok-node-1\n"
+    assert finished(trimtab(tmp_path, "lab", "wipe", "--yes"))[0] == 1
+    assert finished(trimtab(tmp_path, "lab", "down"))[0] == 0
+    assert finished(trimtab(tmp_path, "lab", "status"))[0] == 1
+    assert finished(trimtab(tmp_path, "lab", "wipe"))[0] == 2
+    assert finished(trimtab(tmp_path, "lab", "wipe", "--yes"))[0] == 0
+    assert finished(trimtab(tmp_path, "lab", "list", "--json"))[1] == "[]\n"
