@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATORS: tuple[str, ...] = (
     "trimtab.model.reference:generate",
     "trimtab.scores.files:generated_files",
+    "trimtab.scores.reference:generate",
 )
 
 

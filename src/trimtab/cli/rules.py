@@ -52,8 +52,8 @@ def rules(
         The most nodes the cluster may have. Up to 50 the rules find the Pareto fronts
         themselves; above that the exporter must.
     interval
-        Seconds between evaluations, before scaling: 15, for OpenShift's flavor 30. All
-        algorithms for 1,000 nodes take about half a second; ship fewer for larger clusters.
+        Seconds between evaluations, before scaling: 15, for OpenShift's flavor 30. Ship fewer
+        algorithms to a large cluster; the alert TrimtabRulesSlow tells when it is too much.
     output
         A file instead of the terminal.
     """

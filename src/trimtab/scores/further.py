@@ -115,7 +115,7 @@ FURTHER: tuple[Score, ...] = (
         3 * record("steady_excess_norm", length(_STEADY_EXCESS)),
         formula="3 · sqrt(Σ q66(d_x over 5 min)²)",
         choose="You run OpenShift's noise filter and want to compare: it is its p66_5m score.",
-        weakness="A node that is calm a third of the time is not calm for it; no filter below.",
+        weakness="Spikes of two minutes still count, and so does every dip.",
         answers="Noise in one input at a time adds up in the distance.",
     ),
     define(
@@ -146,7 +146,7 @@ FURTHER: tuple[Score, ...] = (
         "in_flight_aware",
         3 * excess_distance("settled", _settled()),
         formula="linear_amplified_ippd_k3 of c' = max(0, c + cpu in flight), "
-        "p' = p · min(1, c'/c), m', q' likewise",
+        "p' = p · min(1, (c' + 1e-5) / (c + 1e-5)), m' and q' likewise",
         choose="Migrations take longer than a descheduling interval.",
         weakness="Needs to be told what is migrating: 4 series of the exporter; else equal to k3.",
         answers="A node is evicted from again while its VMs are still on their way out.",
