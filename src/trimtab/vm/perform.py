@@ -1,0 +1,236 @@
+"""Carries out one step about one VM: the only place of the controller that writes.
+
+Each write is conditional on what the decision was made from (a resourceVersion, a uid, a
+tested value), so one that comes too late fails and the VM is looked at again.
+"""
+
+from typing import Literal
+
+from trimtab.kube.apply import apply
+from trimtab.kube.client import Client
+from trimtab.kube.controller import After, Done, Outcome
+from trimtab.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from trimtab.kube.events import Recorder
+from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
+from trimtab.kube.virt import (
+    CANCEL_EVACUATION,
+    FINISHED,
+    MIGRATIONS,
+    VMS,
+    VirtualMachineMigration,
+    VmStatus,
+)
+from trimtab.obs import get_logger
+from trimtab.vm import metrics
+from trimtab.vm.migrating import finished
+from trimtab.vm.own_writes import OwnWrites
+from trimtab.vm.situation import Situation, is_foreign
+from trimtab.vm.status import LOST, absence_ended, applied, applied_migration, next_incarnation
+from trimtab.vm.steps import (
+    Check,
+    ClearMark,
+    CreateMigration,
+    CreatePod,
+    DeleteMigration,
+    DeletePod,
+    DropCancel,
+    Lose,
+    News,
+    PatchPod,
+    Rest,
+    Start,
+    Step,
+    Wait,
+    WriteMigration,
+    WriteStatus,
+)
+
+log = get_logger()
+MANAGER = "trimtab-vm-controller"
+NAMESPACE_ENDS_S = 10.0
+AGAIN = After(0.0)
+
+
+class Hands:
+    """Writes as one client, and notes what was written."""
+
+    def __init__(self, client: Client, recorder: Recorder, own: OwnWrites) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._own = own
+
+    async def do(self, s: Situation, step: Step) -> Outcome:
+        """Carry out `step`; afterwards the VM is looked at again."""
+        match step:
+            case Rest() | Check():
+                return Done()
+            case Wait(seconds=seconds):
+                return After(seconds)
+            case WriteStatus() | Lose() | Start():
+                await self._write_status(s, step.status)
+            case CreatePod():
+                return await self._create_pod(s, step)
+            case PatchPod(pod=pod, metadata=change):
+                await self._patch_pod(s, pod, change)
+            case DeletePod(pod=pod):
+                await self._delete_pod(pod)
+            case ClearMark():
+                await self._clear_mark(s, step)
+            case DropCancel(node=node):
+                await self._drop_cancel(s, node)
+            case CreateMigration(migration=migration):
+                await self._create_migration(s, migration)
+            case WriteMigration():
+                await self._write_migration(s, step)
+            case DeleteMigration(migration=migration):
+                await self._delete_migration(migration)
+        self._tell(s, getattr(step, "news", ()))
+        return AGAIN
+
+    # The VM
+
+    async def _write_status(self, s: Situation, status: VmStatus) -> None:
+        vm = s.the_vm
+        body = {"metadata": identity(vm.metadata), "status": applied(status)}
+        written = await apply(
+            self._client, VMS, body, manager=MANAGER, force=True, subresource="status"
+        )
+        self._own.note(s.key, written)
+        log.info(
+            "vm status written",
+            phase=status.phase,
+            node=status.node_name,
+            pod=status.pod_name,
+            migration=status.migration_name,
+        )
+        if since := absence_ended(vm, status):
+            metrics.absence.observe((s.now - since).total_seconds())
+
+    async def _clear_mark(self, s: Situation, step: ClearMark) -> None:
+        patch: list[Free] = [
+            {"op": "test", "path": "/status/evacuationNodeName", "value": step.node},
+            {"op": "remove", "path": "/status/evacuationNodeName"},
+        ]
+        if step.pod_name:
+            patch.insert(0, {"op": "test", "path": "/status/podName", "value": step.pod_name})
+        await self._patch_vm(s, patch, "status")
+        log.info("evacuation mark cleared", node=step.node)
+
+    async def _drop_cancel(self, s: Situation, node: str) -> None:
+        path = "/metadata/annotations/" + CANCEL_EVACUATION.replace("/", "~1")
+        patch = [{"op": "test", "path": path, "value": node}, {"op": "remove", "path": path}]
+        await self._patch_vm(s, patch, "")
+
+    async def _patch_vm(self, s: Situation, patch: list[Free], subresource: str) -> None:
+        name, namespace = s.key.name, s.key.namespace
+        try:
+            written = await self._client.patch(VMS, name, patch, namespace, subresource=subresource)
+        except Invalid as error:  # a test failed: it is not what we thought any more
+            log.debug("vm changed meanwhile", error=str(error))
+            return
+        self._own.note(s.key, written)
+
+    # Pods
+
+    async def _create_pod(self, s: Situation, step: CreatePod) -> Outcome:
+        meta = metadata(step.pod)
+        try:
+            created = await self._client.create(PODS, step.pod)
+        except AlreadyExists:
+            return await self._meet(s, step, meta.key)
+        except Forbidden as error:
+            if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+                return After(NAMESPACE_ENDS_S)
+            self._tell(s, (News("PodRefused", str(error), warning=True),))
+            raise
+        except Invalid as error:
+            self._tell(s, (News("PodRefused", str(error), warning=True),))
+            raise
+        self._own.note(s.key, created, created=True)
+        log.info("pod created", pod=meta.name, target=step.target)
+        self._tell(s, step.news)
+        return AGAIN
+
+    async def _meet(self, s: Situation, step: CreatePod, key: Key) -> Outcome:
+        """A pod of that name exists: ours from before the last crash, or somebody else's."""
+        try:
+            pod = await self._client.get(PODS, key.name, key.namespace)
+        except NotFound:
+            return AGAIN
+        if not is_foreign(pod, s.the_vm):
+            self._own.note(s.key, pod, created=True)
+            return AGAIN
+        if step.target and s.current is not None:
+            taken = "another pod has the target's name"
+            return await self.do(s, finished(s, s.current, "Failed", taken))
+        status = next_incarnation(s.the_vm, s.now, LOST, f"another pod is called {key.name}")
+        return await self.do(s, WriteStatus(status))
+
+    async def _patch_pod(self, s: Situation, pod: Pod, change: Free) -> None:
+        meta = pod.metadata
+        patch = {"metadata": change | {"uid": meta.uid}}
+        try:
+            written = await self._client.patch(PODS, meta.name, patch, meta.namespace)
+        except NotFound:
+            return
+        self._own.note(s.key, written)
+        log.debug("pod metadata patched", pod=meta.name, change=change)
+
+    async def _delete_pod(self, pod: Pod) -> None:
+        meta = pod.metadata
+        try:
+            await self._client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+        except (NotFound, Conflict):  # gone already, or another one has its name by now
+            return
+        log.info("pod deleted", pod=meta.name, node=pod.spec.node_name)
+
+    # Migrations
+
+    async def _create_migration(self, s: Situation, migration: Free) -> None:
+        try:
+            created = await self._client.create(MIGRATIONS, migration)
+        except AlreadyExists:
+            return  # made before the last crash; the store will show it
+        self._own.note(s.key, created, created=True)
+        log.info("migration created", migration=created.metadata.name)
+
+    async def _write_migration(self, s: Situation, step: WriteMigration) -> None:
+        meta, status = step.migration.metadata, step.status
+        body = {"metadata": identity(meta), "status": applied_migration(status)}
+        try:
+            written = await apply(
+                self._client, MIGRATIONS, body, manager=MANAGER, force=True, subresource="status"
+            )
+        except NotFound:
+            return  # cancelled by its deletion
+        self._own.note(s.key, written)
+        log.info("migration written", migration=meta.name, phase=status.phase, why=status.reason)
+        if status.phase in FINISHED:
+            metrics.count_migration(status)
+
+    async def _delete_migration(self, migration: VirtualMachineMigration) -> None:
+        meta = migration.metadata
+        try:
+            await self._client.delete(MIGRATIONS, meta.name, meta.namespace, uid=meta.uid)
+        except (NotFound, Conflict):
+            return
+
+    def _tell(self, s: Situation, news: tuple[News, ...]) -> None:
+        for each in news:
+            kind: Literal["Normal", "Warning"] = "Warning" if each.warning else "Normal"
+            pod = PODS.reference(each.pod) if each.pod else None
+            if s.vm is not None:
+                about = VMS.reference(s.vm)
+                self._recorder.record(about, each.reason, each.note, type=kind, related=pod)
+            if pod is not None:
+                self._recorder.record(pod, each.reason, each.note, type=kind)
+
+
+def identity(meta: ObjectMeta) -> Free:
+    """What ties a write to the object and the version that were read."""
+    return {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+    }

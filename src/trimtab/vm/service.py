@@ -1,0 +1,56 @@
+"""The vm-controller as a process: two replicas may run, one of them acts."""
+
+import msgspec
+
+from trimtab.errors import ConfigError
+from trimtab.kube.client import Client
+from trimtab.kube.errors import NotFound
+from trimtab.kube.events import Recorder
+from trimtab.kube.lease import Elector
+from trimtab.kube.service import Service, unique_identity
+from trimtab.kube.web import Web
+from trimtab.vm.controller import NAMESPACE, VmController
+from trimtab.vm.settings import Settings
+
+NAME = "vm-controller"
+
+
+async def serve(client: Client, settings: Settings, *, host: str, port: int) -> None:
+    """Run the controller until SIGTERM."""
+    await refuse_beside_kubevirt(client)
+    identity = unique_identity()
+    elector = Elector(client, NAME, NAMESPACE, identity)
+    recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+    writing = client.guarded(elector.check)
+    vm = VmController(writing, recorder, settings, reading=client)
+    web = Web(host=host, port=port)
+    await Service(
+        NAME,
+        reflectors=vm.reflectors,
+        controllers=[vm.controller],
+        elector=elector,
+        recorder=recorder,
+        web=web,
+    ).run()
+
+
+class _Resource(msgspec.Struct):
+    name: str
+
+
+class _Resources(msgspec.Struct):
+    resources: tuple[_Resource, ...] = ()
+
+
+async def refuse_beside_kubevirt(client: Client) -> None:
+    """Ours are for labs: where KubeVirt's VirtualMachines exist, two would claim the pods."""
+    try:
+        answer = await client.request("GET", "/apis/kubevirt.io/v1")
+    except NotFound:
+        return
+    served = msgspec.json.decode(answer, type=_Resources).resources
+    if any(resource.name == "virtualmachines" for resource in served):
+        raise ConfigError(
+            f"{client.server}: virtualmachines.kubevirt.io exists here; trimtab's own "
+            "VirtualMachines are for clusters without KubeVirt, there use: trimtab snapshot"
+        )

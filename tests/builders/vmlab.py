@@ -1,0 +1,94 @@
+"""A lab with VirtualMachines: the CRDs, the guard, the webhook and the vm-controller.
+
+    with running_lab(tmp_path_factory, stacks=(vm_stack(),), nodes=3) as lab: ...
+
+Both services run as in the product: their own processes, under their own service accounts.
+"""
+
+import base64
+import sys
+from typing import Any
+
+from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
+from trimtab.lab.component import HttpGet, HttpsGet
+from trimtab.lab.identity import kubeconfig_file
+from trimtab.lab.layout import make_private_dir
+from trimtab.lab.pki import ensure_pki, utc_now
+from trimtab.vm.admission import eviction_webhook, guard
+from trimtab.vm.crd import crds
+from trimtab.vm.rbac import controller_rbac, webhook_rbac
+
+PORTS = {"vm-controller": 8085, "webhook": 9443}
+Manifest = dict[str, Any]
+
+
+def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -> Stack:
+    """`options` are those of `trimtab run vm-controller`."""
+    names = controller_names(controllers)
+    ports = {name: PORTS["vm-controller"] + 10 * number for number, name in enumerate(names)}
+    flags = tuple(f"--{name.replace('_', '-')}={value}" for name, value in options.items())
+
+    def contribute(lab: Lab) -> Contribution:
+        programs = [vm_controller(lab, name, flags) for name in names]
+        objects = [*crds(), *guard(), *controller_rbac(), *webhook_rbac()]
+        if webhook:
+            programs.append(eviction_service(lab))
+            objects.append(eviction_webhook(client_config(lab)))
+        return Contribution(
+            components=tuple(programs),
+            services=(Service("vm-controller"), Service("webhook")),
+            servers=(ServerCert("webhook-server"),),
+            objects=tuple(objects),
+        )
+
+    return Stack(name="vm", contribute=contribute, ports=ports | {"webhook": PORTS["webhook"]})
+
+
+def controller_names(count: int) -> list[str]:
+    return ["vm-controller", *(f"vm-controller-{number}" for number in range(2, count + 1))]
+
+
+def trimtab(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "trimtab.cli", *arguments)
+
+
+def vm_controller(lab: Lab, name: str, flags: tuple[str, ...] = ()) -> Component:
+    port = lab.port(name)
+    config = kubeconfig_file("vm-controller")
+    return Component(
+        name=name,
+        argv=trimtab("run", "vm-controller", f"--kubeconfig={config}", f"--port={port}", *flags),
+        probes=(HttpGet(f"http://127.0.0.1:{port}/readyz"),),
+        needs=("tokens", "kube-apiserver"),
+        url=f"http://127.0.0.1:{port}",
+    )
+
+
+def eviction_service(lab: Lab) -> Component:
+    port = lab.port("webhook")
+    return Component(
+        name="webhook",
+        argv=trimtab(
+            "run",
+            "webhook",
+            f"--kubeconfig={kubeconfig_file('webhook')}",
+            f"--port={port}",
+            "--certificate=pki/webhook-server.crt",
+            "--key=pki/webhook-server.key",
+        ),
+        probes=(HttpsGet(f"https://127.0.0.1:{port}/readyz"),),
+        needs=("tokens", "kube-apiserver"),
+        url=f"https://127.0.0.1:{port}",
+    )
+
+
+def client_config(lab: Lab) -> Manifest:
+    """How the API server reaches the webhook; the lab's CA is made here if it is a new lab."""
+    pki = lab.dir / "pki"
+    make_private_dir(pki)
+    ensure_pki(pki, (), (), utc_now())
+    ca = (pki / "ca.crt").read_bytes()
+    return {
+        "url": f"https://127.0.0.1:{lab.port('webhook')}",
+        "caBundle": base64.b64encode(ca).decode(),
+    }
