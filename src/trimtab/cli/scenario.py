@@ -39,7 +39,7 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
         Further files.
     """
     from trimtab.model.scenario_io import findings
-    from trimtab.view.terminal import out, show_json
+    from trimtab.view.terminal import show_json
 
     _log_to_stderr()
     found = {path: list(findings(path)) for path in (file, *more)}
@@ -48,9 +48,9 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
     else:
         for path, each in found.items():
             for finding in each:
-                out.print(f"{path}: {finding.level}: {finding.text}", markup=False)
+                print(f"{path}: {finding.level}: {finding.text}")
             if not any(finding.level == "error" for finding in each):
-                out.print(f"{path}: fine", markup=False)
+                print(f"{path}: fine")
     return 2 if any(finding.level == "error" for each in found.values() for finding in each) else 0
 
 
@@ -106,12 +106,12 @@ def convert(
     """
     from trimtab.model.scenario_io import dump, load_file, load_scenario
     from trimtab.model.written import as_file
-    from trimtab.view.terminal import err, out
+    from trimtab.view.terminal import err
 
     _log_to_stderr()
     text = dump(as_file(load_scenario(file)) if expand else load_file(file))
     if output is None:
-        out.print(text, end="", markup=False)
+        print(text, end="")
     else:
         _write(output, text)
         err.print(f"written to {output}", markup=False)
@@ -121,9 +121,8 @@ def convert(
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that check while you type."""
     from trimtab.model.reference import schema_text
-    from trimtab.view.terminal import out
 
-    out.print(schema_text(), end="", markup=False)
+    print(schema_text(), end="")
 
 
 def _log_to_stderr() -> None:
@@ -143,29 +142,29 @@ def _write(path: Path, text: str) -> None:
 
 def _show(summary: "Summary") -> None:
     from trimtab.model.duration import format_duration
-    from trimtab.view.terminal import out, show_table
+    from trimtab.view.terminal import show_table
 
     count = sum(vms.count for vms in summary.vms)
     lasts = format_duration(summary.duration_s)
-    out.print(f"{summary.name}: {summary.description}", markup=False)
-    out.print(f"{lasts}, {len(summary.nodes)} nodes, {count} VMs", markup=False)
-    out.print(f"CPU of the cluster     {_line(summary.cpu_use)}", markup=False)
-    out.print(f"memory of the cluster  {_line(summary.memory_use)}\n", markup=False)
+    print(f"{summary.name}: {summary.description}")
+    print(f"{lasts}, {len(summary.nodes)} nodes, {count} VMs")
+    print(f"CPU of the cluster     {_line(summary.cpu_use)}")
+    print(f"memory of the cluster  {_line(summary.memory_use)}\n")
     show_table(
         ["node", "cores", "memory", "VMs", "CPU use", "", "memory use", " ", "CPU PSI", "mem PSI"],
         [_node_row(node) for node in summary.nodes],
         right=["cores", "memory", "VMs", "CPU use", "memory use", "CPU PSI", "mem PSI"],
     )
     if summary.unplaced:
-        out.print(f"and {summary.unplaced} VMs where the scheduler puts them", markup=False)
-    out.print()
+        print(f"and {summary.unplaced} VMs where the scheduler puts them")
+    print()
     show_table(
         ["VMs", "count", "cores", "memory", "starts on", f"CPU over {lasts}", "memory use"],
         [_vms_row(vms) for vms in summary.vms],
         right=["count", "cores", "memory"],
     )
     for line in _event_lines(summary.events):
-        out.print(line, markup=False)
+        print(line)
 
 
 def _node_row(node: "NodeAtStart") -> tuple[object, ...]:

@@ -30,6 +30,7 @@ _READERS: dict[Format, Callable[[Path, int | None], Recording]] = {
     "table": read_table,
     "npz": read_npz,
 }
+_DIGITS = 6  # a ten-thousandth of a percent; finer differences are noise of the recording
 _log = get_logger(room="model")
 
 
@@ -39,7 +40,7 @@ def read_trace(source: TraceSource, folder: Path) -> Recorded:
     repairs = {what: count for what, count in recording.repairs.items() if count}
     if repairs:
         _log.warning("trace repaired", file=source.file, repairs=repairs)
-    cpu = _curves(recording.cpu * source.cpu_factor, recording.interval)
+    cpu = _curves(recording.cpu, recording.interval, source.cpu_factor)
     if recording.memory is None:
         return [(curve, None) for curve in cpu]
     return list(zip(cpu, _curves(recording.memory, recording.interval), strict=True))
@@ -74,8 +75,7 @@ def guess_format(path: Path) -> Format:
     return "table" if "," in first else "planetlab"
 
 
-def _curves(shares: Floats, interval: float) -> list[Trace]:
-    distinct, places = np.unique(np.round(shares, 9), return_inverse=True)
-    numbers: list[float] = distinct.tolist()
-    rows = places.reshape(shares.shape)
-    return [Trace(tuple(numbers[place] for place in row), interval) for row in rows]
+def _curves(shares: Floats, interval: float, factor: float = 1.0) -> list[Trace]:
+    numbers: dict[float, float] = {}
+    rows = (np.round(machine * factor, _DIGITS).tolist() for machine in shares)
+    return [Trace(tuple(map(numbers.setdefault, row, row)), interval) for row in rows]

@@ -55,6 +55,13 @@ for _tag, _pattern, _first in (
 
 def parse_text(text: str, where: str) -> Any:
     """The one document in `text`, YAML or JSON; `where` names it in errors."""
+    try:
+        return _parse(text, where)
+    except RecursionError:
+        raise ConfigError(f"{where}: it is nested too deeply") from None
+
+
+def _parse(text: str, where: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return _parse_yaml(text, where)
     try:

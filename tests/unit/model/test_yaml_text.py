@@ -50,6 +50,7 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("a: !!python/object:os.system x\n", "f.yaml:1:4: could not determine a constructor"),
         ('{"a": ', "f.yaml:1:7: not JSON: Expecting value"),
         ('{"a": NaN}', "f.yaml: NaN is not a number; write one"),
+        ("[" * 100_000, "f.yaml: it is nested too deeply"),
         ("a: \x00\n", "f.yaml: not YAML: unacceptable character"),
     ],
     ids=lambda value: repr(value)[:40],
