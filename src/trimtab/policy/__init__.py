@@ -13,7 +13,7 @@ from trimtab.policy.default import DEFAULT_POLICY, default_policy
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
 from trimtab.policy.numbers import NotANumberError
 from trimtab.policy.settings import Policy
-from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
+from trimtab.policy.snapshot_view import SnapshotView, decide_snapshot, inflight_of, policy_of
 from trimtab.policy.view import (
     ClusterView,
     Node,
@@ -63,6 +63,7 @@ __all__ = [
     "Visit",
     "as_given",
     "decide",
+    "decide_snapshot",
     "default_policy",
     "inflight_of",
     "load_policy",

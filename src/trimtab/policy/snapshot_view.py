@@ -3,17 +3,35 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from trimtab.model import snapshot as model
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
+from trimtab.policy.choices import Choose, as_given
 from trimtab.policy.config import read_policy
+from trimtab.policy.cycle import Cycle
+from trimtab.policy.decide import decide
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
 from trimtab.policy.requests import amounts, qos_of, requested_names, requests_of
 from trimtab.policy.settings import Policy
 from trimtab.policy.view import Amounts, Node, Pod, PodView, QueryFailed, Traits, Vector, View
+
+
+def decide_snapshot(
+    snapshot: Snapshot, choose: Choose = as_given, nan: Literal["raise", "amd64"] = "raise"
+) -> Cycle:
+    """The cycle that the descheduler would run on this cluster with this policy."""
+    return decide(
+        SnapshotView(snapshot),
+        policy_of(snapshot),
+        inflight_of(snapshot),
+        choose,
+        background=snapshot.evictions_in_background,
+        nan=nan,
+    )
 
 
 def policy_of(snapshot: Snapshot, file: str = "snapshot: policy") -> Policy:

@@ -44,9 +44,8 @@ from trimtab.policy import (
     QueryFailed,
     SnapshotView,
     Vector,
-    decide,
+    decide_snapshot,
     inflight_of,
-    policy_of,
 )
 from trimtab.policy.requests import qos_of, requests_of
 from trimtab.policy.snapshot_view import traits_of
@@ -197,18 +196,20 @@ def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_a_snapshot_is_decided() -> None:
     snapshot = a_snapshot({"n1": "0.91", "n2": "0.12", "n3": "0.15"})
-    cycle = decide(SnapshotView(snapshot), policy_of(snapshot), inflight_of(snapshot))
+    cycle = decide_snapshot(snapshot)
     assert [eviction.node for eviction in cycle.evictions] == ["n1", "n1"]
     assert all(eviction.background for eviction in cycle.evictions)
+
+
+def test_a_snapshot_knows_whether_the_gate_was_on() -> None:
+    snapshot = a_snapshot({"n1": "0.91", "n2": "0.12"}, evictions_in_background=False)
+    assert decide_snapshot(snapshot).evictions == ()
 
 
 def test_a_decision_survives_the_file() -> None:
     snapshot = a_snapshot({"n1": "0.91", "n2": "0.12", "n3": "0.15"})
     again = decode(encode(snapshot, "yaml"))
-    names = [
-        [e.pod.name for e in decide(SnapshotView(s), policy_of(s), inflight_of(s)).evictions]
-        for s in (snapshot, again)
-    ]
+    names = [[e.pod.name for e in decide_snapshot(s).evictions] for s in (snapshot, again)]
     assert names[0] == names[1] != []
 
 
@@ -222,7 +223,7 @@ def test_pods_that_say_they_are_being_evicted_are_in_flight() -> None:
     entries = inflight_of(snapshot).entries
     assert entries["uid-a"].assumed_at is None
     assert entries["other"].assumed_at == NOON.timestamp()
-    (run,) = decide(SnapshotView(snapshot), policy_of(snapshot), inflight_of(snapshot)).runs
+    (run,) = decide_snapshot(snapshot).runs
     assert [step.outcome for step in run.visits[0].steps] == [
         Outcome.IN_FLIGHT,
         Outcome.BACKGROUND,
