@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 Times: TypeAlias = NDArray[np.float64]
+_64_BITS = 2**64 - 1
 _ROWS_AT_ONCE = 4096  # of a matrix of traces: 10 MB at a time instead of 1 GB for 100,000 VMs
 
 
@@ -62,7 +63,8 @@ def value_at(curve: Curve, time: float) -> float:
             return (curve.high + curve.low) / 2 + (curve.high - curve.low) / 2 * swing
         case Spikes():
             slot = math.floor((time - curve.delay) / curve.every)
-            start = slot * curve.every + _offset(curve, slot)
+            offset = _chance(slot % 2**64, curve.seed) * (curve.every - curve.lasts)
+            start = slot * curve.every + offset
             spiking = start <= time - curve.delay < start + curve.lasts
             return curve.peak if spiking else curve.base
         case Steps():
@@ -213,16 +215,19 @@ def _starts(curve: Steps) -> Times:
     return np.array([0.0, *(at for at, _ in curve.points[1:])])
 
 
-def _offset(curve: Spikes, slot: int) -> float:
-    return float(_offsets(curve, np.array([slot]))[0])
+def _offsets(curve: Spikes, slots: Times) -> Times:
+    """When in each slot its spike starts."""
+    shares = _chance(slots.astype(np.int64).astype(np.uint64), curve.seed)
+    return np.asarray(shares * (curve.every - curve.lasts), dtype=np.float64)
 
 
-def _offsets(curve: Spikes, slots: NDArray[np.generic]) -> Times:
-    """When in each slot its spike starts: a hash of seed and slot, so any moment costs the same."""
-    seed = curve.seed * 0x9E3779B97F4A7C15 % 2**64
-    mixed = slots.astype(np.int64).astype(np.uint64) + np.uint64(seed)
+def _chance(slot: Any, seed: int) -> Any:
+    """A number in [0, 1) for a slot: a hash (splitmix64), so any moment costs the same.
+
+    For a whole number or an array of uint64 alike: the exporter asks for one moment at a
+    time, where an array of one costs more than twice as much.
+    """
+    mixed = (slot + seed * 0x9E3779B97F4A7C15 % 2**64) & _64_BITS
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    share = (mixed >> np.uint64(11)).astype(np.float64) / 2**53
-    return np.asarray(share * (curve.every - curve.lasts))
+        mixed = ((mixed ^ (mixed >> shift)) * factor) & _64_BITS
+    return ((mixed ^ (mixed >> 31)) >> 11) / 2**53

@@ -192,6 +192,13 @@ def test_every_span_has_one_spike_of_the_right_length(curve: Spikes) -> None:
     np.testing.assert_allclose(spiking, curve.lasts / curve.every, rtol=1e-9)
 
 
+def test_moments_of_a_seed_never_change() -> None:
+    """Results of published runs depend on them."""
+    moments = breakpoints(Spikes(0, 1, 600, 60, seed=7), 1800)
+    expected = [93.888647618, 153.888647618, 1073.768290853, 1133.768290853, 1592.230951839]
+    np.testing.assert_allclose(moments[:5], expected, rtol=0, atol=1e-9)
+
+
 def test_seeds_give_different_moments() -> None:
     first = {tuple(breakpoints(Spikes(0, 1, 600, 60, seed), 600)) for seed in range(-50, 50)}
     assert len(first) == 100
