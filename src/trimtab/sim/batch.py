@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 
 class Batch:
-    """One run per seed, in step."""
+    """One run per seed, in step. `clusters` and `sums` are theirs at the present moment."""
 
     def __init__(self, spec: RunSpec, seeds: Sequence[int]) -> None:
         score = None if spec.score is None else choose_score(spec.score)
@@ -36,16 +36,16 @@ class Batch:
         fleet = self._fleet = Fleet(spec.scenario)
         self._timeline = Timeline(spec.scenario, spec.timing)
         loads = self._loads = Loads(fleet, self._timeline.edges)
-        sums = self._sums = Sums(fleet, len(seeds), spec.scenario.pressure)
-        self._clusters = [
+        sums = self.sums = Sums(fleet, len(seeds), spec.scenario.pressure)
+        self.clusters = [
             Cluster(fleet, loads, *rows)
             for rows in zip(sums.where, sums.cpu, sums.memory, strict=True)
         ]
         in_flight = score is not None and score.reads_migrations
-        self._accounts = Accounts(fleet, loads, sums, self._clusters, in_flight)
+        self._accounts = Accounts(fleet, loads, sums, self.clusters, in_flight)
         self._replicas = [
             Replica(spec, seed, cluster, r, self._accounts.change)
-            for r, (seed, cluster) in enumerate(zip(seeds, self._clusters, strict=True))
+            for r, (seed, cluster) in enumerate(zip(seeds, self.clusters, strict=True))
         ]
         self._counted = -1
         self._recount()
@@ -85,7 +85,7 @@ class Batch:
 
     def _recount(self) -> None:
         if self._counted != self._loads.version:
-            recount(self._clusters, self._sums.where, self._sums.cpu, self._sums.memory)
+            recount(self.clusters, self.sums.where, self.sums.cpu, self.sums.memory)
             self._counted = self._loads.version
 
     def _happen(self, happening: Happening) -> None:
@@ -110,13 +110,13 @@ class Batch:
                 replica.arrive(vm)
 
     def _cycle(self, cycle: int) -> None:
-        self._recorder.use(cycle, *self._sums.shares(), ~self._clusters[0].lost)
+        self._recorder.use(cycle, *self.sums.shares(), ~self.clusters[0].lost)
         if self._control:
             self._control.cycle(cycle, float(self._timeline.cycles[cycle]), self._recorder)
 
     def _close(self, slice_: Slice) -> None:
         starts = [replica.now for replica in self._replicas]
-        ready = ~self._clusters[0].lost
+        ready = ~self.clusters[0].lost
         pieces = self._accounts.close(starts, slice_.start, slice_.end, ready)
         for replica in self._replicas:
             replica.now = slice_.end

@@ -1,0 +1,175 @@
+"""The report card: every number computed by hand."""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+
+from builders.sim import a_node, a_scenario, a_vm, nodes
+from trimtab.model.curve import Steps
+from trimtab.model.pressure import pressure
+from trimtab.model.scenario import Event
+from trimtab.sim import simulate_one
+from trimtab.sim.card import classes, convergence, oscillations, ping_pongs
+from trimtab.sim.meter import balance
+from trimtab.sim.outcome import Move, ReportCard
+from trimtab.sim.spec import RunSpec
+
+OVER, LEVEL, UNDER = 1, 0, -1
+
+
+def idle_card(vms: list[tuple[str, float]], *, events: tuple[Event, ...] = ()) -> ReportCard:
+    """Ten minutes of two nodes with 10 cores and 64 GiB; VMs (node, cores in use), 8 GiB used."""
+    machines = [
+        a_vm(f"v{i}", node=node, cpu=cores, memory=8, load=1.0, memory_load=1.0)
+        for i, (node, cores) in enumerate(vms)
+    ]
+    scenario = a_scenario(
+        nodes(2, cpu=10, memory=64), machines, duration_s=600.0, events=events,
+        requests="overcommit",
+    )  # fmt: skip
+    return simulate_one(RunSpec(scenario, score=None), 1).card
+
+
+def test_balance_of_two_nodes() -> None:
+    card = idle_card([("n0", 6), ("n0", 2), ("n1", 2)])
+    assert card.load_std_mean == pytest.approx(0.3)  # 0.8 and 0.2
+    assert card.load_std_final == pytest.approx(0.3)
+    assert card.load_cv_mean == pytest.approx(0.6)
+    assert card.memory_std_mean == pytest.approx(0.0625)  # 0.25 and 0.125
+    assert card.max_over_mean == pytest.approx(1.6)
+    assert card.spread == pytest.approx(0.6)
+    assert card.gini == pytest.approx(2 * 0.6 / (2 * 4 * 0.5))
+
+
+def test_gini_is_the_mean_difference_of_all_pairs() -> None:
+    loads = np.array([[0.1, 0.4, 0.7, 0.2, 0.9]])
+    pairs = np.abs(loads[0][:, None] - loads[0][None, :]).sum()
+    expected = pairs / (2 * 25 * loads.mean())
+    assert balance(loads, loads)["gini"][0] == pytest.approx(expected)
+
+
+def test_an_empty_cluster_is_level() -> None:
+    found = balance(np.zeros((1, 3)), np.zeros((1, 3)))
+    assert (found["gini"][0], found["max_over_mean"][0], found["cpu_cv"][0]) == (0.0, 1.0, 0.0)
+
+
+def test_contention_of_a_node_that_is_asked_for_too_much() -> None:
+    card = idle_card([("n0", 9), ("n0", 6), ("n1", 5)])  # 1.5 and 0.5
+    assert card.overload_node_seconds == pytest.approx(0.5 * 600)
+    assert card.degraded_vm_share == pytest.approx(5 / 20)  # 5 of 20 cores are not served
+    assert card.degraded_vm_share_p99 == pytest.approx(1 / 3)  # both VMs there lack a third
+    assert card.slatah == pytest.approx(0.5)  # one node of two, all the time
+    waiting = pressure(np.array([1.5, 0.5, 0.25, 0.125])).sum()
+    assert card.psi_node_seconds == pytest.approx(waiting * 600)
+
+
+def test_memory_that_is_not_there_counts_as_overload_too() -> None:
+    # 80 GiB each for the first five minutes; on average they use, and so request, 48 GiB.
+    curve = Steps(((0.0, 1.0), (300.0, 0.2)))
+    machines = [a_vm(f"v{i}", memory=80, memory_load=curve, load=0.0) for i in range(2)]
+    scenario = a_scenario([a_node("n0", memory=96)], machines, duration_s=600.0)
+    card = simulate_one(RunSpec(scenario, score=None), 1).card
+    assert card.overload_node_seconds == pytest.approx((160 / 96 - 1) * 300)
+
+
+def test_integrals_follow_the_load_over_time() -> None:
+    # Node n0 is used to 0.8 for a third of the time and to 0.2 for the rest; n1 to 0.2.
+    curve = Steps(((0.0, 1.0), (200.0, 0.25)))
+    machines = [
+        a_vm("v0", node="n0", cpu=8, load=curve),
+        a_vm("v1", node="n1", cpu=2, load=1.0),
+    ]
+    scenario = a_scenario(nodes(2, cpu=10), machines, duration_s=600.0)
+    card = simulate_one(RunSpec(scenario, score=None), 1).card
+    # The cycle from 180 to 240 s has a third at the high level: 0.4 on average.
+    assert card.load_std_mean == pytest.approx((3 * 0.3 + 0.1) / 10)
+    assert card.load_std_final == pytest.approx(0.0)
+
+
+def test_a_migration_costs_a_tenth_of_the_vms_cpu_while_it_is_copied() -> None:
+    # 8 GiB at 1 GiB/s: 8 s of 600 s.
+    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(0.0, "drain", "n0"),))
+    assert card.precopy_seconds == pytest.approx(8.0)
+    assert card.pdm == pytest.approx(0.1 * 8 / 600 / 2)
+    assert card.slav == card.slatah * card.pdm == 0.0
+
+
+def test_a_vm_that_is_down_is_not_served() -> None:
+    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(400.0, "fail", "n0"),))
+    assert card.down_vm_seconds == pytest.approx(200.0)
+    assert card.degraded_vm_share == pytest.approx(200 * 4 / (600 * 8))
+    # Only n1 is left: nothing to be out of balance with.
+    assert card.load_std_mean == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("history", "first", "last"),
+    [
+        pytest.param([1, 1, 1, 1, 1], None, None, id="never"),
+        pytest.param([0, 0, 0, 0, 0], 0, 0, id="from the start"),
+        pytest.param([1, 0, 0, 0, 0], 60, 60, id="after a cycle"),
+        pytest.param([1, 0, 0, 1, 0], None, None, id="two cycles are not enough"),
+        pytest.param([0, 0, 0, 1, 1], 0, 0, id="and lost again"),
+        pytest.param([0, 0, 0, 1, 0, 0, 0, 0], 0, 240, id="found again"),
+        pytest.param([0, 0, 0, 1, 0, 0], 0, 0, id="too late to count"),
+    ],
+)
+def test_convergence_is_the_entry_into_three_cycles_without_a_node_above_the_band(
+    history: list[int], first: float | None, last: float | None
+) -> None:
+    classed = np.array([[over, UNDER] for over in history], dtype=np.int8)
+    found = convergence(np.arange(float(len(history))) * 60.0, classed)
+    assert [None if isnan(moment) else moment for moment in found] == [first, last]
+
+
+def test_classes_have_one_yardstick_for_both_resources() -> None:
+    ready = np.ones((1, 4), dtype=np.bool_)
+    cpu = np.array([[0.65, 0.5, 0.45, 0.4]], dtype=np.float32)  # mean 0.5
+    memory = np.array([[0.5, 0.66, 0.44, 0.4]], dtype=np.float32)  # mean 0.5
+    assert classes(cpu, memory, ready).tolist() == [[OVER, OVER, UNDER, UNDER]]
+    at_the_band = np.array([[0.6, 0.4, 0.5, 0.5]], dtype=np.float32)
+    assert classes(at_the_band, at_the_band, ready).tolist() == [[LEVEL, UNDER, LEVEL, LEVEL]]
+
+
+def test_lost_nodes_are_not_part_of_the_mean() -> None:
+    ready = np.array([[True, True, False]])
+    cpu = np.array([[0.5, 0.5, 0.0]], dtype=np.float32)
+    assert classes(cpu, cpu, ready).tolist() == [[LEVEL, LEVEL, LEVEL]]
+
+
+def test_oscillations_count_changes_of_side() -> None:
+    history = [
+        [OVER, OVER, UNDER],
+        [LEVEL, UNDER, UNDER],
+        [UNDER, OVER, LEVEL],
+        [UNDER, UNDER, UNDER],
+    ]
+    assert oscillations(np.array(history, dtype=np.int8)) == 1 + 3 + 0
+
+
+def a_move(vm: str, source: str, target: str, ended_s: float) -> Move:
+    return Move(vm, source, target, ended_s - 10, ended_s - 5, ended_s, 1.0, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("back_at", "expected"),
+    [
+        pytest.param(100.0 + 3599, 1, id="within the hour"),
+        pytest.param(100.0 + 3600, 0, id="an hour later"),
+    ],
+)
+def test_a_vm_that_comes_back_within_an_hour_plays_ping_pong(back_at: float, expected: int) -> None:
+    there = a_move("v", "n0", "n1", 100.0)
+    assert ping_pongs([there, a_move("v", "n1", "n0", back_at)]) == expected
+
+
+def test_going_elsewhere_or_being_another_vm_is_no_ping_pong() -> None:
+    there = a_move("v", "n0", "n1", 100.0)
+    assert ping_pongs([there, a_move("v", "n1", "n2", 200.0)]) == 0
+    assert ping_pongs([there, a_move("w", "n1", "n0", 200.0)]) == 0
+
+
+def test_the_standard_deviation_is_that_of_all_nodes() -> None:
+    loads = np.array([[0.1, 0.2, 0.6]])
+    assert balance(loads, loads)["cpu_std"][0] == pytest.approx(sqrt(0.14 / 3))
