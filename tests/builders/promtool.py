@@ -36,28 +36,29 @@ class Timeline:
         at, self.steps = self.steps, self.steps + 1
         for k, (node, row) in enumerate(zip(nodes, columns.tolist(), strict=True)):
             for series, value in zip(EXPORTED.values(), row[:4], strict=True):
-                self._set(f'{series}{{node="{node}"}}', at, value)
+                self.put(f'{series}{{node="{node}"}}', at, value)
             for (arriving, leaving), net in zip(EXPORTED_IN_FLIGHT.values(), row[4:], strict=True):
                 if net:  # a node with nothing in flight is not mentioned by the exporter
-                    self._set(f'{arriving if net > 0 else leaving}{{node="{node}"}}', at, abs(net))
-            self._set(f'trimtab_node_order{{node="{node}"}}', at, k)
+                    self.put(f'{arriving if net > 0 else leaving}{{node="{node}"}}', at, abs(net))
+            self.put(f'trimtab_node_order{{node="{node}"}}', at, k)
             for other in nodes if pairs else ():
                 if other != node:
-                    self._set(f'trimtab_node_pair{{node="{node}",other="{other}"}}', at, 0)
+                    self.put(f'trimtab_node_pair{{node="{node}",other="{other}"}}', at, 0)
         return at
 
     def give(self, series: str, nodes: Sequence[str], at: int, values: Floats) -> None:
         """Further samples of the exporter, one a node."""
         for node, value in zip(nodes, values.tolist(), strict=True):
-            self._set(f'{series}{{node="{node}"}}', at, value)
+            self.put(f'{series}{{node="{node}"}}', at, value)
 
     def want(self, name: str, mode: Mode, nodes: Sequence[str], at: int, values: Floats) -> None:
         """Expect this score of each node at that step."""
         for node, value in zip(nodes, values.tolist(), strict=True):
-            self._set(f'{_want(name, mode)}{{node="{node}",instance="{node}"}}', at, value)
+            self.put(f'{_want(name, mode)}{{node="{node}",instance="{node}"}}', at, value)
         self.wanted[name, mode] = self.wanted.get((name, mode), 0) + len(nodes)
 
-    def _set(self, series: str, at: int, value: float) -> None:
+    def put(self, series: str, at: int, value: float) -> None:
+        """One sample of any series."""
         self._series.setdefault(series, {})[at] = value
 
     def check(self, rules: Sequence[Rule], directory: Path) -> str:
@@ -102,9 +103,13 @@ class Timeline:
         words, previous = [], False
         for at in range(self.steps):
             here = at in samples
-            words.append(repr(samples[at]) if here else "stale" if previous else "_")
+            words.append(_spelled(samples[at]) if here else "stale" if previous else "_")
             previous = here
         return " ".join(words)
+
+
+def _spelled(value: float) -> str:
+    return repr(value).replace("nan", "NaN").replace("inf", "Inf")
 
 
 def check_rules(rules: object, tests: Mapping[str, object], directory: Path) -> str:

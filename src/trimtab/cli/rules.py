@@ -57,14 +57,14 @@ def rules(
     output
         A file instead of the terminal.
     """
-    from trimtab.scores import CATALOG, Settings, choose_score, rule_groups
+    from trimtab.scores import CATALOG, RuleSettings, choose_score, rule_groups
     from trimtab.scores.files import render
 
     names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else []
     everything = [] if flavor == "openshift" else list(CATALOG.values())
     chosen = [choose_score(name) for name in names] or everything
     seconds = interval or (30.0 if flavor == "openshift" else 15.0)
-    settings = Settings(scale=scale, interval_s=seconds, nodes=nodes)
+    settings = RuleSettings(scale=scale, interval_s=seconds, nodes=nodes)
     command = f"# Written by: trimtab rules --flavor {flavor} --scale {scale:g} --nodes {nodes}\n"
     text = render(rule_groups(chosen, settings, flavor), format, command)
     if output is None:

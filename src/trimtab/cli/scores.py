@@ -154,7 +154,7 @@ def _minutes(score: "Score") -> str:
 
 def _rules(score: "Score") -> list[dict[str, str]]:
     """The rules of the score on 1-minute means, without the base records that all share."""
-    from trimtab.scores.rules import Settings, formula_rules
+    from trimtab.scores.rules import RuleSettings, formula_rules
 
-    found = formula_rules([score], "avg1m", Settings(nodes=2))
+    found = formula_rules([score], "avg1m", RuleSettings(nodes=2))
     return [{"record": rule.record, "expr": rule.expr} for rule in found]

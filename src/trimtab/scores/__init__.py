@@ -12,7 +12,7 @@ from trimtab.scores.numpy_backend import (
     evaluate_means_many,
 )
 from trimtab.scores.own import choose_score, load_score_file
-from trimtab.scores.rules import Settings
+from trimtab.scores.rules import RuleSettings
 from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score, define
 from trimtab.scores.window import Window, window
 
@@ -21,8 +21,8 @@ __all__ = [
     "MEAN_WINDOW_S",
     "SEED",
     "Mode",
+    "RuleSettings",
     "Score",
-    "Settings",
     "Window",
     "choose_score",
     "define",

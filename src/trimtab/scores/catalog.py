@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from trimtab.errors import ConfigError
-from trimtab.scores.expr import Dominant, Expr, ParetoFront, larger, record, sqrt
+from trimtab.scores.expr import Dominant, Expr, ParetoFront
 from trimtab.scores.further import FURTHER
 from trimtab.scores.inputs import (
     cpu_pressure,
@@ -26,6 +26,7 @@ from trimtab.scores.inputs import (
     total,
 )
 from trimtab.scores.ippd import AMPLIFIED, IDEAL_POINT, excess_norm
+from trimtab.scores.language import larger, record, sqrt
 from trimtab.scores.score import Score, define
 
 PRESSURE_WEIGHTS = (0.15, 0.35, 0.15, 0.35)

@@ -17,7 +17,7 @@ from trimtab.scores.alerts import Alert, Sources, all_alerts
 from trimtab.scores.catalog import CATALOG
 from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.records import Rule, base_record, score_record
-from trimtab.scores.rules import EXPORTED, Settings, recording_rules
+from trimtab.scores.rules import EXPORTED, RuleSettings, recording_rules
 from trimtab.scores.score import Score
 
 Flavor: TypeAlias = Literal["trimtab", "openshift"]
@@ -38,7 +38,7 @@ class Group(Struct, frozen=True):
 
 
 def rule_groups(
-    scores: Sequence[Score], settings: Settings, flavor: Flavor = "trimtab"
+    scores: Sequence[Score], settings: RuleSettings, flavor: Flavor = "trimtab"
 ) -> list[Group]:
     """The groups of a rule file: records of the chosen scores, then alerts."""
     names = [score.name for score in scores]
@@ -48,7 +48,7 @@ def rule_groups(
     return make(scores, settings)
 
 
-def _ours(scores: Sequence[Score], settings: Settings) -> list[Group]:
+def _ours(scores: Sequence[Score], settings: RuleSettings) -> list[Group]:
     means = {column: base_record(column, "avg1m") for column in DIMENSIONS}
     series = ("node_vm_count", *EXPORTED.values())
     known = " or ".join(f"group by (node) ({name})" for name in series)
@@ -60,7 +60,7 @@ def _ours(scores: Sequence[Score], settings: Settings) -> list[Group]:
     ]
 
 
-def _production(scores: Sequence[Score], settings: Settings) -> list[Group]:
+def _production(scores: Sequence[Score], settings: RuleSettings) -> list[Group]:
     means = {column: openshift.node_record(column) for column in DIMENSIONS}
     records = {openshift.DEFAULT: score_record(openshift.DEFAULT, "avg1m"), **_by_name(scores)}
     alerts = all_alerts(Sources(means, openshift.WORKERS, records), settings.scale)
@@ -82,23 +82,21 @@ def render(groups: Sequence[Group], form: Format = "prometheus", heading: str = 
     plain = {"groups": [_plain(group) for group in groups]}
     match form:
         case "prometheus":
-            return heading + _as_yaml(plain)
+            return heading + as_yaml(plain)
         case "operator":
             labels = {"app.kubernetes.io/name": "trimtab", "role": "alert-rules"}
             metadata = {"name": NAME, "namespace": NAMESPACE, "labels": labels}
             kind = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
-            return heading + _as_yaml({**kind, "metadata": metadata, "spec": plain})
+            return heading + as_yaml({**kind, "metadata": metadata, "spec": plain})
         case "configmap":
             metadata = {"name": NAME, "namespace": NAMESPACE}
             kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-            return heading + _as_yaml(
-                {**kind, "metadata": metadata, "data": {KEY: _as_yaml(plain)}}
-            )
+            return heading + as_yaml({**kind, "metadata": metadata, "data": {KEY: as_yaml(plain)}})
 
 
 def generated_files() -> dict[str, str]:
     """The rule files of this repository: all scores at their default settings."""
-    groups = rule_groups(list(CATALOG.values()), Settings())
+    groups = rule_groups(list(CATALOG.values()), RuleSettings())
     return {
         "k8s/prometheus-rules.yaml": render(groups, "configmap", GENERATED),
         "k8s/overlays/prometheus-operator/prometheusrule.yaml": render(
@@ -127,6 +125,7 @@ def _text(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _as_yaml(data: object) -> str:
+def as_yaml(data: object) -> str:
+    """Keys in their order, long text folded, text of several lines as it is."""
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
     return text

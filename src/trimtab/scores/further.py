@@ -2,24 +2,10 @@
 
 Most change one thing about the default, `linear_amplified_ippd_k3`, so that a study can tell
 what the change is worth: which samples it sees (sustained, stable, predictive, risk,
-in_flight_aware) or what it calls normal (robust). The last two are levels of a new kind.
+in_flight_aware) or what it calls normal (robust). The last is a level of a new kind.
 """
 
-from trimtab.scores.expr import (
-    Expr,
-    absolute,
-    average_over,
-    clamp,
-    cluster_record,
-    mean,
-    median,
-    pick,
-    predict,
-    quantile_over,
-    record,
-    smaller,
-    stddev_over,
-)
+from trimtab.scores.expr import Expr
 from trimtab.scores.inputs import (
     DIMENSIONS,
     FLOOR,
@@ -36,6 +22,20 @@ from trimtab.scores.inputs import (
     total,
 )
 from trimtab.scores.ippd import K3
+from trimtab.scores.language import (
+    absolute,
+    average_over,
+    clamp,
+    cluster_record,
+    mean,
+    median,
+    pick,
+    predict,
+    quantile_over,
+    record,
+    smaller,
+    stddev_over,
+)
 from trimtab.scores.score import Score, define
 
 FIVE_MINUTES = 300.0

@@ -7,19 +7,8 @@ minus those leaving, as a share of the node, so they may be negative; 0 where no
 
 from collections.abc import Sequence
 
-from trimtab.scores.expr import (
-    COLUMNS,
-    Column,
-    Expr,
-    Input,
-    Record,
-    clamp,
-    cluster_record,
-    maximum,
-    mean,
-    record,
-    sqrt,
-)
+from trimtab.scores.expr import COLUMNS, Column, Expr, Input, Record
+from trimtab.scores.language import clamp, cluster_record, maximum, mean, record, sqrt
 
 DIMENSIONS: tuple[Column, ...] = COLUMNS[:4]
 IN_FLIGHT: tuple[Column, ...] = COLUMNS[4:]

@@ -4,8 +4,8 @@ The one amplified threefold is what OpenShift's descheduler asks for by default.
 file because further scores start from it.
 """
 
-from trimtab.scores.expr import record
 from trimtab.scores.inputs import excesses, length
+from trimtab.scores.language import record
 from trimtab.scores.score import Score, define
 
 excess_norm = record("excess_norm", length(excesses))

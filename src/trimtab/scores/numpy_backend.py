@@ -28,6 +28,7 @@ from trimtab.scores.expr import (
     Record,
     walk,
 )
+from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.over_time import first_in_range, milliseconds, quantile, reduce_over_time
 from trimtab.scores.pareto import pareto_score
 from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score
@@ -87,7 +88,7 @@ class _History:
     """The columns of the mode at every sample: as they are, or the mean of the last minute."""
 
     def __init__(self, window: Window, mode: Mode) -> None:
-        self._values = window.values
+        self._values = _as_recorded(window.values)
         self._averages = mode == "avg1m" and not window.averaged
         self._clock = milliseconds(window.times)
         self._instants: dict[int, _Instant] = {}
@@ -123,10 +124,17 @@ class _History:
 
     def _split(self, values: Floats) -> list[Floats]:
         """One contiguous array a column: sums over nodes then never depend on the replicas."""
-        columns = [np.maximum(values[..., k], 0.0) for k in range(4)]
-        columns += [np.ascontiguousarray(values[..., k]) for k in range(4, values.shape[-1])]
+        columns = [np.ascontiguousarray(values[..., k]) for k in range(values.shape[-1])]
         missing = len(COLUMNS) - len(columns)
         return columns + [np.zeros_like(columns[0])] * missing
+
+
+def _as_recorded(values: Floats) -> Floats:
+    """The base rules take a negative input for 0, sample by sample."""
+    inputs = values[..., : len(DIMENSIONS)]
+    if inputs.min() >= 0:
+        return values
+    return np.concatenate([np.maximum(inputs, 0), values[..., len(DIMENSIONS) :]], axis=-1)
 
 
 class _Instant:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from trimtab.scores.expr import Column
 from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.records import Rule, base_record, duration
-from trimtab.scores.rules import Settings
+from trimtab.scores.rules import RuleSettings
 
 INTERVAL_S = 30.0
 
@@ -41,7 +41,7 @@ def node_record(column: Column) -> str:
     return f"descheduler:node{WORDS[column]}:avg1m"
 
 
-def production_rules(settings: Settings) -> list[Rule]:
+def production_rules(settings: RuleSettings) -> list[Rule]:
     """All of them, in the order in which they must be evaluated."""
     return [
         *_inputs(duration(60 / settings.scale)),

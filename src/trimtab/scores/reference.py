@@ -17,7 +17,7 @@ from trimtab.scores.pareto_promql import COMPUTED, LARGEST_UNROLLED, ORDER, PAIR
 from trimtab.scores.picture import picture
 from trimtab.scores.promql import Printer
 from trimtab.scores.records import base_record, score_record
-from trimtab.scores.rules import EXPORTED, EXPORTED_IN_FLIGHT, Settings
+from trimtab.scores.rules import EXPORTED, EXPORTED_IN_FLIGHT, RuleSettings
 from trimtab.scores.score import Score
 
 PAGE = "docs/reference/algorithms.md"
@@ -102,7 +102,7 @@ def _helpers(scores: Iterable[Score]) -> str:
 
 
 def _alerts() -> str:
-    alerts = rule_groups([K3, CATALOG["pareto_front"]], Settings())[1].rules
+    alerts = rule_groups([K3, CATALOG["pareto_front"]], RuleSettings())[1].rules
     rows = {
         a.alert: f"| {a.alert} | {a.labels['severity']} | {a.after} | `{a.expr}` |"
         for a in reversed(alerts)

@@ -32,7 +32,7 @@ EXPORTED_IN_FLIGHT: dict[Column, tuple[str, str]] = {
 }
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class RuleSettings(Struct, frozen=True, kw_only=True):
     """Everything about a rule file but the scores in it.
 
     scale: simulated seconds per second; every time in the file is divided by it.
@@ -62,7 +62,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def recording_rules(
-    scores: Sequence[Score], settings: Settings, base: Sequence[Rule] | None = None
+    scores: Sequence[Score], settings: RuleSettings, base: Sequence[Rule] | None = None
 ) -> list[Rule]:
     """All rules of `scores`; `base` replaces the rules that make the instant base records."""
     in_flight = any(score.reads_migrations for score in scores)
@@ -110,7 +110,7 @@ def _averaged(column: Column, scale: float) -> Rule:
     return Rule(base_record(column, "avg1m"), f"avg_over_time({instant}[{window}]) and {instant}")
 
 
-def formula_rules(scores: Sequence[Score], mode: Mode, settings: Settings) -> list[Rule]:
+def formula_rules(scores: Sequence[Score], mode: Mode, settings: RuleSettings) -> list[Rule]:
     """Helpers first, then scores with what depends on other scores, the Pareto front last."""
     pareto = ParetoRules(mode, settings.pareto_levels)
     printer = Printer(mode, settings.scale, pareto)

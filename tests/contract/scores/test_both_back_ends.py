@@ -14,7 +14,7 @@ from builders.promtool import Timeline
 from trimtab.scores import CATALOG, evaluate_many, window
 from trimtab.scores.pareto_promql import COMPUTED
 from trimtab.scores.records import Rule
-from trimtab.scores.rules import MODES, Settings, recording_rules
+from trimtab.scores.rules import EXPORTED, MODES, RuleSettings, recording_rules
 from trimtab.scores.window import Floats
 
 pytestmark = pytest.mark.engines
@@ -52,7 +52,7 @@ def one_cluster_a_minute(chosen: list[Cluster], largest_with_pairs: int) -> Time
 )
 def test_every_score_agrees(rounds: int, largest: int, with_pairs: int, tmp_path: Path) -> None:
     time = one_cluster_a_minute(clusters(rounds, largest, seed=largest), with_pairs)
-    rules = recording_rules(CLOSED, Settings(nodes=with_pairs))
+    rules = recording_rules(CLOSED, RuleSettings(nodes=with_pairs))
     assert time.check(rules, tmp_path) == ""
 
 
@@ -101,12 +101,43 @@ def cluster_after_cluster(lengths: list[int], step_s: int) -> Timeline:
 )
 def test_windows_of_many_samples_agree(lengths: list[int], step_s: int, tmp_path: Path) -> None:
     time = cluster_after_cluster(lengths, step_s)
-    assert time.check(recording_rules(MOVING, Settings()), tmp_path) == ""
+    assert time.check(recording_rules(MOVING, RuleSettings()), tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("series", "value"),
+    [
+        pytest.param('node_cpu_usage_ratio{node="odd"}', 0.9, id="three inputs are missing"),
+        pytest.param('node_memory_usage_ratio{node="node-001",job="old"}', -1.0, id="a replica"),
+        pytest.param('trimtab_node_leaving_cpu_ratio{node="gone"}', 0.5, id="a node that left"),
+        pytest.param('trimtab_node_leaving_cpu_ratio{node="node-001"}', np.nan, id="no number"),
+        pytest.param('trimtab_node_pair{node="node-001",other="gone"}', 0.0, id="an old pair"),
+    ],
+)
+def test_odd_series_change_nobodys_score(series: str, value: float, tmp_path: Path) -> None:
+    cluster = Cluster("three", np.random.default_rng(3).random((3, 4)), np.zeros((3, 2)))
+    time = one_cluster_a_minute([cluster] * 3, 3)
+    for at in range(3):
+        time.put(series, at, value)
+    assert time.check(recording_rules(CLOSED, RuleSettings(nodes=3)), tmp_path) == ""
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf], ids=["NaN", "+Inf"])
+def test_a_node_with_an_impossible_input_leaves_the_others_alone(
+    value: float, tmp_path: Path
+) -> None:
+    """It has no score, and the means of the others are as if it were not there."""
+    cluster = Cluster("three", np.random.default_rng(4).random((3, 4)), np.zeros((3, 2)))
+    time = one_cluster_a_minute([cluster] * 3, 3)
+    for at in range(3):
+        for series, given in zip(EXPORTED.values(), (0.9, value, 0.9, 0.9), strict=True):
+            time.put(f'{series}{{node="odd"}}', at, given)
+    assert time.check(recording_rules(CLOSED, RuleSettings(nodes=3)), tmp_path) == ""
 
 
 def test_a_factor_wrong_in_the_eighth_digit_is_noticed(tmp_path: Path) -> None:
     time = one_cluster_a_minute(clusters(1, 4), 4)
-    rules = recording_rules(CLOSED, Settings(nodes=4))
+    rules = recording_rules(CLOSED, RuleSettings(nodes=4))
     wrong = [Rule(r.record, r.expr.replace("(3 * ", "(3.0000001 * "), r.labels) for r in rules]
     assert time.check(rules, tmp_path) == ""
     complaint = time.check(wrong, tmp_path)

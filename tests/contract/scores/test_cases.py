@@ -7,7 +7,7 @@ import pytest
 
 from builders.promtool import Timeline
 from builders.score_cases import Case, read_case
-from trimtab.scores import CATALOG, Settings, evaluate
+from trimtab.scores import CATALOG, RuleSettings, evaluate
 from trimtab.scores.rules import recording_rules
 
 CASES = {path.stem: read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*.score"))}
@@ -31,7 +31,7 @@ def test_prometheus_agrees_with_the_case(case: Case, tmp_path: Path) -> None:
         values = np.array(expected.values)
         time.want(expected.score, expected.mode, case.nodes, last, values)
     scores = [CATALOG[name] for name in dict.fromkeys(e.score for e in case.expected)]
-    assert time.check(recording_rules(scores, Settings(nodes=len(case.nodes))), tmp_path) == ""
+    assert time.check(recording_rules(scores, RuleSettings(nodes=len(case.nodes))), tmp_path) == ""
 
 
 def test_every_score_has_a_case() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from builders.clusters import Cluster, clusters, node_names
 from builders.prometheus import running_prometheus
-from trimtab.scores import CATALOG, Mode, Settings, evaluate_many, evaluate_means_many, window
+from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
 from trimtab.scores.expr import COLUMNS
 from trimtab.scores.files import Group, render
 from trimtab.scores.records import Rule, base_record, score_record
@@ -39,7 +39,7 @@ CLOSED = [score for score in CATALOG.values() if score.reach_s == 0]
 Found = dict[str, dict[str, float]]
 
 
-class SixtyNodes(Settings, frozen=True, kw_only=True):
+class SixtyNodes(RuleSettings, frozen=True, kw_only=True):
     """More levels than we ship: a chain of 60 nodes has 60 fronts."""
 
     @property

@@ -8,7 +8,7 @@ import pytest
 
 from builders.promtool import check_rules
 from trimtab.engines import locate
-from trimtab.scores import CATALOG, Settings, rule_groups
+from trimtab.scores import CATALOG, RuleSettings, rule_groups
 from trimtab.scores.files import Flavor, render
 from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.rules import EXPORTED
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.engines
 @pytest.mark.parametrize("flavor", ["trimtab", "openshift"])
 def test_prometheus_accepts_the_file(flavor: Flavor, scale: float, tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
-    path.write_text(render(rule_groups(list(CATALOG.values()), Settings(scale=scale), flavor)))
+    path.write_text(render(rule_groups(list(CATALOG.values()), RuleSettings(scale=scale), flavor)))
     command = [str(locate("promtool")), "check", "rules", "--lint=all", "--lint-fatal", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -65,7 +65,7 @@ def test_an_alert_fires_for_its_trouble_and_only_after_a_while(
         {"expr": fires, "eval_time": f"{minutes}m", "exp_samples": found},
     ]
     test = {"interval": "1m", "input_series": series, "promql_expr_test": queries}
-    groups = rule_groups([CATALOG["linear_amplified_ippd_k3"]], Settings())
+    groups = rule_groups([CATALOG["linear_amplified_ippd_k3"]], RuleSettings())
     tests = {"evaluation_interval": "1m", "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""
 
@@ -75,7 +75,7 @@ def test_a_healthy_cluster_is_silent(tmp_path: Path) -> None:
     series = seen({"n0": HEALTHY, "n1": HEALTHY, "n2": HEALTHY}, pair)
     silence = [{"expr": "ALERTS", "eval_time": "65m", "exp_samples": []}]
     test = {"interval": "1m", "input_series": series, "promql_expr_test": silence}
-    groups = rule_groups([CATALOG["pareto_front"], CATALOG["robust"]], Settings(nodes=3))
+    groups = rule_groups([CATALOG["pareto_front"], CATALOG["robust"]], RuleSettings(nodes=3))
     tests = {"evaluation_interval": "1m", "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""
 
@@ -94,7 +94,7 @@ def test_missing_pairs_and_slow_rules_are_noticed(tmp_path: Path) -> None:
     query = {"expr": firing, "eval_time": "7m", "exp_samples": found}
     series = [*seen({"n0": HEALTHY, "n1": HEALTHY}), *slow]
     test = {"interval": "1m", "input_series": series, "promql_expr_test": [query]}
-    groups = rule_groups([CATALOG["pareto_front"]], Settings(nodes=3))
+    groups = rule_groups([CATALOG["pareto_front"]], RuleSettings(nodes=3))
     tests = {"evaluation_interval": "1m", "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""
 
@@ -108,7 +108,7 @@ def test_more_fronts_than_rules_for_them_are_noticed(tmp_path: Path) -> None:
     query = {"expr": truncated, "eval_time": "7m", "exp_samples": [{"labels": "{}", "value": 1}]}
     series = seen(chain, *pairs)
     test = {"interval": "1m", "input_series": series, "promql_expr_test": [query]}
-    groups = rule_groups([CATALOG["pareto_front"]], Settings(nodes=2))
+    groups = rule_groups([CATALOG["pareto_front"]], RuleSettings(nodes=2))
     tests = {"evaluation_interval": "1m", "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""
 
@@ -175,7 +175,7 @@ def test_openshifts_rules_compute_what_they_say(tmp_path: Path) -> None:
     series = [s for node in COUNTED for s in counters(node)]
     series.append({"series": evicted, "values": "0x39 0 1 2 3 4 4x20"})
     test = {"interval": "30s", "input_series": series, "promql_expr_test": queries}
-    groups = rule_groups([], Settings(interval_s=30), "openshift")
+    groups = rule_groups([], RuleSettings(interval_s=30), "openshift")
     tests = {"evaluation_interval": "30s", "fuzzy_compare": True, "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""
 
@@ -194,6 +194,6 @@ def test_a_score_of_ours_on_openshifts_inputs_has_both_labels(tmp_path: Path) ->
     ]
     query = {"expr": name, "eval_time": "25m", "exp_samples": expected}
     test = {"interval": "30s", "input_series": series, "promql_expr_test": [query]}
-    groups = rule_groups([CATALOG["cpu_focused"]], Settings(interval_s=30), "openshift")
+    groups = rule_groups([CATALOG["cpu_focused"]], RuleSettings(interval_s=30), "openshift")
     tests = {"evaluation_interval": "30s", "fuzzy_compare": True, "tests": [test]}
     assert check_rules({"groups": groups}, tests, tmp_path) == ""

@@ -6,8 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.scores import CATALOG, Settings, evaluate_means, load_score_file, rule_groups
-from trimtab.scores import expr as language
+from trimtab.scores import (
+    CATALOG,
+    RuleSettings,
+    evaluate_means,
+    language,
+    load_score_file,
+    rule_groups,
+)
 from trimtab.scores import inputs as given
 from trimtab.scores.picture import BANDS, COLOURS, picture
 from trimtab.scores.reference import page
@@ -30,7 +36,9 @@ def test_the_guides_example_scores_nodes(example: Score) -> None:
 
 
 def test_the_guides_example_becomes_rules(example: Score) -> None:
-    records = [getattr(rule, "record", "") for rule in rule_groups([example], Settings())[0].rules]
+    records = [
+        getattr(rule, "record", "") for rule in rule_groups([example], RuleSettings())[0].rules
+    ]
     assert "descheduler:node:memory_twice:avg1m" in records
     assert "descheduler:cluster:usual_cpu:now" in records
 

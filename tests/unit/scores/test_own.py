@@ -9,7 +9,7 @@ import pytest
 from trimtab.errors import ConfigError
 from trimtab.scores import (
     CATALOG,
-    Settings,
+    RuleSettings,
     choose_score,
     evaluate_means,
     load_score_file,
@@ -18,7 +18,7 @@ from trimtab.scores import (
 
 MEMORY_FIRST = """
 from trimtab.scores import define
-from trimtab.scores.expr import clamp, mean, record
+from trimtab.scores.language import clamp, mean, record
 from trimtab.scores.inputs import cpu_usage, memory_usage
 
 SPARE = record("spare_memory", clamp(1 - memory_usage, low=0))
@@ -36,7 +36,7 @@ def test_a_file_gives_a_score_that_works_like_any_other(tmp_path: Path) -> None:
     score = load_score_file(written(tmp_path, MEMORY_FIRST))
     values = np.array([[[0.5, 0, 0.2, 0], [0.5, 0, 0.6, 0]]])
     np.testing.assert_allclose(evaluate_means(score, values), [[0.18, 0.34]])
-    records = [getattr(r, "record", "") for r in rule_groups([score], Settings())[0].rules]
+    records = [getattr(r, "record", "") for r in rule_groups([score], RuleSettings())[0].rules]
     assert "descheduler:node:memory_first:avg1m" in records
     assert "descheduler:node:spare_memory:now" in records
 
@@ -49,13 +49,13 @@ def test_a_name_that_ends_in_py_is_a_file(tmp_path: Path) -> None:
 def test_a_score_of_ones_own_may_build_on_one_of_ours(tmp_path: Path) -> None:
     text = """
 from trimtab.scores import CATALOG, define
-from trimtab.scores.expr import quantile_over
+from trimtab.scores.language import quantile_over
 
 MEDIAN = define("calm_volume", quantile_over(0.5, CATALOG["volume"].value, 300), formula="q50")
 """
     score = load_score_file(written(tmp_path, text))
     assert score.lookback_s == 360
-    groups = rule_groups([CATALOG["volume"], score], Settings())
+    groups = rule_groups([CATALOG["volume"], score], RuleSettings())
     records = [getattr(r, "record", "") for r in groups[0].rules]
     assert records.count("descheduler:node:volume:score") == 1
 

@@ -31,6 +31,18 @@ def test_fronts_are_found_as_by_peeling(cluster: Cluster) -> None:
     assert front_index(cluster.values).tolist() == slow_fronts(cluster.values)
 
 
+@pytest.mark.parametrize("spread", [0.02, 0.3, 10.0], ids=["many fronts", "some", "few"])
+def test_fronts_of_many_nodes_are_the_longest_chains(spread: float) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.random((300, 1)) + rng.uniform(-spread, spread, (300, 4))
+    first, second = values[:, np.newaxis], values[np.newaxis]
+    below = np.asarray((first <= second).all(axis=2) & (first < second).any(axis=2))
+    depth = np.zeros(300, dtype=int)
+    for i in np.argsort(values.sum(axis=1)):  # whoever dominates has the smaller sum
+        depth[i] = max((depth[j] + 1 for j in np.flatnonzero(below[:, i])), default=0)
+    assert front_index(values).tolist() == depth.tolist()
+
+
 @settings(max_examples=50, deadline=None)
 @given(arrays(np.float64, (12, 4), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0])))
 def test_ties_everywhere_do_not_confuse_the_fronts(values: Floats) -> None:

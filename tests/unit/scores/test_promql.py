@@ -5,8 +5,9 @@ import pytest
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, Mode, define
-from trimtab.scores.expr import (
-    Expr,
+from trimtab.scores.expr import Expr, wrap
+from trimtab.scores.inputs import cpu_pressure, cpu_usage, excesses, memory_usage
+from trimtab.scores.language import (
     average_over,
     clamp,
     cluster_record,
@@ -20,13 +21,11 @@ from trimtab.scores.expr import (
     smaller,
     sqrt,
     stddev_over,
-    wrap,
 )
-from trimtab.scores.inputs import cpu_pressure, cpu_usage, excesses, memory_usage
 from trimtab.scores.pareto_promql import ParetoRules
 from trimtab.scores.promql import Printer
 from trimtab.scores.records import duration, number
-from trimtab.scores.rules import MODES, Settings, recording_rules
+from trimtab.scores.rules import MODES, RuleSettings, recording_rules
 
 SHORT = {
     "descheduler:node:cpu_usage:ratio": "c",
@@ -140,7 +139,7 @@ def test_numbers_read_back_as_they_were(value: float) -> None:
 
 
 def test_a_parser_accepts_every_rule_of_the_catalogue() -> None:
-    for rule in recording_rules(list(CATALOG.values()), Settings(nodes=6)):
+    for rule in recording_rules(list(CATALOG.values()), RuleSettings(nodes=6)):
         promql_parser.parse(rule.expr)
 
 

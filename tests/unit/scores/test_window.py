@@ -5,8 +5,8 @@ import pytest
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, Window, define, evaluate, evaluate_means, window
-from trimtab.scores.expr import sqrt
 from trimtab.scores.inputs import cpu_usage, memory_usage
+from trimtab.scores.language import sqrt
 
 
 @pytest.mark.parametrize(
