@@ -193,6 +193,7 @@ def restart(component: str, *, name: Name = "default") -> int:
 @app.command(
     help_flags=[],  # kubectl has a --help and a --version of its own
     version_flags=[],
+    end_of_options_delimiter="",
     help_epilogue=_examples(
         "trimtab lab kubectl get nodes", "trimtab lab kubectl --name second get pods -A"
     ),

@@ -6,6 +6,7 @@ beside it.
 
 from trimtab.lab.component import ApiGet, Component, HttpsGet, SocketAccepts
 from trimtab.lab.identity import ClientCert, ServerCert, kubeconfig_file
+from trimtab.lab.kwok import lease_s
 from trimtab.lab.stack import Lab
 
 # etcd wants host:port even for a unix socket, so the path is relative and has no slash:
@@ -112,6 +113,7 @@ def kube_controller_manager(lab: Lab) -> Component:
             "--use-service-account-credentials=true",
             "--root-ca-file=pki/ca.crt",
             "--service-account-private-key-file=pki/sa.key",
+            f"--node-monitor-grace-period={lease_s(lab.spec.nodes) + 10}s",
             "--kube-api-qps=5000",
             "--kube-api-burst=10000",
             "--profiling=false",

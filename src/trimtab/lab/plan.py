@@ -92,7 +92,7 @@ def _control_plane(lab: Lab, scheduling: str) -> Contribution:
         tasks=_tasks(lab, probe_scheduler_name(scheduling)),
         clients=clients,
         servers=servers,
-        files={SCHEDULER_CONFIG: scheduling, KWOK_CONFIG: kwok_config()},
+        files={SCHEDULER_CONFIG: scheduling, KWOK_CONFIG: kwok_config(lab.spec.nodes)},
     )
 
 

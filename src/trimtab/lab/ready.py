@@ -2,9 +2,9 @@
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from trimtab.errors import NotReady, TrimtabError
+from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
 from trimtab.lab.layout import LabDir
 from trimtab.lab.spec import name_option
@@ -17,8 +17,7 @@ def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
     """Follow the supervisor until everything is ready; a unit it gave up on is an error."""
     status = control.read_status(lab)
     limit = LIMIT_S + PER_NODE_S * status.nodes
-    deadline = time.monotonic() + limit
-    for answer in control.follow(lab, limit):
+    for answer in _until(time.monotonic() + limit, control.follow(lab, limit)):
         progress(answer.event)
         status = answer.status
         for unit in status.units:
@@ -26,10 +25,21 @@ def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
                 raise TrimtabError(why(lab, unit))
         if status.phase == "ready":
             return status
-        if time.monotonic() > deadline:
-            break
     waiting = [f"{u.name}: {u.message or u.state}" for u in status.units if u.state != "ready"]
     raise NotReady(f'lab "{lab.name}" is not ready: {"; ".join(waiting)}')
+
+
+def _until(
+    deadline: float, answers: Iterator[control.EventAnswer]
+) -> Iterator[control.EventAnswer]:
+    """What is answered before the deadline; a supervisor that falls silent ends it too."""
+    try:
+        for answer in answers:
+            yield answer
+            if time.monotonic() > deadline:
+                return
+    except Unavailable:
+        return
 
 
 def why(lab: LabDir, unit: UnitStatus) -> str:

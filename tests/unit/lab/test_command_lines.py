@@ -71,3 +71,10 @@ def test_another_address_reaches_the_api_server_and_its_certificate_only() -> No
     assert changed.plan.server == "https://192.0.2.7:6443"
     assert [name for name, text in arguments.items() if "192.0.2.7" in text] == ["kube-apiserver"]
     assert "192.0.2.7" in next(s for s in changed.servers if "apiserver" in s.name).hosts
+
+
+def test_large_labs_renew_leases_less_often_and_the_controller_manager_waits_for_it() -> None:
+    large = drawn(nodes=1000)
+    assert "nodeLeaseDurationSeconds: 200" in large.files["config/kwok.yaml"]
+    manager = next(c for c in large.plan.components if c.name == "kube-controller-manager")
+    assert "--node-monitor-grace-period=210s" in manager.argv

@@ -50,7 +50,7 @@ class Board:
 
     def warn(self, topic: str, text: str) -> None:
         """Set, or with an empty text remove, the warning on a topic."""
-        if text and self.warnings.get(topic) != text:
+        if text and topic not in self.warnings:
             log.warning(text, topic=topic)
         self.warnings = {k: v for k, v in {**self.warnings, topic: text}.items() if v}
 
