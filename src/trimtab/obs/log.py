@@ -42,3 +42,7 @@ def get_logger(**bound: object) -> structlog.typing.FilteringBoundLogger:
     """A logger with `bound` fields on every line."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(**bound)
     return logger
+
+
+# Until a command says otherwise: warnings, and never on stdout, which is for results.
+configure("warning")

@@ -24,8 +24,10 @@ from rich.table import Table
 
 # A pipe has no width: cutting a table to 80 columns there would lose what somebody wants to grep.
 _PIPE = 1000
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(
+    highlight=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE
+)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def show_table(
