@@ -16,6 +16,7 @@ Flag = Annotated[bool, Parameter(negative=())]
 Where = Literal["local", "dask"]
 Jobs = Annotated[int | None, Parameter(name=("--jobs", "-j"))]
 INTERRUPTED = 130
+A_CLUSTER = 32  # workers; decides how finely the work is cut, not how many there are
 
 
 def _examples(*commands: str) -> str:
@@ -244,7 +245,7 @@ def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
         )
     if jobs is not None and jobs < 1:
         raise ConfigError("--jobs: must be at least 1")
-    return Engine(workers=jobs or cores(), scheduler=scheduler)
+    return Engine(workers=jobs or (A_CLUSTER if scheduler else cores()), scheduler=scheduler)
 
 
 def _shard(text: str | None) -> "Shard":

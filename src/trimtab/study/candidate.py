@@ -31,6 +31,15 @@ class Candidate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     def title(self) -> str:
         return self.score or DO_NOTHING
 
+    @property
+    def is_what_if(self) -> bool:
+        """Whether it needs more than today's descheduler and scheduler can do."""
+        return (
+            self.victims != "stock"
+            or self.placement in ("least-loaded", "soft-taints")
+            or self.restraint != Restraint()
+        )
+
 
 def combine(grid: Grid, scores: Sequence[str], policies: Sequence[str]) -> list[Candidate]:
     """Every combination of a grid's lists, scores first; `scores` and `policies` are names."""

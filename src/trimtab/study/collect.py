@@ -67,8 +67,9 @@ def study_result(
         _observed(scenario, [runs.of(cell, plan.seeds) for cell in row])
         for scenario, row in zip(plan.scenarios, cells, strict=True)
     ]
-    overall = make_table(together(observed), plan.default)
-    tables = tuple(make_table(part, plan.default) for part in observed)
+    what_if = [place for place, c in enumerate(plan.candidates) if c.is_what_if]
+    overall = make_table(together(observed), plan.default, what_if)
+    tables = tuple(make_table(part, plan.default, what_if) for part in observed)
     names = tuple(labels(plan.candidates))
     return StudyResult(
         name=plan.name,

@@ -57,7 +57,7 @@ def _made_with(made: Versions) -> str:
 def _winner(result: StudyResult, index: int) -> WinnerLine:
     table, facts = result.tables[index], result.scenarios[index]
     rows = {row.candidate: row for row in table.rows}
-    best, pick = rows[table.best], rows[table.pick]
+    best, pick = rows[table.best], rows[table.stock_pick]
     same = pick.candidate == best.candidate
     return WinnerLine(
         scenario=facts.name,
@@ -92,6 +92,8 @@ def _marks(row: Row, table: Table, default: int) -> str:
         marks.append("≈ best")
     if row.candidate == table.pick:
         marks.append("pick")
+    elif row.candidate == table.stock_pick:
+        marks.append("pick of today")
     if row.candidate == default:
         marks.append("default")
     return ", ".join(marks)

@@ -86,7 +86,7 @@ def _page_row(
     row: Row, table: Table, result: StudyResult, scale: float, reference: float
 ) -> PageRow:
     imbalance = row.measures[IMBALANCE]
-    badges = _badges(row, table, result.default)
+    badges = _badges(row, table, result)
     return PageRow(
         candidate=row.candidate,
         rank=row.rank,
@@ -111,7 +111,7 @@ def _bar(estimate: Estimate, scale: float, reference: float) -> Bar:
     return Bar(*(f"{place:.1f}" for place in places))
 
 
-def _badges(row: Row, table: Table, default: int) -> tuple[Badge, ...]:
+def _badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
     found = []
     if row.candidate == table.best:
         found.append(Badge("best", "best", "the least imbalance"))
@@ -122,8 +122,14 @@ def _badges(row: Row, table: Table, default: int) -> tuple[Badge, ...]:
             f"best compromise with the migrations, in {100 * row.picked_in:.0f} % of the resamples"
         )
         found.append(Badge("pick", "pick", about))
-    if row.candidate == default:
+    elif row.candidate == table.stock_pick:
+        about = "best compromise of those that need nothing new in the cluster"
+        found.append(Badge("stock", "pick of today", about))
+    if row.candidate == result.default:
         found.append(Badge("default", "default", "the others are compared with it"))
+    if result.candidates[row.candidate].is_what_if:
+        about = "needs more than today's descheduler and scheduler can do"
+        found.append(Badge("what-if", "what-if", about))
     return tuple(found)
 
 
@@ -153,7 +159,10 @@ def headline(labels: Sequence[str], table: Table, default: int) -> list[dict[str
     tiles = [_tile("best", "Least imbalance", labels, best)]
     if pick.candidate != best.candidate:
         tiles.append(_tile("pick", "Best compromise with migrations", labels, pick))
-    if default not in (best.candidate, pick.candidate):
+    if table.stock_pick not in (best.candidate, pick.candidate):
+        what = "Best compromise with nothing new in the cluster"
+        tiles.append(_tile("stock", what, labels, rows[table.stock_pick]))
+    if default not in (best.candidate, pick.candidate, table.stock_pick):
         tiles.append(_tile("default", "Default", labels, rows[default]))
     tiles.append(
         {

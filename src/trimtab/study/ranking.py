@@ -7,7 +7,7 @@ migration per VM; the pick is nearest to none of both. It does not depend on who
 part. All claims are about the scenarios that were run: seeds are resampled, scenarios not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -56,8 +56,11 @@ def together(parts: list[Observed]) -> Observed:
     )
 
 
-def make_table(observed: Observed, default: int) -> Table:
-    """Order the candidates and compare each with do-nothing, the default and the best."""
+def make_table(observed: Observed, default: int, what_if: Collection[int] = ()) -> Table:
+    """Order the candidates and compare each with do-nothing, the default and the best.
+
+    `what_if` are the places of candidates that cannot be had today.
+    """
     imbalance, moves = observed.measures[IMBALANCE], observed.measures[MIGRATIONS]
     means, cost = imbalance.mean(axis=1), moves.mean(axis=1)
     order = np.lexsort((cost, means))
@@ -86,7 +89,14 @@ def make_table(observed: Observed, default: int) -> Table:
         )
         for place, c in enumerate(order, start=1)
     )
-    return Table(scenario=observed.scenario, best=best, pick=int(np.argmin(distance)), rows=rows)
+    today = np.where(np.isin(np.arange(len(distance)), list(what_if)), np.inf, distance)
+    return Table(
+        scenario=observed.scenario,
+        best=best,
+        pick=int(np.argmin(distance)),
+        stock_pick=int(np.argmin(today)),
+        rows=rows,
+    )
 
 
 def compromise(imbalance: Floats, migrations: Floats, vms: float) -> Floats:

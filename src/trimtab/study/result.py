@@ -63,6 +63,8 @@ class Table(Struct, frozen=True, rename="camel"):
     """the candidate with the least imbalance"""
     pick: int
     """the candidate with the least distance: the best compromise with the migrations"""
+    stock_pick: int
+    """the best compromise of those that today's descheduler and scheduler can do"""
     rows: tuple[Row, ...]
 
 

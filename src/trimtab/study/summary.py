@@ -23,19 +23,24 @@ def summarise(table: Table, labels: Sequence[str], scenarios: int) -> str:
     others = sum(row.among_best for row in table.rows) - 1
     if others:
         sentences.append(f"{others} other{'s' * (others > 1)} cannot be told apart from it.")
-    return " ".join([*sentences, _choice(pick, best, nothing, labels)])
+    sentences.append(_choice("The best compromise", pick, best, nothing, labels))
+    if table.stock_pick != table.pick:
+        stock = rows[table.stock_pick]
+        what = "Of what needs nothing new in the cluster, the best compromise"
+        sentences.append(_choice(what, stock, best, nothing, labels))
+    return " ".join(sentences)
 
 
-def _choice(pick: Row, best: Row, nothing: Row, labels: Sequence[str]) -> str:
-    if pick.candidate == best.candidate:
+def _choice(what: str, chosen: Row, best: Row, nothing: Row, labels: Sequence[str]) -> str:
+    if chosen.candidate == best.candidate:
         return "It is also the best compromise with the number of migrations."
-    if pick.candidate == NOTHING:
-        return "Weighed against the migrations, none of them pays."
-    before, now, least = (row.measures[IMBALANCE].value or 0.0 for row in (nothing, pick, best))
+    if chosen.candidate == NOTHING:
+        return f"{what} is to leave every VM where it is."
+    before, now, least = (row.measures[IMBALANCE].value or 0.0 for row in (nothing, chosen, best))
     share = (before - now) / (before - least)
     return (
-        f"The best compromise is {labels[pick.candidate]}: "
-        f"{100 * share:.0f} % of that gain with {moves(pick)} migrations."
+        f"{what} is {labels[chosen.candidate]}: "
+        f"{100 * share:.0f} % of that gain with {moves(chosen)} migrations."
     )
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from trimtab.view.terminal import Steps, err, out, progress, show_table
 
 _BAR = 14
+_PICK = ("pick of today", "migrations", "minimum")
 
 
 class RankLine(Struct, frozen=True):
@@ -97,15 +98,14 @@ def about(seconds: float) -> str:
 def show_winners(lines: Sequence[WinnerLine]) -> None:
     """One line per scenario."""
     show_table(
-        ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", "pick", "migrations",
-         "minimum"),
+        ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", *_PICK),
         [
             (w.scenario, w.size, w.best, w.imbalance, w.nothing, w.pick, w.migrations, w.minimum)
             for w in lines
         ],
         title="Best on each scenario (imbalance in points, 95 % intervals)",
         right=("nodes × VMs", "imbalance", "do nothing", "migrations", "minimum"),
-    )  # fmt: skip
+    )
 
 
 def show_ranking(lines: Sequence[RankLine], title: str) -> None:

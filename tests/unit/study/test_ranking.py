@@ -65,6 +65,14 @@ def test_the_pick_does_not_depend_on_who_else_takes_part() -> None:
     assert row_of(whole, 3).distance == row_of(part, 2).distance
 
 
+def test_what_cannot_be_had_today_does_not_keep_the_rest_from_being_picked() -> None:
+    table = make_table(FOUR, default=1, what_if=[2, 3])
+    assert (table.pick, table.stock_pick) == (3, 1)
+    assert "Of what needs nothing new in the cluster, the best compromise is a" in summarise(
+        table, ["nothing", "a", "b", "c"], scenarios=2
+    )
+
+
 def test_where_nothing_can_be_gained_nothing_is_picked() -> None:
     level = observed([np.zeros(SEEDS), np.zeros(SEEDS), around(5)], [0, 0, 3])
     assert make_table(level, default=1).pick == 0
@@ -124,7 +132,7 @@ def test_all_scenarios_together_are_the_mean_seed_by_seed() -> None:
         ),
         pytest.param(
             observed([around(20), around(19)], [0, 90]),
-            "Weighed against the migrations, none of them pays.",
+            "The best compromise is to leave every VM where it is.",
             id="too dear",
         ),
         pytest.param(
