@@ -45,10 +45,10 @@ class FaultProxy:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        self.drop()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        self.heal()
+        while self._connections:  # those still being made cannot be dropped at the first attempt
+            self.drop()
+            await asyncio.wait(self._connections, timeout=0.05)
 
     def set(self, fault: Fault) -> None:
         """From now on: refuse connections and end open ones; keep them but pass nothing
@@ -77,11 +77,14 @@ class FaultProxy:
         assert task is not None
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            there = await asyncio.open_connection(
-                "127.0.0.1", self._apiserver.port, ssl=self._apiserver.tls()
-            )
-            await self._couple((reader, writer), there)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                there = await asyncio.open_connection(
+                    "127.0.0.1", self._apiserver.port, ssl=self._apiserver.tls()
+                )
+                await self._couple((reader, writer), there)
+        finally:
+            writer.transport.abort()
 
     async def _couple(
         self,

@@ -6,7 +6,6 @@ its own requests have no bookmarks and decode a list three times slower than its
 (docs/decisions/0004). No other file of the project imports it.
 """
 
-import socket
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -16,16 +15,8 @@ from lightkube.config.kubeconfig import SERVICE_ACCOUNT, KubeConfig, SingleConfi
 from lightkube.core.exceptions import ConfigError as LightkubeError
 
 from trimtab.errors import ConfigError
+from trimtab.kube.transport import Transport
 
-# A peer that vanished without a word is noticed after a minute, not at the watch's time limit.
-KEEPALIVE = [
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    *(
-        (socket.IPPROTO_TCP, getattr(socket, name), value)
-        for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-        if hasattr(socket, name)
-    ),
-]
 Config = SingleConfig
 TRANSPORT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, LightkubeError, OSError)
 
@@ -63,11 +54,7 @@ def connect(config: Config, agent: str, timeout_s: float) -> httpx2.AsyncClient:
         )
     except (LightkubeError, OSError) as error:
         raise ConfigError(f"cluster {config.cluster.server}: {error}") from error
-    params["transport"] = httpx2.AsyncHTTPTransport(
-        verify=params["verify"],
-        limits=httpx2.Limits(max_connections=None, keepalive_expiry=60),
-        socket_options=KEEPALIVE,
-    )
+    params["transport"] = Transport(params["verify"])
     headers = {"Accept": "application/json", "User-Agent": agent}
     if is_loopback(httpx2.URL(config.cluster.server).host):
         headers["Accept-Encoding"] = "identity"  # gzip costs both sides more than loopback does

@@ -185,10 +185,19 @@ class Elector:
         if not self.leading:
             return
         self._leads_until = float("-inf")
-        now = micro_time(self._now())
-        nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
         try:
             async with asyncio.timeout(self._terms.retry_s):
-                await self._write(nobody | {"renewTime": now, "acquireTime": now})
+                await self._give_up()
         except (ApiError, TimeoutError) as error:
             log.warning("lease not released", lease=self.name, error=str(error) or "timed out")
+
+    async def _give_up(self) -> None:
+        now = micro_time(self._now())
+        nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        nobody |= {"renewTime": now, "acquireTime": now}
+        try:
+            await self._write(nobody)
+        except Conflict:  # perhaps our own last renewal, cancelled before its answer came
+            await self._look()
+            if self._seen.spec.holder_identity == self.identity:
+                await self._write(nobody)

@@ -102,6 +102,8 @@ class Store(Generic[T]):
                     index.setdefault(value, {})[key] = new
 
     def _tell(self, old: T | None, new: T | None) -> None:
+        if not self._subscribers:
+            return
         reborn = old is not None and new is not None and metadata(old).uid != metadata(new).uid
         steps = [(old, None), (None, new)] if reborn else [(old, new)]
         for before, after in steps:
