@@ -48,7 +48,9 @@ class Replica:
         self._lost_at: dict[int, float] = {}
         self._draining: set[int] = set()
         self._next_sweep_s = 0.0
+        self._starting = True
         self.unplaced = self._place_all()
+        self._starting = False
         self.scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
 
     # --- what a descheduler or a person does ---
@@ -267,10 +269,12 @@ class Replica:
                 self._booting[vm] = (node, self.now + BOOT_S)
 
     def _find(self, vm: int, only: int | None) -> int | None:
-        """A node; a first pod that names one goes there, cordoned or not, or waits."""
+        """A node; a first pod that names one goes there or waits."""
         if only is None:
             return self.scheduler.choose(vm)
-        return only if self.scheduler.fits(vm, only) else None
+        # At the start a cordoned node has the VMs that it was given before it was cordoned.
+        allowed = self.cluster.open[only] or self._starting
+        return only if allowed and self.scheduler.fits(vm, only) else None
 
     def _place_all(self) -> tuple[int, ...]:
         """The start: every VM is where its scenario or the scheduler puts it; returns the rest."""

@@ -114,6 +114,21 @@ def test_a_first_node_is_kept_although_it_is_full_and_others_are_not() -> None:
     assert outcome.card.degraded_vm_share == pytest.approx(0.5)
 
 
+def test_a_vm_does_not_arrive_on_a_node_that_is_lost_or_cordoned() -> None:
+    vms = [a_vm("v", node="n0"), a_vm("w", node="n1")]
+    events = [Event(10.0, "fail", "n0"), Event(10.0, "drain", "n1")]
+    events += [Event(20.0, "arrive", "v"), Event(20.0, "arrive", "w")]
+    events += [Event(100.0, "recover", "n0"), Event(200.0, "undrain", "n1")]
+    outcome = left_alone(vms, events)
+    assert outcome.placement_after == {"v": "n0", "w": "n1"}
+    assert outcome.card.down_vm_seconds == 85.0 + 185.0
+
+
+def test_vms_may_start_on_a_node_that_is_cordoned() -> None:
+    outcome = left_alone([a_vm("v", node="n0")], [], [a_node("n0", unschedulable=True)])
+    assert outcome.placement_before == {"v": "n0"}
+
+
 def test_the_scheduler_places_vms_that_name_no_node() -> None:
     outcome = left_alone([a_vm(f"v{i}") for i in range(6)], [])
     counts = [list(outcome.placement_before.values()).count(f"n{i}") for i in range(3)]

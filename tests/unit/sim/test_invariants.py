@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from builders.sim import a_scenario, a_vm, nodes
 from builders.sim_specs import specs
@@ -66,7 +66,7 @@ def test_sums_promises_and_places_hold_after_every_cycle(spec: RunSpec) -> None:
 
 
 @pytest.mark.full
-@settings(max_examples=400, deadline=None, suppress_health_check=TOO_SLOW)
+@settings(max_examples=200, deadline=None, suppress_health_check=TOO_SLOW, phases=[Phase.generate])
 @given(specs())
 def test_sums_promises_and_places_hold_after_every_cycle_of_many_runs(spec: RunSpec) -> None:
     assert watch(spec, [1, 2]) == 1800 / spec.timing.descheduling_s
