@@ -139,3 +139,38 @@ def webhook(
     obs.configure(log_level)
     connection = client(kubeconfig, "webhook")
     run(serve(connection, host=host, port=port, certificate=certificate, key=key))
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab run exporter --kubeconfig pki/exporter.kubeconfig",
+        "curl http://localhost:8000/metrics",
+    )
+)
+def exporter(
+    *,
+    kubeconfig: Kubeconfig = None,
+    listen: str = "127.0.0.1:8000",
+    node_selector: str = "kubevirt.io/schedulable=true",
+    log_level: LogLevel = "info",
+) -> None:
+    """Serve the metrics of every node, made of the virt-launcher pods on it.
+
+    Also serves /health, /refresh, /healthz and /readyz. A scrape costs no request to the API
+    server.
+
+    Parameters
+    ----------
+    listen
+        Address and port; port 0 takes a free one.
+    node_selector
+        Labels of the nodes that have metrics: those that the descheduler looks at.
+    """
+    from trimtab import obs
+    from trimtab.exporter.service import NAME, Settings, address, serve
+    from trimtab.kube.service import run
+
+    obs.configure(log_level)
+    host, port = address(listen)
+    settings = Settings(host=host, port=port, node_selector=node_selector)
+    run(serve(client(kubeconfig, NAME), settings))

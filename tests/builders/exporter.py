@@ -1,0 +1,113 @@
+"""Pods, VMs and nodes as the exporter reads them, in a line each."""
+
+from datetime import UTC, datetime
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from trimtab.exporter.consumption import Amounts, Contribution, Role
+from trimtab.exporter.ledger import NodeFacts
+from trimtab.exporter.wire import (
+    Launcher,
+    LauncherAnnotations,
+    LauncherLabels,
+    LauncherMeta,
+    LauncherSpec,
+    LauncherStatus,
+    Machine,
+    MachineStatus,
+    Meta,
+    Node,
+    NodeMeta,
+    NodeStatus,
+)
+from trimtab.kube.resources import Condition, Key
+from trimtab.kube.virt import Load
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+GIB = float(1024**3)
+REFERENCE_NODE = NodeFacts(cores=32.0, bytes=128 * GIB)
+
+
+def a_launcher(
+    name: str = "web-1",
+    *,
+    vm: str = "web",
+    node: str = "n1",
+    cpu: str | None = "0.1",
+    memory: str | None = "0.2",
+    load: str | None = None,
+    migration: str = "",
+    phase: str = "Running",
+    deleted: bool = False,
+) -> Launcher:
+    """A pod of VM `vm` that uses a tenth of the reference node's CPU, a fifth of its memory."""
+    annotations = LauncherAnnotations(domain=vm, cpu=cpu, memory=memory, load=load)
+    return Launcher(
+        metadata=LauncherMeta(
+            name=name,
+            namespace="default",
+            uid=f"uid-{name}",
+            resource_version="1",
+            labels=LauncherLabels(domain=vm, migration=migration),
+            annotations=annotations,
+            deletion_timestamp=NOW if deleted else None,
+        ),
+        spec=LauncherSpec(node_name=node),
+        status=LauncherStatus(phase=phase),
+    )
+
+
+def a_machine(
+    name: str = "web",
+    *,
+    pod: str = "web-1",
+    phase: str = "Running",
+    mark: str = "",
+    migration: str = "",
+) -> Machine:
+    return Machine(
+        metadata=Meta(name=name, namespace="default", uid=f"uid-{name}", resource_version="1"),
+        status=MachineStatus(
+            phase=phase, pod_name=pod, evacuation_node_name=mark, migration_name=migration
+        ),
+    )
+
+
+def a_node(
+    name: str = "n1",
+    *,
+    cpu: str | None = "32",
+    memory: str = "128Gi",
+    ready: bool = True,
+    labels: dict[str, str] | None = None,
+) -> Node:
+    allocatable = {"memory": memory} | ({} if cpu is None else {"cpu": cpu})
+    condition = Condition(type="Ready", status="True" if ready else "Unknown")
+    return Node(
+        metadata=NodeMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels or {}),
+        status=NodeStatus(allocatable=allocatable, conditions=(condition,)),
+    )
+
+
+def a_share(
+    node: str = "n1",
+    cpu: float = 0.1,
+    memory: float = 0.2,
+    *,
+    vm: str = "web",
+    role: Role = Role.ACTIVE,
+    load: Load | None = None,
+) -> Contribution:
+    fixed = Amounts(round(cpu * 1e9), round(memory * 1e9)) if load is None else Amounts()
+    return Contribution(node, Key("default", vm), role, fixed, load)
+
+
+def samples(page: str) -> list[Sample]:
+    """What prometheus_client reads from a page."""
+    return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+
+
+def by_node(page: str, name: str) -> dict[str, float]:
+    """One metric by its label `node`."""
+    return {each.labels["node"]: each.value for each in samples(page) if each.name == name}
