@@ -108,8 +108,8 @@ def test_both_pods_of_a_migrating_vm_are_one_vm() -> None:
     reading = Reader(ledger).read(0.0)
     assert reading.vms == (1, 1)
     assert reading.usage.ravel().tolist() == pytest.approx([0.1, 0.2, 0.1, 0.4])
-    assert reading.leaving == {0: (0.1, 0.2)}
-    assert reading.arriving == {1: (0.1, 0.0)}  # its memory is there already
+    assert reading.leaving == {0: (0.1, 0.2), 1: (0.0, 0.0)}
+    assert reading.arriving == {0: (0.0, 0.0), 1: (0.1, 0.0)}  # its memory is there already
 
 
 def test_cpu_demand_may_exceed_the_node_and_then_presses() -> None:
