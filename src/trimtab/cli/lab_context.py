@@ -70,15 +70,15 @@ def read_scheduler_config(file: Path) -> str:
 
 
 def own_addresses(listen: str | None) -> tuple[str, ...]:
-    """Listening everywhere means being called by any of this computer's names."""
+    """Listening everywhere means being called by this computer's name or main address."""
     if listen not in EVERYWHERE:
         return ()
-    host = socket.gethostname()
-    try:
-        found = [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
-    except OSError:
-        found = []
-    return tuple(dict.fromkeys((host, *found)))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing, only chooses the way out
+        except OSError:
+            return (socket.gethostname(),)
+        return socket.gethostname(), str(probe.getsockname()[0])
 
 
 def warn_of(listen: str | None) -> None:

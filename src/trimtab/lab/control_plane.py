@@ -111,6 +111,8 @@ def kube_controller_manager(lab: Lab) -> Component:
             "--tls-private-key-file=pki/kube-controller-manager-server.key",
             "--leader-elect=false",
             "--use-service-account-credentials=true",
+            # it would write to every node whenever their number passes 100, 500 or 1,000
+            "--controllers=*,-ttl-controller",
             "--root-ca-file=pki/ca.crt",
             "--service-account-private-key-file=pki/sa.key",
             f"--node-monitor-grace-period={lease_s(lab.spec.nodes) + 10}s",
