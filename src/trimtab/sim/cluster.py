@@ -30,6 +30,8 @@ class Cluster:
         self.requested_cpu: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.requested_memory: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.pods: Integers = np.zeros(fleet.nodes, dtype=np.int64)
+        self.evenness: Integers = np.full(fleet.nodes, 100, dtype=np.int64)
+        """How evenly CPU and memory are promised: what BalancedAllocation goes by."""
         self.freed: set[int] = set()
         """Nodes that may have more room than when the waiting pods were last looked at."""
         self.lost: Flags = np.zeros(fleet.nodes, dtype=np.bool_)
@@ -67,9 +69,13 @@ class Cluster:
         self.freed.add(node)
 
     def _request(self, vm: int, node: int, sign: int) -> None:
-        self.requested_cpu[node] += sign * self.fleet.requested_cpu[vm]
-        self.requested_memory[node] += sign * self.fleet.requested_memory[vm]
+        fleet = self.fleet
+        self.requested_cpu[node] += sign * fleet.requested_cpu[vm]
+        self.requested_memory[node] += sign * fleet.requested_memory[vm]
         self.pods[node] += sign
+        cpu = self.requested_cpu[node].item() / fleet.allocatable_cpu[node].item()
+        memory = self.requested_memory[node].item() / fleet.allocatable_memory[node].item()
+        self.evenness[node] = int((1 - abs(min(cpu, 1.0) - min(memory, 1.0)) / 2) * 100)
 
     def moving(self) -> Floats:
         """Load arriving minus load leaving, as shares of each node: (nodes, 2), CPU and memory.
@@ -103,6 +109,12 @@ class Cluster:
     def vms_on(self, node: int) -> Places:
         """Numbers of the VMs whose active pod is on a node."""
         return np.flatnonzero(self.where == node)
+
+
+def evenness(cpu: Floats, memory: Floats) -> Integers:
+    """100 minus half the distance between the two shares, in whole points."""
+    distance = np.abs(np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2
+    return np.asarray((1 - distance) * 100).astype(np.int64)
 
 
 def recount(clusters: list[Cluster], where: Places, cpu: Floats, memory: Floats) -> None:

@@ -47,6 +47,7 @@ class Descheduler:
         self._replica = replica
         self.restrained = Restrained(spec.restraint, replica, fleet.nodes)
         self._eyes: Eyes | None = None
+        self._numbers: dict[tuple[str, ...], NDArray[np.intp]] = {}
 
     def look_again(self) -> None:
         """A node's taints or conditions changed."""
@@ -72,12 +73,18 @@ class Descheduler:
         errors = [run.error.text for run in cycle.runs if run.error]
         for run in cycle.runs:
             if run.figures is not None:
-                numbers = [self._fleet.node_number[name] for name in cycle.nodes]
-                classes[numbers] = run.figures.classes
+                classes[self._numbers_of(cycle.nodes)] = run.figures.classes
                 low = run.figures.low.get(METRIC_RESOURCE, nan)
                 high = run.figures.high.get(METRIC_RESOURCE, nan)
         evicted = tuple(e.pod.vm for e in cycle.evictions if isinstance(e.pod, VmPod))
         return Verdict(classes, low, high, evicted, "; ".join(errors) or None)
+
+    def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+        known = self._numbers.get(names)
+        if known is None:
+            known = np.array([self._fleet.node_number[name] for name in names], dtype=np.intp)
+            self._numbers = {names: known}
+        return known
 
 
 def limits_of(policy: Policy) -> tuple[int | None, int | None]:

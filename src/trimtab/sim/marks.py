@@ -44,10 +44,7 @@ class Mark(Struct, eq=False):
     not_before_s: float = 0.0
     attempt: Attempt | None = None
     sequence: int = 0
-
-    @property
-    def order(self) -> tuple[int, int]:
-        return (-self.priority, self.sequence)
+    """Of equal priority the first one to be requested goes first."""
 
 
 def intended(mark: Mark) -> int | None:

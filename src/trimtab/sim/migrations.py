@@ -7,7 +7,7 @@ first and started on another node, under the same limits.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import inf
 
 from trimtab.sim.cluster import Cluster
@@ -41,11 +41,6 @@ class Migrations:
         self.precopy_s = 0.0
         self.bytes_sent = 0.0
         self.failed = 0
-
-    @property
-    def running(self) -> Iterator[Mark]:
-        """Marks whose attempt holds a slot."""
-        return (mark for mark in self.marks.values() if mark.attempt)
 
     @property
     def copying(self) -> list[Copy]:
@@ -83,27 +78,39 @@ class Migrations:
 
     def settle(self, now: float) -> None:
         """Finish what is due, then start what may start."""
-        due = [m for m in self.running if m.attempt and m.attempt.ends_s <= now]
+        due = [m for m in self.marks.values() if m.attempt and m.attempt.ends_s <= now]
         for mark in due:
             self._finish(mark, now)
         self.start(now)
 
     def start(self, now: float) -> None:
         """Begin waiting migrations as far as the limits allow, and look again for targets."""
-        for mark in [m for m in self.running if m.attempt and m.attempt.target is None]:
-            self._bind(mark, now)
-        running, leaving = 0, Counter[int]()
-        for mark in self.running:
-            running, leaving[mark.source] = running + 1, leaving[mark.source] + 1
-        waiting = (m for m in self.marks.values() if m.attempt is None and m.not_before_s <= now)
-        for mark in sorted(waiting, key=lambda mark: mark.order):
-            if running >= self._model.per_cluster:
+        running, waiting = [], []
+        for mark in self.marks.values():
+            if mark.attempt:
+                running.append(mark)
+            elif mark.not_before_s <= now:
+                waiting.append(mark)
+        for mark in running:
+            if mark.attempt and mark.attempt.target is None:
+                self._bind(mark, now)
+        if waiting:
+            running += self._begin_some(sorted(waiting, key=_order), running, now)
+        self.peak = max(self.peak, len(running))
+        self._share(now)
+
+    def _begin_some(self, waiting: list[Mark], running: list[Mark], now: float) -> list[Mark]:
+        """Begin those for which there are slots in the cluster and on their node."""
+        leaving = Counter(mark.source for mark in running)
+        begun: list[Mark] = []
+        for mark in waiting:
+            if len(running) + len(begun) >= self._model.per_cluster:
                 break
             if leaving[mark.source] < self._model.per_node_outbound:
-                running, leaving[mark.source] = running + 1, leaving[mark.source] + 1
+                leaving[mark.source] += 1
+                begun.append(mark)
                 self._begin(mark, now)
-        self.peak = max(self.peak, running)
-        self._share(now)
+        return begun
 
     def unfinished(self, now: float) -> list[Move]:
         """What is still under way or waiting at the end of the run."""
@@ -164,7 +171,7 @@ class Migrations:
 
     def _share(self, now: float) -> None:
         share_network(self.copying, self._model.bandwidth, now)
-        for mark in self.running:
+        for mark in self.marks.values():
             if mark.attempt and mark.attempt.copy:
                 mark.attempt.ends_s = mark.attempt.copy.ends_s
 
@@ -229,6 +236,10 @@ class Migrations:
             gb=attempt.copy.sent / GB if attempt and attempt.copy else 0.0,
             outcome=outcome,
         )
+
+
+def _order(mark: Mark) -> tuple[int, int]:
+    return (-mark.priority, mark.sequence)
 
 
 def _has_target(mark: Mark) -> bool:

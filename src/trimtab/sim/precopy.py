@@ -6,7 +6,6 @@ meanwhile, so what is left shrinks by the share minus the dirty rate, and withou
 difference it never ends.
 """
 
-from collections import Counter
 from collections.abc import Collection
 from math import inf
 
@@ -63,7 +62,10 @@ class Copy(Struct, eq=False):
 
 def share_network(copies: Collection[Copy], bandwidth: float, now: float) -> None:
     """Give every copy its share of the bandwidth from now on."""
-    sending = Counter(copy.source for copy in copies)
-    receiving = Counter(copy.target for copy in copies)
+    sending: dict[int, int] = {}
+    receiving: dict[int, int] = {}
+    for copy in copies:
+        sending[copy.source] = sending.get(copy.source, 0) + 1
+        receiving[copy.target] = receiving.get(copy.target, 0) + 1
     for copy in copies:
         copy.set_share(bandwidth / max(sending[copy.source], receiving[copy.target]), now)

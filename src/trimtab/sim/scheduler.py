@@ -7,7 +7,7 @@ as there, so ties are as frequent as there, and broken at random.
 
 import numpy as np
 
-from trimtab.sim.cluster import Cluster, Flags, Places
+from trimtab.sim.cluster import Cluster, Flags, Places, evenness
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.spec import Placement
 
@@ -60,7 +60,7 @@ class Scheduler:
 
     def scores(self, vm: int, nodes: Window) -> Integers | Floats:
         """How much the scheduler likes each of the nodes."""
-        taints = TAINT_WEIGHT * _untainted(self._cluster.soft_taints[nodes])
+        taints = _untainted(self._cluster.soft_taints[nodes])
         if self._placement == "least-loaded":
             return taints - 100.0 * self._use(vm, nodes)
         return taints + self._allocation(vm, nodes) + self._balance(vm, nodes)
@@ -118,13 +118,14 @@ class Scheduler:
         """BalancedAllocation: whether the pod brings CPU and memory closer, 50–100."""
         cluster, fleet = self._cluster, self._cluster.fleet
         own_cpu, own_memory = fleet.requested_cpu[vm], fleet.requested_memory[vm]
-        cpu, memory = cluster.requested_cpu[nodes], cluster.requested_memory[nodes]
+        before = cluster.evenness[nodes]
         if own_cpu == 0 and own_memory == 0:
-            return np.zeros(len(cpu), dtype=np.int64)
-        whole_cpu, whole_memory = fleet.allocatable_cpu[nodes], fleet.allocatable_memory[nodes]
-        after = _evenness((cpu + own_cpu) / whole_cpu, (memory + own_memory) / whole_memory)
-        before = _evenness(cpu / whole_cpu, memory / whole_memory)
-        return 50 + (50 + after - before) // 2
+            return np.zeros_like(before)
+        after = evenness(
+            (cluster.requested_cpu[nodes] + own_cpu) / fleet.allocatable_cpu[nodes],
+            (cluster.requested_memory[nodes] + own_memory) / fleet.allocatable_memory[nodes],
+        )
+        return np.asarray(50 + (50 + after - before) // 2)
 
     def _use(self, vm: int, nodes: Window) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
@@ -143,15 +144,9 @@ def _filled(requested: Integers, own: int, whole: Integers, pack: bool) -> Integ
     return np.asarray((used if pack else whole - used) * 100 // whole)
 
 
-def _evenness(cpu: Floats, memory: Floats) -> Integers:
-    """100 minus half the distance between the two shares, in whole points."""
-    distance = np.abs(np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2
-    return np.asarray((1 - distance) * 100).astype(np.int64)
-
-
-def _untainted(taints: Integers) -> Integers:
-    """100 for nodes without soft taints, down to 0 for those with the most."""
+def _untainted(taints: Integers) -> Integers | int:
+    """TaintToleration: 300 for nodes without soft taints, down to 0 for those with the most."""
     most = int(taints.max())
     if most == 0:
-        return np.full(len(taints), 100, dtype=np.int64)
-    return np.asarray(100 - 100 * taints // most)
+        return TAINT_WEIGHT * 100
+    return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))
