@@ -45,10 +45,16 @@ def versions() -> Versions:
     )
 
 
-def cell_id(spec: RunSpec, own_score: str | None = None) -> str:
-    """The id of a spec with all its seeds; `own_score` is the text of one outside the catalogue."""
+def cell_id(spec: RunSpec, scenario: str, own_score: str | None = None) -> str:
+    """The id of a spec with all its seeds.
+
+    `scenario` is the digest of the spec's scenario: hashing a recorded day takes a tenth of a
+    second, and a study has many cells on it. `own_score` is the text of a score that is not in
+    the catalogue.
+    """
     made_by = versions()
-    return digest([made_by.trimtab, made_by.code, spec, own_score])
+    rest = [getattr(spec, field) for field in spec.__struct_fields__ if field != "scenario"]
+    return digest([made_by.trimtab, made_by.code, scenario, rest, own_score])
 
 
 def run_id(cell: str, seed: int) -> str:

@@ -98,7 +98,7 @@ MEASURES: tuple[Measure, ...] = (
         CONVERGED,
         "converged",
         "share",
-        "runs that reached a state without over-utilised nodes",
+        "runs that reached a state without nodes more than 10 points above the mean",
         lambda card: float(not math.isnan(card.first_converged_s)),
     ),
 )

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from trimtab.sim import simulate
 from trimtab.sim.spec import RunSpec
-from trimtab.study.identity import cell_id, run_id
+from trimtab.study.identity import cell_id, digest, run_id
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.record import encode, make_chunk
 
@@ -52,12 +52,13 @@ ALL = Shard()
 
 def cells_of(plan: Plan) -> Cells:
     """The id of each cell: one list per scenario, in the order of the candidates."""
+    digests = [digest(scenario) for scenario in plan.scenarios]
     return [
         [
-            cell_id(plan.spec(scenario, place), plan.own_scores.get(candidate.title))
+            cell_id(plan.spec(row, place), content, plan.own_scores.get(candidate.title))
             for place, candidate in enumerate(plan.candidates)
         ]
-        for scenario in range(len(plan.scenarios))
+        for row, content in enumerate(digests)
     ]
 
 

@@ -15,6 +15,10 @@ SPEC = RunSpec(a_scenario())
 VM, *OTHERS = SPEC.scenario.vms
 
 
+def id_of(spec: RunSpec, own_score: str | None = None) -> str:
+    return cell_id(spec, digest(spec.scenario), own_score)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -37,15 +41,19 @@ VM, *OTHERS = SPEC.scenario.vms
     ids=lambda changes: ", ".join(changes),
 )
 def test_each_input_changes_the_id(changes: dict[str, Any]) -> None:
-    assert cell_id(structs.replace(SPEC, **changes)) != cell_id(SPEC)
+    assert id_of(structs.replace(SPEC, **changes)) != id_of(SPEC)
 
 
 def test_the_same_inputs_have_the_same_id() -> None:
-    assert cell_id(RunSpec(a_scenario())) == cell_id(SPEC)
+    assert id_of(RunSpec(a_scenario())) == id_of(SPEC)
+
+
+def test_the_text_of_a_score_of_ones_own_changes_the_id() -> None:
+    assert len({id_of(SPEC), id_of(SPEC, "SCORE = a"), id_of(SPEC, "SCORE = b")}) == 3
 
 
 def test_seeds_have_ids_of_their_own() -> None:
-    cell = cell_id(SPEC)
+    cell = id_of(SPEC)
     assert len({run_id(cell, seed) for seed in range(100)}) == 100
 
 

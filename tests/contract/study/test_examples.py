@@ -1,0 +1,88 @@
+"""The studies in examples/ run; the demo is what its documentation says."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli.main import app
+from trimtab.errors import ConfigError
+from trimtab.scores import SEED
+from trimtab.study.demo import demo_file
+from trimtab.study.file import load_study
+from trimtab.study.plan import Plan, make_plan
+from trimtab.study.run import load_result
+from trimtab.study.store import Store
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+RECORDING = Path(__file__).parents[4] / "shared" / "data" / "google-2011-vms.npz"
+
+
+def plan_of(file: Path) -> Plan:
+    return make_plan(load_study(file), file.parent)
+
+
+def run_briefly(file: Path, out: Path) -> Store:
+    """The study with one seed and ten minutes of time."""
+    short = file.read_text().replace("seeds: 20", "seeds: 1").replace("duration: 1h\n", "")
+    brief = file.with_name("brief.yaml")
+    brief.write_text(f"{short}\nduration: 10m\n")
+    arguments = ["study", str(brief), "--out", str(out), "--jobs", "1"]
+    assert app(arguments, result_action="return_value", exit_on_error=False) is None
+    return Store(out)
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+
+
+def test_the_demo_has_all_algorithms_on_three_small_clusters() -> None:
+    plan = plan_of(demo_file())
+    plain = [c.score for c in plan.candidates if not c.is_what_if and c.thresholds == (0, 10)]
+    assert plain == [None, *(score.name for score in SEED)]
+    assert len(SEED) == 19
+    assert len(plan.scenarios) == 3
+    assert len(plan.seeds) == 20
+    for scenario in plan.scenarios:
+        assert len(scenario.nodes) <= 20
+        assert len(scenario.vms) <= 300
+        assert scenario.duration_s == 60 * plan.timing.descheduling_s
+
+
+def test_the_demo_runs(examples: Path) -> None:
+    store = run_briefly(examples / "studies" / "demo.yaml", examples.parent / "out")
+    assert load_result(store).failed_cycles == 0
+
+
+@pytest.fixture
+def recorded(examples: Path) -> Path:
+    """The study of the guide with its recording in place."""
+    if not RECORDING.exists():
+        pytest.skip(f"the recording {RECORDING.name} is not beside the project in shared/data")
+    (examples / "studies" / "traces" / RECORDING.name).symlink_to(RECORDING)
+    return examples / "studies" / "google-2011.yaml"
+
+
+def test_the_study_of_the_guide_is_what_the_guide_says(recorded: Path) -> None:
+    plan = plan_of(recorded)
+    assert [len(scenario.vms) for scenario in plan.scenarios] == [1600, 1600]
+    assert (len(plan.candidates), len(plan.seeds)) == (22, 20)
+
+
+@pytest.mark.full
+def test_the_study_of_the_guide_runs(recorded: Path, tmp_path: Path) -> None:
+    assert load_result(run_briefly(recorded, tmp_path / "out")).runs == 2 * 22
+
+
+def test_a_study_whose_recording_is_missing_says_so(examples: Path) -> None:
+    (examples / "studies" / "traces" / RECORDING.name).unlink(missing_ok=True)
+    with pytest.raises(ConfigError, match=r"google-2011-vms\.npz: there is no such file"):
+        plan_of(examples / "studies" / "google-2011.yaml")
+
+
+def test_every_study_of_the_examples_is_tested_here() -> None:
+    assert {file.name for file in (EXAMPLES / "studies").glob("*.yaml")} == {
+        "demo.yaml",
+        "google-2011.yaml",
+    }
