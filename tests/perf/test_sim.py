@@ -91,7 +91,7 @@ def test_ten_thousand_nodes_take_90_seconds_and_4_gigabytes() -> None:
 
 
 def test_the_cost_of_a_cycle_grows_no_faster_than_the_number_of_vms() -> None:
-    """At three sizes, sixteen VMs a node; the fixed part is told from the two smaller ones."""
+    """At three sizes, sixteen VMs a node, set-up taken off."""
     cost: dict[int, float] = {}
     for nodes in (100, 1000, 4000):
         scenario = synthetic(nodes, 16 * nodes, 40 * 300.0)

@@ -10,6 +10,7 @@ from trimtab.sim.accounts import Sums
 from trimtab.sim.descheduler import Descheduler, Verdict, limits_of
 from trimtab.sim.eyes import Wardrobe
 from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.glance import Glance, glance, span_of
 from trimtab.sim.loads import Loads
 from trimtab.sim.planner import Planner, Sight, tolerance
 from trimtab.sim.recorder import Recorder
@@ -33,10 +34,12 @@ class Control:
     ) -> None:
         self._spec, self._fleet, self._loads, self._replicas = spec, fleet, loads, replicas
         self._limits = limits_of(policy)
+        wardrobe = Wardrobe(fleet)
+        every = all(policy.node_selector.matches(node.labels) for node in wardrobe.nodes)
+        self._span = span_of(policy) if every else None
         self._columns = 6 if score.reads_migrations else 4
         seeds = [replica.seed for replica in replicas]
         self._sensor = Sensor(score, fleet.node_names, spec.timing, seeds)
-        wardrobe = Wardrobe(fleet)
         self._deschedulers = [
             Descheduler(spec, policy, fleet, wardrobe, replica) for replica in replicas
         ]
@@ -60,14 +63,27 @@ class Control:
         """One descheduling cycle in every replica."""
         scores = self._sensor.scores(now, recorder.ready[cycle])
         recorder.score[:, cycle] = scores
+        seen = self._glance(scores)
         for r, descheduler in enumerate(self._deschedulers):
             self._replicas[r].sweep()
-            verdict = descheduler.decide(cycle, scores[r])
+            if seen is not None and seen.idle[r]:
+                verdict = Verdict(seen.classes[r], float(seen.low[r]), float(seen.high[r]))
+            else:
+                verdict = descheduler.decide(cycle, scores[r])
             recorder.classes[r, cycle] = verdict.classes
             recorder.thresholds[r, cycle] = verdict.low, verdict.high
             if verdict.error:
                 self.errors[r].append(f"cycle {cycle} at {now:g} s: {verdict.error}")
             self._act(r, verdict, scores[r])
+
+    def _glance(self, scores: Floats) -> Glance | None:
+        """One look at all replicas, where the policy's kind and the scores allow it."""
+        cluster = self._replicas[0].cluster
+        if self._span is None or cluster.lost.any() or scores.shape[1] < 2:
+            return None
+        if not ((scores >= 0.0) & (scores <= 1.0)).all():
+            return None
+        return glance(scores, self._span, ~cluster.cordoned)
 
     def _act(self, r: int, verdict: Verdict, scores: Floats) -> None:
         replica, descheduler = self._replicas[r], self._deschedulers[r]

@@ -1,0 +1,96 @@
+"""One look at all replicas must never say anything else than the full decision."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from builders.sim_specs import specs
+from trimtab.policy import Node, Vector, View, decide, default_policy
+from trimtab.policy.config import load_policy
+from trimtab.policy.cycle import Class
+from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.sim import simulate
+from trimtab.sim.control import Control
+from trimtab.sim.glance import glance, span_of
+from trimtab.sim.spec import RunSpec
+
+POLICIES = Path(__file__).parents[3] / "examples" / "policies"
+LABELS = {"kubevirt.io/schedulable": "true"}
+
+
+class Scored(View):
+    def __init__(self, scores: list[float], cordoned: list[bool]) -> None:
+        nodes = [
+            Node(name=f"n{i}", labels=LABELS, unschedulable=closed)
+            for i, closed in enumerate(cordoned)
+        ]
+        super().__init__(nodes)
+        self._scores = scores
+
+    def samples(self) -> Vector:
+        return Vector([node.name for node in self.nodes], np.array(self._scores))
+
+
+# Whole percents make equal means and nodes on a threshold likely.
+percents = st.integers(0, 100).map(lambda percent: percent / 100)
+nodes = st.lists(st.tuples(st.one_of(percents, st.floats(0, 1)), st.booleans()), min_size=2)
+
+
+@given(nodes, st.sampled_from([(0.0, 10.0), (10.0, 10.0), (0.0, 0.0)]))
+def test_an_idle_replica_has_the_classes_and_thresholds_of_the_full_decision(
+    found: list[tuple[float, bool]], span: tuple[float, float]
+) -> None:
+    scores, cordoned = [score for score, _ in found], [closed for _, closed in found]
+    seen = glance(np.array([scores]), span, ~np.array(cordoned))
+    run = decide(Scored(scores, cordoned), default_policy().with_thresholds(*span)).runs[0]
+    assert run.figures is not None
+    if seen.idle[0]:
+        assert run.exit is not None
+        assert seen.classes[0].tolist() == run.figures.classes.tolist()
+        assert seen.low[0] == run.figures.low[METRIC_RESOURCE]
+        assert seen.high[0] == run.figures.high[METRIC_RESOURCE]
+        assert not run.figures.doubtful
+    else:
+        near = np.abs(run.figures.percent[METRIC_RESOURCE] - seen.low[0]) < 1e-8
+        at_the_top = run.figures.percent[METRIC_RESOURCE] > seen.high[0] - 1e-8
+        over = run.figures.classes == Class.OVER
+        assert (near | at_the_top | over).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("default", (0.0, 10.0)),
+        ("deviation-10-10", (10.0, 10.0)),
+        ("static-thresholds", None),
+        ("requests", None),
+        ("high-node-utilization", None),
+        ("metrics-server", None),
+    ],
+)
+def test_only_deviation_thresholds_on_a_query_allow_a_glance(
+    name: str, expected: tuple[float, float] | None
+) -> None:
+    assert span_of(load_policy(POLICIES / f"{name}.yaml")) == expected
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+@given(specs())
+def test_runs_are_the_same_without_glances(spec: RunSpec) -> None:
+    def bits() -> list[bytes]:
+        found = simulate(spec, [1, 2])
+        return [msgspec.msgpack.encode(o, enc_hook=lambda array: array.tobytes()) for o in found]
+
+    usual = bits()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Control, "_glance", lambda self, scores: None)
+        assert bits() == usual
