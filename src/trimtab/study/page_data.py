@@ -25,7 +25,7 @@ PICTURES_BUDGET = 800_000  # characters
 
 
 def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict[str, Any]:
-    """What `report.js` reads."""
+    """What the page's script reads."""
     scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
     return {
         "default": result.default,

@@ -24,7 +24,7 @@ def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str)
     page: str = template.render(
         **_words(result, text),
         css=trusted(_asset("report.css")),
-        script=trusted(_asset("report.js")),
+        script=trusted(_script()),
         echarts=trusted(_asset("echarts.min.js")),
         data=trusted(as_script(page_data(plan, cells, runs, result))),
     )
@@ -79,6 +79,12 @@ def seeds_text(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and tuple(seeds) == tuple(range(first, last + 1)):
         return f"{first}–{last}"
     return ", ".join(str(seed) for seed in seeds)
+
+
+def _script() -> str:
+    """The page's own script: its parts in one function, so that they share their names."""
+    parts = [_asset(f"report-{part}.js") for part in ("base", "ranking", "course", "page")]
+    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();"
 
 
 def _asset(name: str) -> str:

@@ -1,0 +1,272 @@
+// Charts of the candidates: balance against migrations, thresholds, gap to the bound.
+function kindOf(row, table) {
+  if (row.candidate === NOTHING) return "nothing";
+  if (row.candidate === table.pick) return "pick";
+  if (row.candidate === table.best) return "best";
+  if (row.candidate === data.default) return "default";
+  return "other";
+}
+function drawFront() {
+  const table = data.tables[state.table];
+  const look = {
+    nothing: { color: colour("muted"), symbol: "diamond", size: 14 },
+    pick: { color: colour("gold"), symbol: "circle", size: 17 },
+    best: { color: colour("accent"), symbol: "circle", size: 14 },
+    default: { color: colour("accent"), symbol: "emptyCircle", size: 13 },
+    other: { color: colour("accent"), symbol: "circle", size: 8 },
+  };
+  const most = Math.max(...table.rows.map((row) => row.measures.migrations.value));
+  const points = table.rows.map((row) => {
+    const kind = kindOf(row, table);
+    return {
+      name: data.candidates[row.candidate].label,
+      value: [row.measures.migrations.value, row.measures.imbalance.value],
+      row,
+      symbol: look[kind].symbol,
+      symbolSize: look[kind].size,
+      itemStyle: { color: look[kind].color, opacity: kind === "other" ? 0.55 : 1 },
+      label: {
+        show: kind !== "other",
+        position: row.measures.migrations.value > 0.6 * most ? "left" : "right",
+        formatter: () =>
+          short(
+            `${data.candidates[row.candidate].label}${kind === "other" || kind === "nothing" ? "" : ` (${kind})`}`,
+            48,
+          ),
+      },
+    };
+  });
+  const bars = table.rows.map((row) => [
+    row.measures.migrations.value,
+    row.measures.imbalance.value,
+    row.measures.migrations.low,
+    row.measures.migrations.high,
+    row.measures.imbalance.low,
+    row.measures.imbalance.high,
+  ]);
+  const front = table.rows
+    .filter((row) => row.onFront)
+    .map((row) => [row.measures.migrations.value, row.measures.imbalance.value])
+    .sort((a, b) => a[0] - b[0]);
+  const cross = (params, api) => {
+    const at = (x, y) => api.coord([x, y]);
+    const line = (from, to) => ({
+      type: "line",
+      shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
+      style: { stroke: colour("muted"), lineWidth: 1, opacity: 0.5 },
+    });
+    return {
+      type: "group",
+      children: [
+        line(at(api.value(2), api.value(1)), at(api.value(3), api.value(1))),
+        line(at(api.value(0), api.value(4)), at(api.value(0), api.value(5))),
+      ],
+    };
+  };
+  draw("chart-front", {
+    grid: { left: 60, right: 30, top: 24, bottom: 50 },
+    tooltip: tooltip(
+      (p) =>
+        p.data.row
+          ? `<strong>${escape(p.name)}</strong><br>imbalance ${range(p.data.row.measures.imbalance)} points<br>migrations ${range(p.data.row.measures.migrations)}<br>rank ${p.data.row.rank}`
+          : "",
+      { trigger: "item" },
+    ),
+    xAxis: axis({ type: "value", name: "migrations per run", nameLocation: "middle", nameGap: 30 }),
+    yAxis: axis({
+      type: "value",
+      name: "imbalance, points",
+      nameLocation: "middle",
+      nameGap: 42,
+      scale: true,
+    }),
+    series: [
+      {
+        type: "line",
+        name: "front",
+        data: front,
+        symbol: "none",
+        silent: true,
+        lineStyle: { color: colour("gold"), type: "dashed", width: 1.5 },
+      },
+      {
+        type: "custom",
+        name: "intervals",
+        data: bars,
+        renderItem: cross,
+        silent: true,
+        encode: { x: [0, 2, 3], y: [1, 4, 5] },
+      },
+      {
+        type: "scatter",
+        name: "candidates",
+        data: points,
+        labelLayout: { hideOverlap: true },
+        label: { position: "right", color: colour("ink"), fontSize: 12 },
+      },
+    ],
+  })
+    .off("click")
+    .on("click", (p) => p.data.row && choose(p.data.row.candidate));
+}
+
+function families() {
+  // Candidates that differ in their thresholds only.
+  const found = new Map();
+  data.candidates.forEach((candidate, index) => {
+    if (index === NOTHING || !candidate.thresholds) return;
+    if (!found.has(candidate.family)) found.set(candidate.family, []);
+    found.get(candidate.family).push(index);
+  });
+  const own = data.candidates[data.default].family;
+  return [...found.entries()]
+    .filter(([, members]) => members.length > 1)
+    .sort(([a], [b]) => (b === own) - (a === own))
+    .slice(0, 5);
+}
+function drawThresholds() {
+  const groups = families();
+  const section = element("thresholds");
+  if (!groups.length) {
+    element("thresholds-lead").textContent =
+      "This study has one pair of thresholds only. List several under thresholds: in the study file (or under also:, for one score) to compare them.";
+    element("chart-thresholds").remove();
+    return;
+  }
+  const table = data.tables[state.table];
+  const rowOf = new Map(table.rows.map((row) => [row.candidate, row]));
+  const pairs = [
+    ...new Map(
+      groups
+        .flatMap(([, members]) => members)
+        .map((m) => [data.candidates[m].thresholds.join(" : "), data.candidates[m].thresholds]),
+    ).values(),
+  ].sort((a, b) => a[1] - b[1] || a[0] - b[0]);
+  const names = pairs.map((pair) => `${pair[0]} below, ${pair[1]} above`);
+  const palette = [colour("accent"), colour("gold"), "#7b8fd4", "#6aa76f", "#b072b8"];
+  const pick = (members, name) =>
+    pairs.map((pair) => {
+      const member = members.find((m) => data.candidates[m].thresholds.join() === pair.join());
+      return member === undefined ? null : rowOf.get(member).measures[name];
+    });
+  const whisker = (params, api) => {
+    const [x, low] = api.coord([api.value(0), api.value(1)]);
+    const high = api.coord([api.value(0), api.value(2)])[1];
+    const shift = (api.value(3) - (groups.length - 1) / 2) * ((api.size([1, 0])[0] * 0.6) / groups.length);
+    const line = (x1, y1, x2, y2) => ({
+      type: "line",
+      shape: { x1, y1, x2, y2 },
+      style: { stroke: colour("ink"), lineWidth: 1.2 },
+    });
+    return {
+      type: "group",
+      children: [
+        line(x + shift, low, x + shift, high),
+        line(x + shift - 4, low, x + shift + 4, low),
+        line(x + shift - 4, high, x + shift + 4, high),
+      ],
+    };
+  };
+  draw("chart-thresholds", {
+    grid: { left: 60, right: 60, top: 40, bottom: 34 },
+    legend: legend({
+      top: 0,
+      data: groups.flatMap(([name]) => [`${short(name, 40)}: imbalance`, `${short(name, 40)}: migrations`]),
+    }),
+    tooltip: tooltip(
+      (items) =>
+        `<strong>${escape(items[0].name)}</strong><br>${items
+          .filter((i) => i.data && i.data.estimate)
+          .map((i) => `${i.marker}${escape(i.seriesName)} ${range(i.data.estimate)}`)
+          .join("<br>")}`,
+      { trigger: "axis" },
+    ),
+    xAxis: axis({ type: "category", data: names, splitLine: { show: false } }),
+    yAxis: [
+      axis({ type: "value", name: "imbalance, points" }),
+      axis({ type: "value", name: "migrations", splitLine: { show: false } }),
+    ],
+    series: groups.flatMap(([name, members], index) => [
+      {
+        type: "bar",
+        name: `${short(name, 40)}: imbalance`,
+        barWidth: `${60 / groups.length}%`,
+        barGap: "0%",
+        data: pick(members, "imbalance").map((e) => e && { value: e.value, estimate: e }),
+        itemStyle: { color: palette[index], opacity: 0.55, borderRadius: [4, 4, 0, 0] },
+      },
+      {
+        type: "line",
+        name: `${short(name, 40)}: migrations`,
+        yAxisIndex: 1,
+        data: pick(members, "migrations").map((e) => e && { value: e.value, estimate: e }),
+        symbolSize: 8,
+        lineStyle: { color: palette[index], width: 2 },
+        itemStyle: { color: palette[index] },
+      },
+      {
+        type: "custom",
+        name: "intervals",
+        silent: true,
+        tooltip: { show: false },
+        renderItem: whisker,
+        data: pick(members, "imbalance").flatMap((e, at) => (e ? [[at, e.low, e.high, index]] : [])),
+        encode: { x: 0, y: [1, 2] },
+      },
+    ]),
+  });
+  section.dataset.ready = "true";
+}
+function drawGap() {
+  const table = data.tables[state.table];
+  const rows = table.rows.filter((row) => row.candidate !== NOTHING).slice(0, 40);
+  element("chart-gap").style.height = `${60 + rows.length * 22}px`;
+  const chart = draw("chart-gap", {
+    grid: { left: 290, right: 60, top: 30, bottom: 30 },
+    legend: legend({ top: 0 }),
+    tooltip: tooltip(
+      (p) =>
+        `<strong>${escape(p.name)}</strong><br>migrations ${range(p.data.row.measures.migrations)}<br>minimum ${digits(p.data.row.measures.minimum.value)}<br>${digits(p.data.row.gap.value)} times the minimum`,
+    ),
+    xAxis: axis({ type: "value", name: "migrations", nameLocation: "middle", nameGap: 24 }),
+    yAxis: axis({
+      type: "category",
+      inverse: true,
+      data: rows.map((row) => data.candidates[row.candidate].label),
+      splitLine: { show: false },
+      axisLabel: { width: 270, overflow: "truncate", color: colour("ink") },
+    }),
+    series: [
+      {
+        type: "bar",
+        name: "migrations",
+        barWidth: "62%",
+        data: rows.map((row) => ({
+          value: row.measures.migrations.value,
+          row,
+          itemStyle: {
+            color: row.candidate === table.pick ? colour("gold") : colour("accent"),
+            opacity: row.candidate === table.pick ? 0.9 : 0.6,
+            borderRadius: [0, 4, 4, 0],
+          },
+        })),
+        label: {
+          show: true,
+          position: "right",
+          color: colour("muted"),
+          formatter: (p) => (p.data.row.gap.value === null ? "" : `${digits(p.data.row.gap.value, 2)}×`),
+        },
+        itemStyle: { color: colour("accent") },
+      },
+      {
+        type: "scatter",
+        name: "minimum",
+        data: rows.map((row) => ({ value: row.measures.minimum.value, row })),
+        symbol: "rect",
+        symbolSize: [3, 18],
+        itemStyle: { color: colour("ink") },
+      },
+    ],
+  });
+  chart.resize();
+}
