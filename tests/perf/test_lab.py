@@ -38,6 +38,10 @@ class Bench:
             "XDG_CACHE_HOME": engines,
         }
 
+    def up(self, *options: str) -> float:
+        """Start or resume a bare control plane; the seconds it took."""
+        return self("up", "--with", "none", *options)
+
     def __call__(self, *arguments: str) -> float:
         """Run one command; the seconds it took."""
         begin = time.monotonic()
@@ -68,7 +72,7 @@ def say(what: str, seconds: list[float], goal: str) -> None:
 
 def test_up_from_nothing(bench: Bench) -> None:
     def once() -> float:
-        took = bench("up", "--with", "none")
+        took = bench.up()
         bench("down")
         bench("wipe", "--yes")
         return took
@@ -90,16 +94,16 @@ def killed(lab: RunningLab) -> None:
     ],
 )
 def test_resume(bench: Bench, what: str, stop: Callable[[RunningLab], object]) -> None:
-    bench("up")
+    bench.up()
     seconds = []
     for _ in range(ROUNDS):
         stop(bench.lab)
-        seconds.append(bench("up"))
+        seconds.append(bench.up())
     say(f"lab up after {what}", seconds, "goal 5")
 
 
 def test_a_thousand_nodes(bench: Bench) -> None:
-    took = bench("up", "--nodes", "1000")
+    took = bench.up("--nodes", "1000")
     used = {
         name: sum(psutil.Process(process.pid).cpu_times()[:2])
         for name, process in bench.lab.processes().items()
@@ -113,7 +117,7 @@ def test_a_thousand_nodes(bench: Bench) -> None:
 def test_down_with_a_watch_open(bench: Bench) -> None:
     seconds: list[float] = []
     for _ in range(3):
-        bench("up", "--nodes", "1")
+        bench.up("--nodes", "1")
         kubectl = [str(locate("kubectl")), "--kubeconfig", str(bench.lab.kubeconfig)]
         with subprocess.Popen(
             [*kubectl, "get", "configmaps", "-A", "-w"], stdout=subprocess.PIPE, text=True
@@ -128,7 +132,7 @@ def test_down_with_a_watch_open(bench: Bench) -> None:
 
 
 def test_memory_of_each_process(bench: Bench) -> None:
-    bench("up")
+    bench.up()
     sizes = {
         name: psutil.Process(process.pid).memory_info().rss / 2**20
         for name, process in bench.lab.processes().items()
