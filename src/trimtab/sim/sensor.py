@@ -104,8 +104,9 @@ class Sensor:
         shape = self._past[0].inputs.shape[1:]
         values = np.zeros((self._replicas, self._samples, *shape))
         for pieces in self._past:
-            for piece, sample in np.argwhere(_hits(pieces, scrapes)):
-                values[pieces.owner[piece], sample] = pieces.inputs[piece]
+            hits = _hits(pieces, scrapes)
+            for piece in hits.any(axis=1).nonzero()[0]:
+                values[pieces.owner[piece], hits[piece]] = pieces.inputs[piece]
         newest = ceil(round(MEAN_WINDOW_S / self._timing.rules_s, 9))
         self.seen = values[:, :newest].mean(axis=1)
         times = self._timing.rules_s * np.arange(self._samples, dtype=np.float64)

@@ -79,7 +79,7 @@ def test_only_deviation_thresholds_on_a_query_allow_a_glance(
 
 
 @settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],
