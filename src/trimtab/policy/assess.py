@@ -22,6 +22,7 @@ from trimtab.policy.usage import Usage, capacity_of, shown
 from trimtab.policy.view import NodeView, Selection
 
 Percent = Mapping[str, Floats]
+_HUNDRED = np.array([100], dtype=np.int64)
 
 
 def assess(selection: Selection, usage: Usage, plugin: Plugin, choose: Choose) -> Figures:
@@ -45,7 +46,8 @@ def _around_the_mean(
     percent = _percentages(tuple(plugin.low), selection, usage)
     known = _present(percent)
     doubtful: Mapping[int, frozenset[Class]] = {}
-    if order_matters(known, plugin.low, plugin.high):
+    capacity = {r: _capacity(r, selection.nodes) for r in known}
+    if order_matters(known, capacity, plugin.low, plugin.high):
         doubtful = possible_classes(
             _read(percent), known, plugin.low, plugin.high, selection.schedulable
         )
@@ -70,13 +72,18 @@ def _percentages(resources: Sequence[str], selection: Selection, usage: Usage) -
 
 
 def _percent(resource: str, used: Integers, nodes: Sequence[NodeView]) -> Floats:
-    if resource == METRIC_RESOURCE:
-        return percent_of(used, 100)
-    capacities = [capacity_of(node).get(resource) for node in nodes]
-    whole = np.array([0 if c is None else shown(resource, c) for c in capacities], dtype=np.int64)
-    percent = percent_of(used, whole)
-    percent[[c is None for c in capacities]] = np.nan
+    percent = percent_of(used, _capacity(resource, nodes))
+    if resource != METRIC_RESOURCE:
+        percent[[resource not in capacity_of(node) for node in nodes]] = np.nan
     return percent
+
+
+def _capacity(resource: str, nodes: Sequence[NodeView]) -> Integers:
+    """(nodes,) whole units; a query's percents are of 100."""
+    if resource == METRIC_RESOURCE:
+        return _HUNDRED
+    amounts = [capacity_of(node).get(resource, 0) for node in nodes]
+    return np.array([shown(resource, amount) for amount in amounts], dtype=np.int64)
 
 
 def _present(percent: Percent) -> Percent:

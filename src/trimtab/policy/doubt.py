@@ -15,8 +15,9 @@ from trimtab.policy.numbers import (
     Classes,
     Flags,
     Floats,
+    Integers,
     around,
-    cap,
+    caps_of,
     combine_classes,
     mean_of,
 )
@@ -39,22 +40,26 @@ def mean_bounds(percent: Floats) -> Bounds:
 
 
 def order_matters(
-    percent: Mapping[str, Floats], low: Mapping[str, float], high: Mapping[str, float]
+    percent: Mapping[str, Floats],
+    capacity: Mapping[str, Integers],
+    low: Mapping[str, float],
+    high: Mapping[str, float],
 ) -> bool:
     """Some class or integer cap may depend on the order of the sum. No gaps, no empty arrays."""
     return any(
-        _undecided(values, mean_bounds(values), low[r], high[r]) for r, values in percent.items()
+        _undecided(values, capacity[r], mean_bounds(values), low[r], high[r])
+        for r, values in percent.items()
     )
 
 
-def _undecided(percent: Floats, mean: Bounds, low: float, high: float) -> bool:
+def _undecided(percent: Floats, capacity: Integers, mean: Bounds, low: float, high: float) -> bool:
     if mean[0] == mean[1]:
         return False
     (low_from, high_from), (low_to, high_to) = (around(m, low, high) for m in mean)
     return bool(
         ((percent <= low_from) != (percent <= low_to)).any()
         or ((percent > high_from) != (percent > high_to)).any()
-        or cap(high_from, 100) != cap(high_to, 100)
+        or (caps_of(high_from, capacity) != caps_of(high_to, capacity)).any()
     )
 
 

@@ -91,8 +91,8 @@ def cap(high: float, capacity: int) -> int:
     return int(high * 0.01 * float(capacity))
 
 
-def cap_of(high: Floats, capacity: Integers | int) -> Integers:
-    """`cap` for many thresholds at once."""
+def caps_of(high: Floats | float, capacity: Integers | int) -> Integers:
+    """`cap` for many thresholds or nodes at once."""
     scaled = np.asarray(high, dtype=np.float64) * 0.01 * np.asarray(capacity, dtype=np.float64)
     caps: Integers = scaled.astype(np.int64)
     return caps

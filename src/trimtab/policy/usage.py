@@ -34,8 +34,9 @@ def unit_of(resource: str) -> int:
 
 
 def shown(resource: str, amount: int) -> int:
-    """An exact amount in its unit, rounded up as Kubernetes does."""
-    return -(-amount // unit_of(resource))
+    """An exact amount in its unit, rounded away from zero as Kubernetes does."""
+    unit = unit_of(resource)
+    return -(-amount // unit) if amount > 0 else amount // unit
 
 
 def capacity_of(node: NodeView) -> Amounts:

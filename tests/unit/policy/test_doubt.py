@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.policy import a_policy, a_view
+from builders.policy import a_low, a_node, a_policy, a_view, some_pods
 from trimtab.policy import Class, Shuffled, Tie, as_given, decide
 from trimtab.policy.doubt import possible_classes, possible_means
 from trimtab.policy.numbers import around, mean_of, percent_of
@@ -93,6 +93,21 @@ def test_the_class_taken_is_one_of_those_allowed(
         one, two = Class(int(given_order.classes[at])), Class(int(other.classes[at]))
         allowed = given_order.doubtful.get(at, frozenset({one}))
         assert {one, two} <= allowed
+
+
+def test_the_order_may_decide_a_cap_although_every_class_is_certain() -> None:
+    """78.18 % of 110 pods is 86, or one bit less and then 85 (E1)."""
+    nodes = [a_node(f"n{at}", capacity={"pods": room}) for at, room in enumerate((110, 10, 110))]
+    pods = {f"n{at}": some_pods(f"n{at}", count) for at, count in enumerate((103, 8, 34))}
+    policy = a_policy(plugin=a_low({"pods": 0}, {"pods": 10}, deviation=True))
+    rooms = set()
+    for seed in range(20):
+        view = a_view([0, 0, 0], nodes=nodes, pods=pods)
+        (run,) = decide(view, policy, choose=Shuffled(seed)).runs
+        assert run.figures is not None
+        assert run.figures.doubtful == {}
+        rooms.add(run.headroom["pods"])
+    assert rooms == {86 - 34, 85 - 34}
 
 
 def test_too_many_orders_are_not_enumerated() -> None:

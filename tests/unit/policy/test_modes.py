@@ -24,7 +24,7 @@ def names(run: Run) -> list[str]:
     return [eviction.pod.name for eviction in run.evictions]
 
 
-HALF_CORES = {"requests": nano(cpu="500m")}
+MEASURED: dict[str, Any] = {"source": Source.METRICS_SERVER, "deviation": False}
 
 
 def test_requests_are_summed_in_milli_cores_and_whole_units() -> None:
@@ -112,6 +112,16 @@ def test_headroom_is_shared_and_shrinks() -> None:
     assert [len(visit.steps) for visit in run.visits] == [4, 1]
 
 
+def test_headroom_below_zero_is_shown_as_kubernetes_rounds_it() -> None:
+    """Away from zero: -1000.5 milli-cores are -1001."""
+    metrics = {"hot": nano(cpu=9, memory=90), "idle": nano(cpu="10000500u", memory=0)}
+    nodes = [a_node("hot"), a_node("idle", capacity={"cpu": 9})]
+    view = a_cluster({"hot": some_pods("hot"), "idle": []}, nodes=nodes, node_metrics=metrics)
+    run = the_run(view, a_low({"memory": 20}, {"memory": 50}, **MEASURED))
+    assert run.headroom["cpu"] == -1001
+    assert [visit.stop for visit in run.visits] == [Stop.NO_HEADROOM]
+
+
 def test_resources_without_threshold_stop_evictions_as_well() -> None:
     """E1, E6: the destination has no room for another pod."""
     nodes = [a_node("hot"), a_node("idle", capacity={"pods": 2})]
@@ -166,9 +176,6 @@ def test_the_plugins_limit_holds_in_counting_modes_too() -> None:
     run = the_run(a_cluster(pods), a_low({"cpu": 20}, {"cpu": 50}, node_limit=2))
     assert len(names(run)) == 2
     assert run.visits[0].stop is Stop.PLUGIN_LIMIT
-
-
-MEASURED: dict[str, Any] = {"source": Source.METRICS_SERVER, "deviation": False}
 
 
 def measured(**facts: Any) -> AView:

@@ -12,7 +12,7 @@ from trimtab.policy.numbers import (
     NotANumberError,
     around,
     cap,
-    cap_of,
+    caps_of,
     classify_nodes,
     headroom_of,
     mean_of,
@@ -111,7 +111,7 @@ def test_classes_at_the_thresholds(percent: float, schedulable: bool, expected: 
 
 
 def test_under_is_tested_before_over() -> None:
-    """C1: with low above high, as deviation thresholds allow, a node in between is under."""
+    """C1; no policy puts low above high, so this is the function's promise, not the cluster's."""
     classes = classify_nodes(np.array([50.0]), 60, 40, np.array([True]))
     assert classes.tolist() == [-1]
 
@@ -136,7 +136,7 @@ def test_replicas_at_once_give_the_same_as_one_node_at_a_time(
     mean = mean_of(percent)
     lows, highs = thresholds_around(mean, low, high)
     classes = classify_nodes(percent, lows, highs, schedulable)
-    caps = cap_of(highs, 100)
+    caps = caps_of(highs, 100)
     rooms = headroom_of(used, classes, caps)
     for at, row in enumerate(replicas):
         one_used = [int(v * 100) for v in row]
