@@ -125,6 +125,10 @@ def phases(seed: int, timing: Timing) -> tuple[float, float]:
 
 
 def _hits(pieces: Pieces, scrapes: Floats) -> NDArray[np.bool_]:
-    """(pieces, samples): which sample was scraped during which piece."""
+    """(pieces, samples): which sample was scraped during which piece.
+
+    A scrape at the very moment of a change sees what was before it; so the one at the moment
+    of a decision is of the last piece.
+    """
     taken = scrapes[pieces.owner]
-    return np.asarray((taken >= pieces.start[:, None]) & (taken < pieces.end[:, None]))
+    return np.asarray((taken > pieces.start[:, None]) & (taken <= pieces.end[:, None]))

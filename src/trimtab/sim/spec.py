@@ -30,7 +30,10 @@ class Restraint(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     consecutive: int = 1
     """A node must be over-utilised in this many cycles in a row."""
     minimum_gain: float = 0.0
-    """A move must lower the imbalance by at least this much (best-fit and steepest-pair only)."""
+    """A move must lower the sum of squared loads of the nodes by more than this.
+
+    CPU and memory together, as shares of the nodes; for best-fit and steepest-pair only.
+    """
 
 
 class RunSpec(Struct, frozen=True, rename="camel"):

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from builders.sim import one_hot_node
 from builders.sim_specs import specs
+from trimtab.model.scenario import Migration
 from trimtab.sim import simulate, simulate_one
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec
@@ -77,3 +78,17 @@ def test_the_course_has_a_row_for_each_decision() -> None:
     assert course.cpu.shape == course.classes.shape == (10, 4)
     np.testing.assert_allclose(course.cpu[0], [24 / 32, 8 / 32, 8 / 32, 8 / 32])
     assert course.classes[0].tolist() == [1, -1, -1, -1]
+
+
+def test_copies_that_end_shortly_before_a_decision_make_the_loop_overshoot() -> None:
+    """Six moves level this cluster; with samples from before the last of them two more follow."""
+
+    def moved(gib_per_second: float) -> list[int]:
+        migration = Migration(bandwidth=gib_per_second * 1024**3)
+        scenario = msgspec.structs.replace(one_hot_node(), migration=migration)
+        found = simulate(RunSpec(scenario, thresholds=(0.0, 20.0)), range(10))
+        return [outcome.card.migrations for outcome in found]
+
+    assert moved(1.0) == [6] * 10  # done after 8 s: every sample is of the time after it
+    assert set(moved(0.25)) == {6, 8}  # after 32 s: it depends on the phases of the timers
+    assert moved(0.17) == [8] * 10  # after 47 s: nearly every sample is of the time before

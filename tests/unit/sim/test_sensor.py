@@ -59,8 +59,7 @@ def test_a_change_shows_in_proportion_to_the_samples_since() -> None:
     sensor = a_sensor()
     sensor.remember(piece(-np.inf, 80.0, 0.8, 0.2))
     sensor.remember(piece(80.0, 120.0, 0.4, 0.6))  # a VM moved at 80 s
-    # Scrapes at 120 (next piece), 105, 90 and 75 s: one before the move, two after, one now.
-    sensor.remember(piece(120.0, 180.0, 0.4, 0.6))
+    # Scrapes at 120, 105, 90 and 75 s: one before the move, three after.
     scores = sensor.scores(120.0, READY)[0]
     np.testing.assert_allclose(scores, [0.7 * (0.8 + 3 * 0.4) / 4, 0.7 * (0.2 + 3 * 0.6) / 4])
     np.testing.assert_allclose(sensor.seen[0, :, 0], [0.5, 0.5])
@@ -76,9 +75,24 @@ def test_a_move_right_before_the_decision_is_not_seen_at_all() -> None:
 def test_the_past_before_the_run_is_its_start() -> None:
     sensor = a_sensor()
     sensor.start_with(inputs(0.6, 0.2)[None])
-    sensor.remember(piece(0.0, 60.0, 1.0, 1.0))
-    # At 0 s one of four samples is of the run itself.
-    np.testing.assert_allclose(sensor.scores(0.0, READY)[0, 0], 0.7 * (3 * 0.6 + 1.0) / 4)
+    np.testing.assert_allclose(sensor.scores(0.0, READY)[0, 0], 0.7 * 0.6)
+    sensor.remember(piece(0.0, 15.0, 1.0, 1.0))
+    np.testing.assert_allclose(sensor.scores(15.0, READY)[0, 0], 0.7 * (3 * 0.6 + 1.0) / 4)
+
+
+def test_every_sample_counts_when_all_timers_are_in_step() -> None:
+    sensor = a_sensor()
+    sensor.start_with(inputs(0.6, 0.6)[None])
+    for minute in range(5):
+        sensor.remember(piece(60.0 * minute, 60.0 * minute + 60, 0.6, 0.6))
+        assert sensor.scores(60.0 * minute + 60, READY)[0].tolist() == [0.42, 0.42]
+
+
+def test_a_scrape_at_the_moment_of_a_change_sees_what_was_before() -> None:
+    sensor = a_sensor()
+    sensor.remember(piece(-np.inf, 120.0, 0.8, 0.2))
+    sensor.remember(piece(120.0, 180.0, 0.0, 1.0))
+    np.testing.assert_allclose(sensor.scores(120.0, READY)[0], [0.56, 0.14])
 
 
 def test_a_lost_node_has_no_score() -> None:
@@ -93,8 +107,8 @@ def test_a_score_that_looks_back_gets_all_its_samples() -> None:
     sensor = a_sensor(score="sustained")
     sensor.start_with(inputs(0.2, 0.2)[None])
     sensor.remember(piece(0.0, 3600.0, 0.9, 0.2))
-    # Six minutes of rules every 15 s up to 60 s: 19 from before the run, 5 from the run.
-    samples = np.stack([inputs(0.2, 0.2)] * 19 + [inputs(0.9, 0.2)] * 5)[None]
+    # Six minutes of rules every 15 s up to 60 s: 20 from before the run, 4 from the run.
+    samples = np.stack([inputs(0.2, 0.2)] * 20 + [inputs(0.9, 0.2)] * 4)[None]
     expected = evaluate(find_score("sustained"), Window(samples, 15.0 * np.arange(24.0)))
     np.testing.assert_array_equal(sensor.scores(60.0, READY), expected)
     assert sensor.scores(900.0, READY)[0, 0] > 3 * expected[0, 0]
