@@ -66,6 +66,7 @@ def _table(table: Table) -> dict[str, Any]:
         "scenario": table.scenario,
         "best": table.best,
         "pick": table.pick,
+        "stockPick": table.stock_pick,
         "rows": [
             {
                 "candidate": row.candidate,

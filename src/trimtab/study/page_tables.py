@@ -156,8 +156,10 @@ def headline(labels: Sequence[str], table: Table, default: int) -> list[dict[str
     """The tiles at the top: best, pick, default, and what doing nothing means."""
     rows = {row.candidate: row for row in table.rows}
     best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]
-    tiles = [_tile("best", "Least imbalance", labels, best)]
-    if pick.candidate != best.candidate:
+    if pick.candidate == best.candidate:
+        tiles = [_tile("pick", "Least imbalance, and best compromise", labels, best)]
+    else:
+        tiles = [_tile("best", "Least imbalance", labels, best)]
         tiles.append(_tile("pick", "Best compromise with migrations", labels, pick))
     if table.stock_pick not in (best.candidate, pick.candidate):
         what = "Best compromise with nothing new in the cluster"

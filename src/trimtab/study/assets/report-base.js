@@ -46,7 +46,7 @@ function draw(id, option, renderer = "svg") {
 }
 const axis = (extra = {}) => ({
   nameTextStyle: { color: colour("muted") },
-  axisLabel: { color: colour("muted"), ...extra.axisLabel },
+  axisLabel: { color: colour("muted"), hideOverlap: true, ...extra.axisLabel },
   axisLine: { lineStyle: { color: colour("line") } },
   axisTick: { show: false },
   splitLine: { lineStyle: { color: colour("line") } },

@@ -79,6 +79,7 @@ function drawCourse(id, candidate) {
       candidate === NOTHING
         ? {
             type: "text",
+            z: 100,
             left: "center",
             top: "middle",
             style: {

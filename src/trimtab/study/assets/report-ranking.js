@@ -1,8 +1,17 @@
 // Charts of the candidates: balance against migrations, thresholds, gap to the bound.
+const KIND_WORDS = {
+  nothing: "",
+  other: "",
+  pick: " (pick)",
+  best: " (best)",
+  stock: " (pick of today)",
+  default: " (default)",
+};
 function kindOf(row, table) {
   if (row.candidate === NOTHING) return "nothing";
   if (row.candidate === table.pick) return "pick";
   if (row.candidate === table.best) return "best";
+  if (row.candidate === table.stockPick) return "stock";
   if (row.candidate === data.default) return "default";
   return "other";
 }
@@ -11,6 +20,7 @@ function drawFront() {
   const look = {
     nothing: { color: colour("muted"), symbol: "diamond", size: 14 },
     pick: { color: colour("gold"), symbol: "circle", size: 17 },
+    stock: { color: colour("gold"), symbol: "emptyCircle", size: 14 },
     best: { color: colour("accent"), symbol: "circle", size: 14 },
     default: { color: colour("accent"), symbol: "emptyCircle", size: 13 },
     other: { color: colour("accent"), symbol: "circle", size: 8 },
@@ -28,11 +38,7 @@ function drawFront() {
       label: {
         show: kind !== "other",
         position: row.measures.migrations.value > 0.6 * most ? "left" : "right",
-        formatter: () =>
-          short(
-            `${data.candidates[row.candidate].label}${kind === "other" || kind === "nothing" ? "" : ` (${kind})`}`,
-            48,
-          ),
+        formatter: () => short(data.candidates[row.candidate].label, 56) + KIND_WORDS[kind],
       },
     };
   });
@@ -221,8 +227,9 @@ function drawGap() {
   const table = data.tables[state.table];
   const rows = table.rows.filter((row) => row.candidate !== NOTHING).slice(0, 40);
   element("chart-gap").style.height = `${60 + rows.length * 22}px`;
+  const names = Math.min(290, element("chart-gap").clientWidth * 0.42);
   const chart = draw("chart-gap", {
-    grid: { left: 290, right: 60, top: 30, bottom: 30 },
+    grid: { left: names, right: 60, top: 30, bottom: 30 },
     legend: legend({ top: 0 }),
     tooltip: tooltip(
       (p) =>
@@ -234,7 +241,7 @@ function drawGap() {
       inverse: true,
       data: rows.map((row) => data.candidates[row.candidate].label),
       splitLine: { show: false },
-      axisLabel: { width: 270, overflow: "truncate", color: colour("ink") },
+      axisLabel: { width: names - 20, overflow: "truncate", color: colour("ink") },
     }),
     series: [
       {
