@@ -15,7 +15,7 @@ from trimtab.model.scenario import Scenario
 from trimtab.policy.default import DEFAULT_POLICY
 from trimtab.sim.outcome import Move, Outcome, ReportCard
 from trimtab.sim.spec import RunSpec
-from trimtab.study.identity import Versions, cell_id, run_id, versions
+from trimtab.study.identity import Versions, cell_id, digest, run_id, versions
 from trimtab.study.store import write_whole
 
 
@@ -42,7 +42,7 @@ def make_result(spec: RunSpec, seed: int, outcome: Outcome, nothing: Outcome) ->
     about["scenario"] = spec.scenario.name
     return SimResult(
         title=title(spec, seed),
-        run_id=run_id(cell_id(spec, own_score(spec)), seed),
+        run_id=run_id(cell_id(spec, digest(spec.scenario), own_score(spec)), seed),
         seed=seed,
         spec=about,
         card=outcome.card,

@@ -105,7 +105,7 @@ class Sensor:
         values = np.zeros((self._replicas, self._samples, *shape))
         for pieces in self._past:
             hits = _hits(pieces, scrapes)
-            for piece in hits.any(axis=1).nonzero()[0]:
+            for piece in np.flatnonzero(hits.any(axis=1)):
                 values[pieces.owner[piece], hits[piece]] = pieces.inputs[piece]
         newest = ceil(round(MEAN_WINDOW_S / self._timing.rules_s, 9))
         self.seen = values[:, :newest].mean(axis=1)
