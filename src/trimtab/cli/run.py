@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
+from trimtab.errors import ConfigError
 from trimtab.obs.log import Level
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ LogLevel = Annotated[Level, Parameter(name="--log-level", help="What is logged, 
 Host = Annotated[str, Parameter(name="--host", help="The address to listen on.")]
 Port = Annotated[int, Parameter(name="--port", help="The port to listen on; 0 takes a free one.")]
 
+
+LOOP = "trimtab.cli.run_loop:"
+app.command(f"{LOOP}projector", name="projector", help="Make files of a lab's policy and rules.")
+app.command(f"{LOOP}scenario", name="scenario", help="Make a scenario's VMs, play its events.")
 
 WRITES_PER_S, BURST = 200, 400  # 1,000 VMs are started in less than a minute
 
@@ -144,6 +149,7 @@ def webhook(
 @app.command(
     help_epilogue=examples(
         "trimtab run exporter --kubeconfig pki/exporter.kubeconfig",
+        "trimtab run exporter --scenario examples/scenarios/one-hot-node.yaml",
         "curl http://localhost:8000/metrics",
     )
 )
@@ -151,26 +157,61 @@ def exporter(
     *,
     kubeconfig: Kubeconfig = None,
     listen: str = "127.0.0.1:8000",
+    node_exporter: Annotated[bool, Parameter(negative="")] = False,
+    allow_scenario: Annotated[bool, Parameter(negative="")] = False,
+    token_file: Path | None = None,
+    scenario: str | None = None,
+    namespace: str = "default",
     node_selector: str = "kubevirt.io/schedulable=true",
+    pressure: str | None = None,
     log_level: LogLevel = "info",
 ) -> None:
     """Serve the metrics of every node, made of the virt-launcher pods on it.
 
-    Also serves /health, /refresh, /healthz and /readyz. A scrape costs no request to the API
-    server.
+    Also serves /health, /refresh, /feedback, /scenario, /healthz and /readyz. A scrape costs
+    no request to the API server. Without Kubernetes it goes by the scenario alone.
 
     Parameters
     ----------
     listen
         Address and port; port 0 takes a free one.
+    node_exporter
+        Add the counters that production rules read; scrape with honor_labels.
+    allow_scenario
+        Let POST /scenario and /feedback create VMs and migrations.
+    token_file
+        A file with a token; whoever has it may use the writing endpoints from elsewhere.
+    scenario
+        A scenario file whose VMs are created at the start; file.json#name chooses one of several.
+    namespace
+        Where VMs of scenarios are created, and VMs are meant that are named without one.
     node_selector
         Labels of the nodes that have metrics: those that the descheduler looks at.
+    pressure
+        The pressure curve of a scenario file, as JSON.
     """
     from trimtab import obs
-    from trimtab.exporter.service import NAME, Settings, address, serve
+    from trimtab.exporter.service import NAME, Settings, address, pressure_from, serve
     from trimtab.kube.service import run
+    from trimtab.model.pressure import DEFAULT_PRESSURE
 
     obs.configure(log_level)
     host, port = address(listen)
-    settings = Settings(host=host, port=port, node_selector=node_selector)
-    run(serve(client(kubeconfig, NAME), settings))
+    settings = Settings(
+        host=host,
+        port=port,
+        production=node_exporter,
+        allow_scenario=allow_scenario,
+        token_file=token_file,
+        scenario=scenario,
+        namespace=namespace,
+        node_selector=node_selector,
+        pressure=DEFAULT_PRESSURE if pressure is None else pressure_from(pressure),
+    )
+    try:
+        connection = client(kubeconfig, NAME)
+    except ConfigError:
+        if kubeconfig is not None or scenario is None:
+            raise
+        connection = None  # not in a pod either: the scenario is all there is
+    run(serve(connection, settings))

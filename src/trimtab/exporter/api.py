@@ -1,14 +1,18 @@
 """What the endpoints take and give, field by field: the seed's names, snake_case and all."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+MAX_MIGRATIONS = 1000
+_Name = Annotated[str, Meta(min_length=1, max_length=253)]
 
 
 class Health(Struct, frozen=True):
     """Whether the exporter knows its nodes, and where it has them from."""
 
-    status: Literal["healthy", "starting"]
+    status: Literal["healthy", "starting", "stale"]
+    """`stale`: the API server has been silent for too long."""
     nodes: int
     """How many nodes have metrics."""
     pod_manager_enabled: bool
@@ -25,3 +29,69 @@ class Refreshed(Struct, frozen=True):
     failed: list[str]
     """Nodes without metrics: not Ready, or without capacity."""
     total: int
+
+
+class VmUse(Struct, frozen=True):
+    """A VM and what it uses at this moment, as shares of 32 cores and 128 GiB."""
+
+    id: str
+    """Its name; `namespace/name` if it is in another namespace than the exporter's."""
+    cpu_consumption: float
+    memory_consumption: float
+
+
+class NodeVms(Struct, frozen=True):
+    """A node and the VMs that run on it."""
+
+    name: str
+    vms: list[VmUse]
+
+
+class Scene(Struct, frozen=True):
+    """All nodes as they are: the seed's scenario, which POST takes back."""
+
+    nodes: list[NodeVms]
+    unplaced: list[str]
+    """VMs that are to run and have no node yet."""
+
+
+class Loaded(Struct, frozen=True):
+    """The scenario as it was placed."""
+
+    status: Literal["success", "partial"]
+    """`partial`: not every VM had a node when the time was up."""
+    nodes: list[NodeVms]
+    unplaced: list[str]
+    warnings: list[str]
+    """What of the scenario was not used, and why."""
+
+
+class MigrationWish(Struct, frozen=True, forbid_unknown_fields=True):
+    """Move a VM; the scheduler has the last word on where to."""
+
+    vm_id: _Name
+    from_node: _Name
+    to_node: _Name | None = None
+
+
+class Feedback(Struct, frozen=True, forbid_unknown_fields=True):
+    """Migrations to carry out."""
+
+    migrations: Annotated[list[MigrationWish], Meta(max_length=MAX_MIGRATIONS)]
+
+
+class Moved(Struct, frozen=True, omit_defaults=True):
+    """What became of a wish."""
+
+    vm_id: str
+    from_node: str
+    requested_node: str | None
+    actual_node: str | None
+    """Where the VM goes, or is if it does not move; null if nobody knows."""
+    error: str = ""
+
+
+class FeedbackResult(Struct, frozen=True):
+    status: Literal["success", "partial", "failed"]
+    """Whether all, some or none of the VMs move."""
+    migrations: list[Moved]

@@ -4,7 +4,6 @@ Nothing is asked of the API when somebody scrapes. A change of a VM is a change 
 pods at once: in the moment of the cut-over the CPU leaves one node and is on the other.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -14,11 +13,13 @@ from trimtab.exporter.clock import NAME as CLOCK
 from trimtab.exporter.clock import NAMESPACE, Clock, clock_from
 from trimtab.exporter.consumption import BadAnnotation, contribution, counts, without_use
 from trimtab.exporter.ledger import Ledger, NodeFacts
-from trimtab.exporter.wire import LAUNCHERS, MACHINES, NODES, Launcher, Machine, Node
+from trimtab.exporter.scene import vm_id
+from trimtab.exporter.wire import LAUNCHERS, MACHINES, MOVES, NODES, Launcher, Machine, Node
 from trimtab.kube.client import Client
 from trimtab.kube.reflector import Reflector
-from trimtab.kube.resources import CONFIG_MAPS, ConfigMap
+from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
 from trimtab.kube.virt import APP_LABEL
+from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.quantity import parse_quantity
 from trimtab.obs import get_logger
 
@@ -32,9 +33,19 @@ class Cluster:
 
     source: Literal["pods"] = "pods"
 
-    def __init__(self, client: Client, ledger: Ledger, *, node_selector: str) -> None:
-        self.ledger = ledger
+    def __init__(
+        self,
+        client: Client,
+        *,
+        node_selector: str,
+        namespace: str = "default",
+        pressure: PressureCurve = DEFAULT_PRESSURE,
+        migrations: bool = False,
+    ) -> None:
+        self.ledger = Ledger()
         self.clock = Clock()
+        self.pressure = pressure
+        self.namespace = namespace
         self.before_clock_change: Callable[[], None] = lambda: None
         self.pods = Reflector(
             client, LAUNCHERS, labels="=".join(APP_LABEL), indexes={"vm": lambda pod: [str(pod.vm)]}
@@ -44,8 +55,8 @@ class Cluster:
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=NAMESPACE, fields=f"metadata.name={CLOCK}"
         )
+        self.migrations = Reflector(client, MOVES, namespace=namespace) if migrations else None
         self._unreadable: set[str] = set()
-        self._changed = asyncio.Event()
         self.vms.store.subscribe(self._vm_changed)
         self.pods.store.subscribe(self._pod_changed)
         self.nodes.store.subscribe(self._node_changed)
@@ -53,11 +64,8 @@ class Cluster:
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
-        return self.pods, self.vms, self.nodes, self.clocks
-
-    async def changed(self) -> None:
-        """Wait for the next change of a pod or VM."""
-        await self._changed.wait()
+        followed = (self.pods, self.vms, self.nodes, self.clocks)
+        return followed if self.migrations is None else (*followed, self.migrations)
 
     def refresh(self) -> None:
         """Book everything in the stores once more; what is right stays as it is."""
@@ -65,18 +73,33 @@ class Cluster:
         for node in self.nodes.store:
             self._node_changed(None, node)
 
+    def node_of(self, vm: Key) -> str | None:
+        """Where the VM runs."""
+        for pod in self.pods.store.by("vm", str(vm)):
+            share = self.ledger.pods.get(pod.metadata.uid)
+            if share is not None and share.runs:
+                return share.node
+        return None
+
+    def unplaced(self) -> list[str]:
+        """VMs that are to run and have no node."""
+        waiting = (
+            vm.metadata.key
+            for vm in self.vms.store
+            if vm.status.phase != "Stopped" and self.node_of(vm.metadata.key) is None
+        )
+        return sorted(vm_id(key, self.namespace) for key in waiting)
+
     def _pod_changed(self, old: Launcher | None, new: Launcher | None) -> None:
         if new is not None:
             self._book([new])
         elif old is not None:
             self._forget(old)
-        self._tell()
 
     def _vm_changed(self, old: Machine | None, new: Machine | None) -> None:
         vm = new or old
         if vm is not None:
             self._book(self.pods.store.by("vm", str(vm.metadata.key)))
-        self._tell()
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is not None:
@@ -116,10 +139,6 @@ class Cluster:
         self.ledger.remove(pod.metadata.uid)
         self._unreadable.discard(pod.metadata.uid)
         metrics.unreadable.set(len(self._unreadable))
-
-    def _tell(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
 
 def facts(node: Node) -> NodeFacts:

@@ -62,6 +62,11 @@ class Contribution(NamedTuple):
         """Whether the VM runs here, and is counted here."""
         return self.role in (Role.ACTIVE, Role.LEAVING)
 
+    @property
+    def carries_memory(self) -> bool:
+        """Whether the VM's memory, or a copy of it, is here."""
+        return self.role is not Role.DEPARTED
+
     def at(self, time: float) -> Amounts:
         """What its node carries of it at a moment of curve time."""
         return self.seen(self.whole(time))
@@ -75,9 +80,9 @@ class Contribution(NamedTuple):
 
     def seen(self, amounts: Amounts) -> Amounts:
         """The part of the VM's use that is on this pod's node."""
-        if self.runs:
-            return amounts
-        return Amounts(0, amounts.memory) if self.role is Role.ARRIVING else Amounts()
+        return Amounts(
+            amounts.cpu if self.runs else 0, amounts.memory if self.carries_memory else 0
+        )
 
 
 class BadAnnotation(ValueError):

@@ -4,7 +4,7 @@ Fixed amounts are summed once per change; pods with curves are evaluated when so
 The invariant, tested: after any sequence of changes the sums equal a recount from nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from trimtab.exporter.consumption import BYTES, CORES, UNIT, Amounts, Contribution, Role
@@ -18,6 +18,11 @@ class NodeFacts:
     bytes: float = 0.0
     ready: bool = True
     roles: tuple[str, ...] = ("worker",)
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """What amounts of the reference node are divided by, so that one rounding is all."""
+        return self.cores * UNIT, self.bytes * UNIT
 
     @property
     def measurable(self) -> bool:
@@ -54,10 +59,28 @@ class NodeBook:
     def ratios(self, amounts: Amounts) -> tuple[float, float]:
         """CPU and memory as shares of this node, which must be measurable."""
         assert self.facts is not None
-        return (
-            amounts.cpu * CORES / self.facts.cores / UNIT,
-            amounts.memory * BYTES / self.facts.bytes / UNIT,
-        )
+        cpu, memory = self.facts.sizes
+        return amounts.cpu * CORES / cpu, amounts.memory * BYTES / memory
+
+
+class Changes:
+    """What one reader has not seen yet: changed nodes, or that there are other nodes now."""
+
+    def __init__(self) -> None:
+        self._nodes: set[str] = set()
+        self._others = True
+
+    def add(self, node: str) -> None:
+        self._nodes.add(node)
+
+    def other_nodes(self) -> None:
+        self._others = True
+
+    def take(self) -> set[str] | None:
+        """Nodes whose numbers changed since the last call; None if there are other nodes now."""
+        nodes = None if self._others else self._nodes
+        self._nodes, self._others = set(), False
+        return nodes
 
 
 class Ledger:
@@ -71,22 +94,25 @@ class Ledger:
         self.nodes: dict[str, NodeBook] = {}
         self.before_change: Callable[[str, NodeBook], None] = lambda _name, _book: None
         self._pods: dict[str, Contribution] = {}
-        self._changed: set[str] = set()
-        self._other_nodes = True
+        self._readers: list[Changes] = []
+
+    def follow(self) -> Changes:
+        """Everything from now on, beginning with all nodes."""
+        changes = Changes()
+        self._readers.append(changes)
+        return changes
 
     def set_node(self, name: str, facts: NodeFacts) -> None:
         book = self._open(name)
         if book.facts == facts:
             return
-        self._note(name, book)
-        self._other_nodes |= not (book.measurable and facts.measurable)
+        self._note(name, book, others=not (book.measurable and facts.measurable))
         book.facts = facts
 
     def remove_node(self, name: str) -> None:
         book = self.nodes.get(name)
         if book is not None and book.facts is not None:
-            self._note(name, book)
-            self._other_nodes = True
+            self._note(name, book, others=True)
             book.facts = None
             self._close_if_empty(name, book)
 
@@ -111,15 +137,10 @@ class Ledger:
         for name in list(self.nodes):
             self.remove_node(name)
 
-    def pods(self) -> Iterator[Contribution]:
-        """What every pod adds."""
-        return iter(self._pods.values())
-
-    def take_changes(self) -> set[str] | None:
-        """Nodes whose numbers changed since the last call; None if there are other nodes now."""
-        changed = None if self._other_nodes else self._changed
-        self._changed, self._other_nodes = set(), False
-        return changed
+    @property
+    def pods(self) -> Mapping[str, Contribution]:
+        """What every pod that counts adds, by uid."""
+        return self._pods
 
     def measurable(self) -> list[str]:
         """Nodes with a ratio, in name order."""
@@ -140,9 +161,12 @@ class Ledger:
         if contribution.role in (Role.LEAVING, Role.ARRIVING):
             _keep(book.moving, uid, contribution, sign)
 
-    def _note(self, name: str, book: NodeBook) -> None:
+    def _note(self, name: str, book: NodeBook, *, others: bool = False) -> None:
         self.before_change(name, book)
-        self._changed.add(name)
+        for reader in self._readers:
+            reader.add(name)
+            if others:
+                reader.other_nodes()
 
     def _open(self, name: str) -> NodeBook:
         return self.nodes.setdefault(name, NodeBook())

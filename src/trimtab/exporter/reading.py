@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.consumption import BYTES, CORES, UNIT, Amounts, Contribution, Role
+from trimtab.exporter.consumption import BYTES, CORES, Amounts, Contribution, Role
 from trimtab.exporter.ledger import Ledger
 from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve, pressure
 
 Column = NDArray[np.float64]
-_REFERENCE = np.array([CORES, BYTES]) / UNIT
+_REFERENCE = np.array([CORES, BYTES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,19 @@ class Reading:
 
 
 class Reader:
-    """Looks at one ledger; only it may take the ledger's changes."""
+    """Looks at one ledger, again and again."""
 
-    def __init__(self, ledger: Ledger, curve: PressureCurve = DEFAULT_PRESSURE) -> None:
-        self.curve = curve
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._changes = ledger, ledger.follow()
         self._nodes: tuple[str, ...] = ()
         self._rows: dict[str, int] = {}
         self._fixed = np.zeros((0, 2), np.int64)
-        self._per_unit = np.zeros((0, 2))
+        self._sizes = np.ones((0, 2))
         self._vms: list[int] = []
         self._curved: set[int] = set()
         self._moving: set[int] = set()
 
-    def read(self, time: float) -> Reading:
+    def read(self, time: float, curve: PressureCurve = DEFAULT_PRESSURE) -> Reading:
         """How all measurable nodes are at a moment of curve time."""
         self._catch_up()
         amounts = self._fixed
@@ -60,13 +59,13 @@ class Reader:
             amounts = amounts.copy()
             for row in self._curved:
                 amounts[row] = self._ledger.nodes[self._nodes[row]].amounts(time)
-        usage = amounts * self._per_unit
+        usage = amounts * _REFERENCE / self._sizes
         leaving, arriving = self._in_flight(time)
-        psi = pressure(usage, self.curve)
+        psi = pressure(usage, curve)
         return Reading(self._nodes, usage, psi, tuple(self._vms), leaving, arriving)
 
     def _catch_up(self) -> None:
-        changed = self._ledger.take_changes()
+        changed = self._changes.take()
         if changed is None:
             self._start_anew()
         for name in self._nodes if changed is None else changed:
@@ -77,7 +76,7 @@ class Reader:
         self._nodes = tuple(self._ledger.measurable())
         self._rows = {name: row for row, name in enumerate(self._nodes)}
         count = len(self._nodes)
-        self._fixed, self._per_unit = np.zeros((count, 2), np.int64), np.zeros((count, 2))
+        self._fixed, self._sizes = np.zeros((count, 2), np.int64), np.ones((count, 2))
         self._vms = [0] * count
         self._curved, self._moving = set(), set()
 
@@ -85,7 +84,7 @@ class Reader:
         book = self._ledger.nodes[name]
         assert book.facts is not None
         self._fixed[row] = book.fixed
-        self._per_unit[row] = _REFERENCE / (book.facts.cores, book.facts.bytes)
+        self._sizes[row] = book.facts.sizes
         self._vms[row] = book.vms
         (self._curved.add if book.curves else self._curved.discard)(row)
         (self._moving.add if book.moving else self._moving.discard)(row)

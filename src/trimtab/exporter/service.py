@@ -1,43 +1,142 @@
-"""The exporter as a process: stores, the ledger, one port."""
+"""The exporter as a process: in a cluster, or, if there is none, on a scenario in memory."""
 
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.exporter.access import Access
 from trimtab.exporter.cluster import Cluster
-from trimtab.exporter.ledger import Ledger
+from trimtab.exporter.hands import Hands, NoHands
+from trimtab.exporter.memory import Memory
 from trimtab.exporter.page import Page
-from trimtab.exporter.routes import Exporter, routes
+from trimtab.exporter.routes import Exporter, elsewhere, routes
+from trimtab.exporter.writing import Writer
 from trimtab.kube.client import Client
-from trimtab.kube.service import Service
+from trimtab.kube.errors import ApiError
+from trimtab.kube.reflector import Reflector
+from trimtab.kube.service import Job, Service
 from trimtab.kube.virt import SCHEDULABLE
 from trimtab.kube.web import Web
 from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.scenario import Scenario
+from trimtab.model.scenario_io import load_scenario
+from trimtab.obs import get_logger
 
+log = get_logger()
 NAME = "exporter"
+PATIENCE_S = 5.0
+"""How long the API server may take to answer before the exporter does without it."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
+    production: bool = False
+    """Whether to add what production rules read."""
+    allow_scenario: bool = False
+    token_file: Path | None = None
+    scenario: str | None = None
+    """A scenario file to load at the start, and to go by where there is no Kubernetes."""
+    namespace: str = "default"
     node_selector: str = f"{SCHEDULABLE}=true"
     pressure: PressureCurve = DEFAULT_PRESSURE
 
 
-async def serve(client: Client, settings: Settings) -> None:
-    """Run the exporter until SIGTERM."""
-    ledger = Ledger()
-    cluster = Cluster(client, ledger, node_selector=settings.node_selector)
-    page = Page(ledger, cluster, pressure=settings.pressure)
-    exporter = Exporter(cluster, page)
+async def serve(client: Client | None, settings: Settings) -> None:
+    """Run the exporter until SIGTERM; without a client, or if it gets no answer, in memory."""
+    access = Access(settings.token_file)
+    scenario = load_scenario(settings.scenario) if settings.scenario is not None else None
+    why = "no kubeconfig is given" if client is None else ""
+    if client is not None and scenario is not None:
+        why = await trouble(client)
+    if client is None or why:
+        if scenario is None:
+            raise ConfigError(f"{why}; pass --kubeconfig, or --scenario to do without Kubernetes")
+        await serve_memory(scenario, settings, access, why)
+    else:
+        await serve_cluster(client, scenario, settings, access)
+
+
+async def trouble(client: Client) -> str:
+    """Why the API server cannot be used; empty if it can."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await client.request("GET", "/version")
+    except TimeoutError:
+        return f"{client.server} does not answer within {PATIENCE_S:g} s"
+    except ApiError as error:
+        return f"{client.server}: {error.message}"
+    return ""
+
+
+async def serve_cluster(
+    client: Client, scenario: Scenario | None, settings: Settings, access: Access
+) -> None:
+    if scenario is not None and not settings.allow_scenario:
+        raise ConfigError("--scenario: its VMs would have to be created; add --allow-scenario")
+    cluster = Cluster(
+        client,
+        node_selector=settings.node_selector,
+        namespace=settings.namespace,
+        pressure=settings.pressure,
+        migrations=settings.allow_scenario,
+    )
+    page = Page(cluster, production=settings.production)
+    if page.counters is not None:
+        cluster.before_clock_change = page.counters.settle_all
+    hands: Hands = Writer(client, cluster) if settings.allow_scenario else NoHands()
+
+    async def begin() -> None:
+        if scenario is not None:
+            await hands.load(scenario)
+
+    exporter = Exporter(cluster, page, hands, access)
+    await _run(exporter, settings, cluster.reflectors, [page.fronts.run, begin])
+
+
+async def serve_memory(scenario: Scenario, settings: Settings, access: Access, why: str) -> None:
+    log.warning(
+        "running without pod management",
+        effect="metrics are calculated from the scenario's VMs directly",
+        why=why,
+    )
+    memory = Memory(settings.namespace)
+    page = Page(memory, production=settings.production)
+    await memory.load(scenario)
+    await _run(Exporter(memory, page, memory, access), settings, (), [page.fronts.run])
+
+
+async def _run(
+    exporter: Exporter,
+    settings: Settings,
+    reflectors: Sequence[Reflector[Any]],
+    jobs: Sequence[Job],
+) -> None:
     web = Web(routes(exporter), host=settings.host, port=settings.port)
-    service = Service(NAME, reflectors=cluster.reflectors, web=web)
+    service = Service(NAME, reflectors=reflectors, jobs=jobs, web=web)
+    web.routes.append(elsewhere(web.routes))
     exporter.ready = service.ready.is_set
+    exporter.stale = lambda: any(each.stale for each in reflectors)
+    log.info("exporter listening", host=web.host, port=web.port)
     await service.run()
 
 
 def address(text: str) -> tuple[str, int]:
     """Host and port of `127.0.0.1:8000`, `[::1]:8000` or `:8000` (every address)."""
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         raise ConfigError(f"--listen: {text!r} is not an address; write it like 127.0.0.1:8000")
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
+
+
+def pressure_from(text: str) -> PressureCurve:
+    """The pressure curve in JSON, as a scenario file has it."""
+    try:
+        return msgspec.json.decode(text, type=PressureCurve)
+    except (msgspec.MsgspecError, ConfigError) as error:
+        raise ConfigError(f"--pressure: {error}") from error

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import field
 
-from trimtab.kube.resources import CONFIG_MAPS, Condition, Key, Kind, Wire
+from trimtab.kube.resources import Condition, Key, Kind, Wire
 from trimtab.kube.virt import (
     CPU_CONSUMPTION,
     DOMAIN,
@@ -16,11 +16,10 @@ from trimtab.kube.virt import (
     LOAD,
     MEMORY_CONSUMPTION,
     MIGRATION_LABEL,
+    MIGRATIONS,
     VERSION,
     VMS,
 )
-
-__all__ = ["CONFIG_MAPS", "LAUNCHERS", "MACHINES", "NODES", "Launcher", "Machine", "Node"]
 
 
 class Meta(Wire, frozen=True):
@@ -91,6 +90,20 @@ class Machine(Wire, frozen=True):
     status: MachineStatus = MachineStatus()
 
 
+class MoveStatus(Wire, frozen=True):
+    phase: str = ""
+    target_node: str = ""
+    target_pod: str = ""
+    reason: str = ""
+
+
+class Move(Wire, frozen=True):
+    """A VirtualMachineMigration: how far it is."""
+
+    metadata: Meta = Meta()
+    status: MoveStatus = MoveStatus()
+
+
 class NodeMeta(Meta, frozen=True):
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -112,3 +125,4 @@ class Node(Wire, frozen=True):
 LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)
 NODES = Kind("", "v1", "nodes", "Node", Node, namespaced=False)
 MACHINES = Kind(GROUP, VERSION, VMS.plural, VMS.kind, Machine)
+MOVES = Kind(GROUP, VERSION, MIGRATIONS.plural, MIGRATIONS.kind, Move)

@@ -1,0 +1,102 @@
+"""A scenario into a cluster: its VMs are created in place of those of the scenario before.
+
+VMs that nobody's scenario made are never touched. A scenario is refused as a whole before
+anything changes; VMs that are already as it wants them stay as they run, so that loading it
+again, after a failure or a restart, goes on where it was left.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from msgspec import json
+
+from trimtab.errors import Conflict, NotReady
+from trimtab.exporter.cluster import Cluster
+from trimtab.exporter.hands import each, until
+from trimtab.exporter.objects import MANAGED_BY, first_vms, is_same, vm_object, warnings
+from trimtab.kube.client import Client
+from trimtab.kube.errors import NotFound
+from trimtab.kube.resources import Free, Key
+from trimtab.kube.virt import VMS, VirtualMachine
+from trimtab.model.scenario import Scenario
+from trimtab.obs import get_logger
+
+log = get_logger()
+
+
+class Loader:
+    """Writes the VMs of one namespace; no wait is longer than `limit_s`."""
+
+    def __init__(self, client: Client, cluster: Cluster, limit_s: float) -> None:
+        self._client, self._cluster, self._limit_s = client, cluster, limit_s
+        self._busy = asyncio.Lock()
+
+    async def load(self, scenario: Scenario) -> list[str]:
+        """Create and delete VMs, then wait until each has a node, or the time is up."""
+        if self._busy.locked():
+            raise Conflict("another scenario is being loaded; try again when it is done")
+        async with self._busy:
+            nodes = {node.metadata.name for node in self._cluster.nodes.store}
+            where = self._cluster.namespace
+            wanted = {vm.name: vm_object(vm, where, nodes) for vm in first_vms(scenario)}
+            await self._replace(wanted)
+            await until(lambda: all(map(self._is_placed, wanted)), self._limit_s)
+            log.info("scenario loaded", scenario=scenario.name, vms=len(wanted))
+            return warnings(scenario, nodes, self._cluster.pressure)
+
+    async def _replace(self, wanted: dict[str, Free]) -> None:
+        where = self._cluster.namespace
+        found = await self._client.list(VMS, where, labels="=".join(MANAGED_BY))
+        ours = {vm.metadata.name: vm for vm in found}
+        self._check_foreign(wanted, ours)
+        new = {
+            name: vm
+            for name, vm in wanted.items()
+            if name not in ours or not is_same(ours[name], vm)
+        }
+        await self._rehearse(new.values())
+        await self._remove([vm for name, vm in ours.items() if name not in wanted or name in new])
+        await each(new.values(), self._create)
+
+    def _check_foreign(self, wanted: dict[str, Free], ours: dict[str, VirtualMachine]) -> None:
+        for name in wanted:
+            key = Key(self._cluster.namespace, name)
+            if name not in ours and key in self._cluster.vms.store:
+                raise Conflict(
+                    f'VM "{key}" exists and is not of a scenario; delete it, or rename the other'
+                )
+
+    async def _rehearse(self, vms: Iterable[Free]) -> None:
+        """Let the API server look at every distinct spec: if one is bad, nothing is created."""
+        distinct = {json.encode(vm["spec"], order="sorted"): vm for vm in vms}
+        await each(distinct.values(), self._dry_run)
+
+    async def _dry_run(self, vm: Free) -> None:
+        metadata = {field: value for field, value in vm["metadata"].items() if field != "name"}
+        other = vm | {"metadata": metadata | {"generateName": "rehearsal-"}}
+        await self._client.create(VMS, other, dry_run=True)
+
+    async def _create(self, vm: Free) -> None:
+        await self._client.create(VMS, vm)
+
+    async def _remove(self, vms: list[VirtualMachine]) -> None:
+        await each(vms, self._delete)
+        if not await until(lambda: not any(map(self._is_there, vms)), self._limit_s):
+            raise NotReady(
+                "the VMs of the scenario before are still being deleted; load it again later"
+            )
+
+    async def _delete(self, vm: VirtualMachine) -> None:
+        meta = vm.metadata
+        try:
+            await self._client.delete(VMS, meta.name, meta.namespace, uid=meta.uid)
+        except NotFound:
+            log.debug("VM was gone already", vm=str(meta.key))
+
+    def _is_there(self, vm: VirtualMachine) -> bool:
+        """The VM, or a pod of it that still uses its node."""
+        key = vm.metadata.key
+        return key in self._cluster.vms.store or self._cluster.node_of(key) is not None
+
+    def _is_placed(self, name: str) -> bool:
+        return self._cluster.node_of(Key(self._cluster.namespace, name)) is not None

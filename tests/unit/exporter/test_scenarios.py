@@ -1,0 +1,240 @@
+"""Scenarios: read from a request, acted out in memory, shown, made into objects."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trimtab.errors import ConfigError
+from trimtab.exporter.api import Feedback, MigrationWish, NodeVms
+from trimtab.exporter.body import decode, read_scenario
+from trimtab.exporter.memory import Memory
+from trimtab.exporter.objects import first_vms, is_same, vm_object, warnings
+from trimtab.exporter.problems import Refused, field_in, problem_of
+from trimtab.exporter.scene import nodes_with_vms
+from trimtab.kube.resources import ObjectMeta
+from trimtab.kube.virt import INITIAL_NODE, VirtualMachine, VmSpec
+from trimtab.model.pressure import DEFAULT_PRESSURE
+from trimtab.model.scenario_io import load_scenario
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
+SEED = """{"nodes": [
+  {"name": "n1", "vms": [
+    {"id": "vm-1", "cpu_consumption": 0.05, "memory_consumption": 0.08},
+    {"id": "vm-2", "cpu_consumption": 0.5, "memory_consumption": 0.25}]},
+  {"name": "n2", "vms": []},
+  {"name": "n3", "vms": []}]}"""
+OURS = """
+name: small
+nodes: [{name: n, count: 2, cpu: 16, memory: 64Gi}]
+vms:
+  - {name: fixed, cpu: 8, memory: 16Gi, node: n-1, utilization: {cpu: 1, memory: 0.5}}
+  - name: curved
+    cpu: 4
+    memory: 8Gi
+    load: {cpu: {type: diurnal, low: 0.2, high: 0.8}}
+"""
+
+
+async def in_memory(text: str) -> Memory:
+    memory = Memory(now=lambda: 1000.0)
+    await memory.load(read_scenario(text.encode()))
+    return memory
+
+
+def shown(memory: Memory) -> list[NodeVms]:
+    return nodes_with_vms(memory.ledger, 0.0, memory.namespace)
+
+
+async def test_a_seed_scenario_is_shown_as_it_was_posted() -> None:
+    memory = await in_memory(SEED)
+    assert msgspec.to_builtins(shown(memory)) == msgspec.json.decode(SEED)["nodes"]
+
+
+async def test_what_is_shown_can_be_posted_again() -> None:
+    once = shown(await in_memory(SEED))
+    again = await in_memory(msgspec.json.encode({"nodes": once, "unplaced": []}).decode())
+    assert shown(again) == once
+
+
+async def test_a_vm_without_a_node_goes_where_it_is_least_full() -> None:
+    memory = await in_memory(OURS)
+    assert {node.name: [vm.id for vm in node.vms] for node in shown(memory)} == {
+        "n-1": ["fixed"],
+        "n-2": ["curved"],
+    }
+    assert memory.unplaced() == []
+
+
+async def test_another_scenario_replaces_the_first() -> None:
+    memory = await in_memory(SEED)
+    await memory.load(read_scenario(OURS.encode()))
+    assert [node.name for node in shown(memory)] == ["n-1", "n-2"]
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+async def test_every_example_acts_in_memory(file: Path) -> None:
+    scenario, memory = load_scenario(file), Memory()
+    await memory.load(scenario)
+    assert sum(len(node.vms) for node in shown(memory)) == len(first_vms(scenario))
+
+
+@pytest.mark.parametrize(
+    ("wish", "node", "error"),
+    [
+        pytest.param(MigrationWish("vm-1", "n1", "n3"), "n3", "", id="to a node"),
+        pytest.param(MigrationWish("vm-1", "n1"), "n2", "", id="to wherever there is room"),
+        pytest.param(MigrationWish("default/vm-1", "n1"), "n2", "", id="by its full name"),
+        pytest.param(MigrationWish("vm-9", "n1"), None, "no VM", id="a VM that is not"),
+        pytest.param(MigrationWish("vm-1", "n2"), "n1", 'on node "n1"', id="a VM from elsewhere"),
+        pytest.param(MigrationWish("vm-1", "n1", "n9"), "n1", "no node", id="to no node"),
+        pytest.param(MigrationWish("vm-1", "n1", "n1"), "n1", "no other", id="to where it is"),
+    ],
+)
+async def test_a_move_is_answered_with_where_the_vm_is(
+    wish: MigrationWish, node: str | None, error: str
+) -> None:
+    memory = await in_memory(SEED)
+    (moved,) = await memory.migrate([wish])
+    assert (moved.actual_node, bool(moved.error)) == (node, bool(error))
+    assert error in moved.error
+    places = {vm.id: each.name for each in shown(memory) for vm in each.vms}
+    assert places["vm-1"] == (node or "n1")
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        pytest.param("name: x", "nodes", "is missing", id="a field that is missing"),
+        pytest.param(OURS.replace("16Gi", "lots"), "vms[0].memory", "lots", id="no quantity"),
+        pytest.param(OURS.replace("node: n-1", "node: n-9"), "", "n-9", id="no such node"),
+        pytest.param(
+            OURS.replace("name: fixed", "name: fixed, count: 30000"),
+            "vms[0].count",
+            "20000",
+            id="more VMs than anybody can hold",
+        ),
+        pytest.param(
+            OURS.replace("count: 2", "count: 9999999999"), "nodes[0].count", "20000", id="and nodes"
+        ),
+        pytest.param(
+            SEED.replace("0.05", '"much"'),
+            "scenario[0].vms[0].cpu_consumption",
+            "number",
+            id="the seed's JSON",
+        ),
+        pytest.param(
+            OURS.replace("name: fixed", "name: fixed, trace: {file: /etc/passwd}"),
+            "",
+            "trace",
+            id="a file of this computer",
+        ),
+    ],
+)
+def test_a_wrong_scenario_is_refused_by_field(body: str, field: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_scenario(body.encode())
+    problem = problem_of(caught.value)
+    assert (problem.status, said in problem.detail) == (422, True)
+    if field:
+        assert problem.field == field
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(Refused, match="UTF-8"):
+        read_scenario(b"\xff\xfe")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        pytest.param(b"{", 400, "", id="not JSON"),
+        pytest.param(b"[]", 422, "", id="not an object"),
+        pytest.param(b"{}", 422, "", id="without migrations"),
+        pytest.param(b'{"migrations": [{"vm_id": 5}]}', 422, "migrations[0].vm_id", id="a number"),
+        pytest.param(
+            b'{"migrations": [{"vm_id": "", "from_node": "n"}]}',
+            422,
+            "migrations[0].vm_id",
+            id="empty",
+        ),
+        pytest.param(
+            b'{"migrations": [{"vm_id": "a", "from_node": "n", "to": "m"}]}',
+            422,
+            "migrations[0]",
+            id="a word that is not known",
+        ),
+        pytest.param(
+            b'{"migrations": [%s]}' % b",".join([b'{"vm_id": "a", "from_node": "n"}'] * 1001),
+            422,
+            "migrations",
+            id="too many",
+        ),
+    ],
+)
+def test_wrong_feedback_is_refused_by_field(body: bytes, status: int, field: str) -> None:
+    with pytest.raises(Refused) as caught:
+        decode(body, Feedback)
+    assert (caught.value.problem.status, caught.value.problem.field) == (status, field)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("vms[2].cpu: 'x' is not a quantity", "vms[2].cpu"),
+        ("apiVersion: not known", "apiVersion"),
+        ('vm "web": no node', ""),
+        ("no colon at all", ""),
+    ],
+)
+def test_the_field_is_what_an_error_begins_with(text: str, field: str) -> None:
+    assert field_in(text) == field
+
+
+def existing(spec: VmSpec, **annotations: str) -> VirtualMachine:
+    return VirtualMachine(metadata=ObjectMeta(name="fixed", annotations=annotations), spec=spec)
+
+
+def test_a_vm_becomes_an_object_that_starts_on_its_node() -> None:
+    fixed, curved = read_scenario(OURS.encode()).vms
+    assert vm_object(fixed, "default", ["n-1"]) == {
+        "metadata": {
+            "name": "fixed",
+            "namespace": "default",
+            "labels": {"app.kubernetes.io/managed-by": "trimtab-exporter"},
+            "annotations": {INITIAL_NODE: "n-1"},
+        },
+        "spec": {
+            "resources": {"cpu": "8", "memory": "16Gi"},
+            "utilization": {"cpu": 1.0, "memory": 0.5},
+            "evictionStrategy": "LiveMigrate",
+            "liveMigratable": True,
+        },
+    }
+    spec = vm_object(curved, "default", ["n-1"])["spec"]
+    assert spec["load"]["cpu"]["type"] == "diurnal"
+    assert spec["utilization"] == {"memory": 0.8}
+
+
+def test_a_node_that_the_cluster_does_not_have_is_left_to_the_scheduler() -> None:
+    scenario = read_scenario(OURS.encode())
+    assert "annotations" not in vm_object(scenario.vms[0], "default", ["other"])["metadata"]
+    (line,) = warnings(scenario, ["other"], DEFAULT_PRESSURE)
+    assert '"n-1"' in line
+
+
+def test_what_a_cluster_cannot_take_from_a_scenario_is_said() -> None:
+    scenario = load_scenario(EXAMPLES / "arrivals-and-failures.yaml")
+    nodes = [node.name for node in scenario.nodes]
+    assert any(line.startswith("events:") for line in warnings(scenario, nodes, DEFAULT_PRESSURE))
+    assert len(first_vms(scenario)) < len(scenario.vms)
+
+
+def test_a_vm_that_is_already_so_is_recognised() -> None:
+    fixed, _ = read_scenario(OURS.encode()).vms
+    wanted = vm_object(fixed, "default", ["n-1"])
+    spec = msgspec.convert(wanted["spec"], VmSpec)
+    assert is_same(existing(spec, **{INITIAL_NODE: "n-1"}), wanted)
+    assert not is_same(existing(spec), wanted)
+    stopped = msgspec.structs.replace(spec, running=False)
+    assert not is_same(existing(stopped, **{INITIAL_NODE: "n-1"}), wanted)
