@@ -90,8 +90,10 @@ def sim(
     from trimtab.cli.sim_files import make_result, save
     from trimtab.model.duration import parse_duration
     from trimtab.model.scenario_io import load_scenario
+    from trimtab.obs.log import configure
     from trimtab.sim.spec import Restraint, RunSpec, Timing
 
+    configure("warning")
     spec = RunSpec(
         scenario=_adapted(load_scenario(scenario), migration, duration),
         score=score,

@@ -123,6 +123,16 @@ def test_a_score_of_ones_own_is_simulated_from_its_file(
     assert result["card"]["migrations"] > 0
 
 
+def test_json_stays_json_when_there_is_something_to_warn_of(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    sample = Path(__file__).parents[3] / "examples" / "scenarios" / "seed-sample.json"
+    run(str(sample), "--duration", "2m", "--json")
+    captured = capsysbinary.readouterr()
+    assert json.loads(captured.out)["spec"]["scenario"]
+    assert b"first of several scenarios taken" in captured.err
+
+
 def test_the_exit_code_is_1_if_the_descheduler_failed_in_every_cycle(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
