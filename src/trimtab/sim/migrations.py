@@ -25,14 +25,23 @@ GB = 1e9
 
 
 class Migrations:
-    """All marks of one replica. `departed` is told of every VM that left its node."""
+    """All marks of one replica.
+
+    `left` is told of each VM whose pod on the source is gone, `arrived` of each that has moved.
+    """
 
     def __init__(
-        self, cluster: Cluster, scheduler: Scheduler, seed: int, departed: Callable[[Mark], None]
+        self,
+        cluster: Cluster,
+        scheduler: Scheduler,
+        seed: int,
+        *,
+        left: Callable[[int], None],
+        arrived: Callable[[Mark], None],
     ) -> None:
         self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
         self._model = cluster.fleet.scenario.migration
-        self._departed = departed
+        self._left, self._arrived = left, arrived
         self._attempts: Counter[int] = Counter()
         self._requests = 0
         self.marks: dict[int, Mark] = {}
@@ -136,6 +145,7 @@ class Migrations:
         if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
             self._cluster.put(mark.vm, self._cluster.nowhere)
             self._cluster.release(mark.vm, mark.source)
+            self._left(mark.vm)
 
     def _bind(self, mark: Mark, now: float) -> None:
         """Look for a node; with one, start to copy."""
@@ -192,9 +202,10 @@ class Migrations:
         if mark.vm in self._cluster.landing:
             self._cluster.stop_landing(mark.vm)
             self._cluster.release(mark.vm, mark.source)
+            self._left(mark.vm)
         self._cluster.put(mark.vm, target)
         del self.marks[mark.vm]
-        self._departed(mark)
+        self._arrived(mark)
 
     def _fail(self, mark: Mark, now: float, outcome: str) -> None:
         self._end_attempt(mark, now, outcome)

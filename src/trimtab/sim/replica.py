@@ -35,7 +35,9 @@ class Replica:
         self._number, self._change = number, change
         first: Placement = "binpack" if spec.placement == "binpack" else "spread"
         self.scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
-        self.migrations = Migrations(cluster, self.scheduler, seed, self._departed)
+        self.migrations = Migrations(
+            cluster, self.scheduler, seed, left=self._pod_gone, arrived=self._arrived
+        )
         cluster.marks = self.migrations.marks
         self.inflight: InFlight = EMPTY
         self.incarnation = [0] * cluster.fleet.vms
@@ -225,10 +227,9 @@ class Replica:
         if self._pending:
             self._place_pending()
 
-    def _departed(self, mark: Mark) -> None:
+    def _arrived(self, mark: Mark) -> None:
         begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
         self.history.setdefault(mark.vm, []).append((begun, self.now))
-        self._pod_gone(mark.vm)
         self._land(mark.vm, int(self.cluster.where[mark.vm]))
 
     def _land(self, vm: int, node: int) -> None:

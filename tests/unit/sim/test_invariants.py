@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from builders.sim import a_scenario, a_vm, nodes
+from builders.sim import a_node, a_scenario, a_vm, nodes
 from builders.sim_specs import specs
 from trimtab.model.scenario import Migration
 from trimtab.sim.batch import Batch
@@ -81,6 +81,19 @@ def test_evictions_in_flight_count_against_the_limits_of_later_cycles() -> None:
     marks: list[int] = []
     batch.run(lambda cycle, cycles: marks.append(len(batch.clusters[0].marks)))
     assert marks == [3] * 9
+
+
+def test_a_stopped_vm_that_finds_no_node_counts_against_no_limit() -> None:
+    # Only n0 has room for the VMs, but they may not come back to it while they are recreated.
+    cluster = [a_node("n0"), a_node("n1", cpu=1), a_node("n2", cpu=1)]
+    vms = [a_vm(f"v{i}", node="n0") for i in range(8)]
+    scenario = a_scenario(cluster, vms, duration_s=240.0, migration=Migration(mode="recreate"))
+    batch = Batch(RunSpec(scenario, limits=(2, 2)), [1])
+    marks: list[int] = []
+    batch.run(lambda cycle, cycles: marks.append(len(batch.clusters[0].marks)))
+    # The first two are stopped, so their pods are gone and two more are evicted; those wait for
+    # slots with their pods in place, and fill the limit.
+    assert marks == [2, 4, 4, 4]
 
 
 def test_an_eviction_that_takes_too_long_frees_its_slot_although_it_goes_on() -> None:
