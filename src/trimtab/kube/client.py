@@ -20,6 +20,7 @@ from trimtab.kube.codec import Page, WatchEvent, codec, encode
 from trimtab.kube.connection import TRANSPORT_ERRORS, Config, connect, kubeconfig, service_account
 from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.resources import PODS, Free, Kind, metadata
+from trimtab.kube.transport import GUARD
 from trimtab.obs.metrics import counter, histogram
 
 T = TypeVar("T")
@@ -250,7 +251,6 @@ class Client:
         """Any request; the whole answer's bytes, or the error that its status stands for."""
         if verb != "GET":
             held_back.inc(await self._bucket.take())
-            self._guard()
         started = time.perf_counter()
         try:
             response = await self._send(verb, path, params, body, content)
@@ -269,7 +269,12 @@ class Client:
         headers = {"Content-Type": content} if body is not None else None
         async with asyncio.timeout(self.limit_s):
             request = self._http.build_request(
-                verb, path, params=dict(params or {}), content=body, headers=headers
+                verb,
+                path,
+                params=dict(params or {}),
+                content=body,
+                headers=headers,
+                extensions={} if verb == "GET" else {GUARD: self._guard},
             )
             try:
                 return await self._http.send(request)

@@ -7,6 +7,7 @@ does not know that time has passed, so its writes ask `check` first (`Client.gua
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -51,6 +52,7 @@ class Elector:
         identity: str,
         *,
         terms: Terms | None = None,
+        clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         random: Randomness | None = None,
     ) -> None:
@@ -59,6 +61,7 @@ class Elector:
         self._client = client
         self._namespace = namespace
         self._terms = terms or Terms()
+        self._clock = clock  # not the loop's: uvloop's stands still within a turn of the loop
         self._now = now
         self._random = random or randomness()
         self._seen = Lease()
@@ -67,7 +70,7 @@ class Elector:
 
     @property
     def leading(self) -> bool:
-        return asyncio.get_running_loop().time() < self._leads_until
+        return self._clock() < self._leads_until
 
     def check(self) -> None:
         """Raise NotLeading unless the lease is certainly ours at this moment."""
@@ -99,8 +102,8 @@ class Elector:
         try:
             while self.leading and not acting.done():
                 await asyncio.wait({acting}, timeout=self._pause_s())
-                if not acting.done():
-                    await self._attempt(self._leads_until - asyncio.get_running_loop().time())
+                if self.leading and not acting.done():
+                    await self._attempt(self._leads_until - self._clock())
         finally:
             acting.cancel()
             await asyncio.wait({acting})
@@ -112,7 +115,7 @@ class Elector:
 
     def _pause_s(self) -> float:
         """Until the next renewal, but never past the moment when we must stop."""
-        left_s = self._leads_until - asyncio.get_running_loop().time()
+        left_s = self._leads_until - self._clock()
         return max(0.0, min(self._terms.retry_s, left_s))
 
     async def _attempt(self, limit_s: float) -> bool:
@@ -131,7 +134,7 @@ class Elector:
         """Write ourselves into the lease if it is ours or free. Raises if someone was quicker."""
         if not self.leading:
             await self._look()
-        started = asyncio.get_running_loop().time()
+        started = self._clock()
         if not self._is_free(started):
             return False
         try:
@@ -152,7 +155,7 @@ class Elector:
 
     def _notice(self, lease: Lease) -> None:
         if lease.metadata.resource_version != self._seen.metadata.resource_version:
-            self._seen_at = asyncio.get_running_loop().time()
+            self._seen_at = self._clock()
         self._seen = lease
 
     def _is_free(self, at: float) -> bool:

@@ -15,6 +15,8 @@ from typing import cast
 import httpx2
 from httptools import HttpParserError, HttpResponseParser
 
+GUARD = "guard"
+"""Extension of a request: called, and free to raise, at the last moment before it is sent."""
 BUFFER = 8 << 20  # bytes that may wait for the reader before the peer is slowed down
 # A peer that vanished without a word is noticed after a minute, not at the watch's time limit.
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
@@ -169,6 +171,8 @@ class Transport(httpx2.AsyncBaseTransport):
         connection = self._reuse() or await self._dial(request.url, limits.get("connect"))
         self._busy.add(connection)
         try:
+            if guard := request.extensions.get(GUARD):
+                guard()
             await connection.send(message, limits.get("read"))
         except BaseException:
             self.give_back(connection)
@@ -196,10 +200,16 @@ class Transport(httpx2.AsyncBaseTransport):
     async def _dial(self, url: httpx2.URL, timeout_s: float | None) -> Connection:
         secure = url.scheme == "https"
         port = url.port or (443 if secure else 80)
+        # A handshake is better ended by the loop than by cancelling it, which uvloop logs loudly.
+        handshake_s = 0.8 * timeout_s if secure and timeout_s else None
         try:
             async with asyncio.timeout(timeout_s):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, url.host, port, ssl=self._tls if secure else None
+                    Connection,
+                    url.host,
+                    port,
+                    ssl=self._tls if secure else None,
+                    ssl_handshake_timeout=handshake_s,
                 )
         except TimeoutError:
             raise httpx2.ConnectTimeout(f"no connection within {timeout_s} s") from None
