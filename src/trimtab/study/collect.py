@@ -11,7 +11,7 @@ from trimtab.study.identity import Versions, digest, run_id
 from trimtab.study.measures import MEASURES, values
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.ranking import Observed, make_table, ranks_of, together
-from trimtab.study.record import Chunk, Picture, RunRecord
+from trimtab.study.record import Chunk, FullChunk, Picture, RunRecord
 from trimtab.study.result import ScenarioFacts, StudyResult
 from trimtab.study.summary import summarise
 
@@ -27,7 +27,7 @@ class Runs(Struct, frozen=True):
         return [self.records[run_id(cell, seed)] for seed in seeds]
 
 
-def gather(chunks: Iterable[Chunk]) -> Runs:
+def gather(chunks: Iterable[Chunk | FullChunk]) -> Runs:
     """Put chunks together; a run that was done twice counts once (it is the same run)."""
     records: dict[str, RunRecord] = {}
     pictures: dict[str, Picture] = {}

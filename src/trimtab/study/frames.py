@@ -1,7 +1,7 @@
 """Parquet: one row per run in `runs.parquet`, one per migration in `events.parquet`."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,42 +9,64 @@ import msgspec
 from trimtab.study.candidate import Candidate, labels, pair_text, restraint_text
 from trimtab.study.collect import Runs
 from trimtab.study.extra import need
+from trimtab.study.identity import run_id
 from trimtab.study.plan import Cells, Plan
-from trimtab.study.record import MoveRow, RunRecord
+from trimtab.study.record import FullChunk, MoveRow
 
 
 def runs_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
     """The report card of every run, with the names of what was run."""
+    polars = need("polars")
     rows = [
-        {**named, **msgspec.to_builtins(run.card), "digest": run.digest, "errors": len(run.errors)}
-        for named, run in _each(plan, cells, runs)
+        {"runId": run.id, **named, "seed": run.seed}
+        | msgspec.to_builtins(run.card)
+        | {"digest": run.digest, "errors": len(run.errors)}
+        for cell, named in _named(plan, cells).items()
+        for run in runs.of(cell, plan.seeds)
     ]
-    return _parquet(rows)
+    return _parquet(polars.DataFrame(rows, infer_schema_length=None))
 
 
-def events_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
-    """Every migration of every run."""
-    fields = MoveRow.__struct_fields__
-    rows = [
-        {"runId": named["runId"], "scenario": named["scenario"], "candidate": named["candidate"]}
-        | {"seed": run.seed}
-        | {field: getattr(move, field) for field in fields}
-        for named, run in _each(plan, cells, runs)
-        for move in run.moves
-    ]
-    return _parquet(rows, empty=("runId", "scenario", "candidate", "seed", *fields))
+def events_parquet(plan: Plan, cells: Cells, chunks: Iterable[FullChunk]) -> bytes:
+    """Every migration of every run of the plan, chunk by chunk: there can be millions."""
+    polars = need("polars")
+    named, fields = _named(plan, cells), MoveRow.__struct_fields__
+    wanted = {run_id(cell, seed) for cell in named for seed in plan.seeds}
+    frames = [polars.DataFrame(schema=_EVENTS)]
+    for chunk in chunks:
+        for run in chunk.runs:
+            if run.id not in wanted:
+                continue
+            wanted.remove(run.id)  # a run that is there twice counts once
+            of_all = {
+                "runId": run.id,
+                "scenario": named[chunk.cell]["scenario"],
+                "candidate": named[chunk.cell]["candidate"],
+                "seed": run.seed,
+            }
+            columns = {name: [value] * len(run.moves) for name, value in of_all.items()}
+            columns |= {field: [getattr(move, field) for move in run.moves] for field in fields}
+            frames.append(polars.DataFrame(columns, schema=_EVENTS))
+    return _parquet(polars.concat(frames))
 
 
-def _each(plan: Plan, cells: Cells, runs: Runs) -> Iterator[tuple[dict[str, Any], RunRecord]]:
+_EVENTS: dict[str, type] = {"runId": str, "scenario": str, "candidate": str, "seed": int} | {
+    "vm": str, "source": str, "target": str, "requested_s": float, "started_s": float,
+    "ended_s": float, "gb": float, "outcome": str,
+}  # fmt: skip
+
+
+def _named(plan: Plan, cells: Cells) -> dict[str, dict[str, str]]:
+    """What was run in each cell."""
     names = labels(plan.candidates)
-    for scenario, row in zip(plan.scenarios, cells, strict=True):
-        for candidate, label, cell in zip(plan.candidates, names, row, strict=True):
-            fixed = {"scenario": scenario.name, "candidate": label, **_setting(candidate)}
-            for run in runs.of(cell, plan.seeds):
-                yield {"runId": run.id, **fixed, "seed": run.seed}, run
+    return {
+        cell: {"scenario": scenario.name, "candidate": label, **_setting(candidate)}
+        for scenario, row in zip(plan.scenarios, cells, strict=True)
+        for candidate, label, cell in zip(plan.candidates, names, row, strict=True)
+    }
 
 
-def _setting(candidate: Candidate) -> dict[str, Any]:
+def _setting(candidate: Candidate) -> dict[str, str]:
     return {
         "score": candidate.title,
         "policy": candidate.policy,
@@ -56,13 +78,7 @@ def _setting(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _parquet(rows: list[dict[str, Any]], empty: Sequence[str] = ()) -> bytes:
-    polars = need("polars")
-    frame = (
-        polars.DataFrame(rows, infer_schema_length=None)
-        if rows
-        else polars.DataFrame({name: [] for name in empty})
-    )
+def _parquet(frame: Any) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")
     return buffer.getvalue()

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.model.curve import overall_mean
 from trimtab.model.scenario import Scenario
@@ -18,7 +17,7 @@ from trimtab.study.candidate import Candidate, labels
 from trimtab.study.collect import Runs
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.ranking import NOTHING
-from trimtab.study.record import Picture, RunRecord
+from trimtab.study.record import Picture
 from trimtab.study.result import Estimate, StudyResult, Table
 
 PICTURES_BUDGET = 800_000  # characters
@@ -107,8 +106,7 @@ def _pictures(
             candidate = _wanted(table, result)[place]
             cell = cells[scenario][candidate]
             picture = runs.pictures[cell]
-            record = runs.of(cell, [picture.seed])[0]
-            drawn = _picture(scenario, candidate, picture, record)
+            drawn = _picture(scenario, candidate, picture)
             budget -= sum(len(part) for part in drawn.values() if isinstance(part, str))
             if budget < 0 and place > 1:  # do-nothing and the pick are always there
                 return
@@ -120,7 +118,7 @@ def _wanted(table: Table, result: StudyResult) -> list[int]:
     return list(dict.fromkeys([*first, *(row.candidate for row in table.rows)]))
 
 
-def _picture(scenario: int, candidate: int, picture: Picture, record: RunRecord) -> dict[str, Any]:
+def _picture(scenario: int, candidate: int, picture: Picture) -> dict[str, Any]:
     return {
         "scenario": scenario,
         "candidate": candidate,
@@ -132,16 +130,8 @@ def _picture(scenario: int, candidate: int, picture: Picture, record: RunRecord)
         "classes": _text(picture.classes),
         "before": _places(picture.before),
         "after": _places(picture.after),
-        "migrations": _per_row(picture, record).tolist(),
+        "migrations": picture.migrations,
     }
-
-
-def _per_row(picture: Picture, record: RunRecord) -> NDArray[np.intp]:
-    """Migrations requested in the time that each row of the picture stands for."""
-    edges = np.array(picture.times)
-    asked = np.array([move.requested_s for move in record.moves])
-    rows = np.minimum(np.searchsorted(edges, asked), len(edges) - 1)
-    return np.bincount(rows, minlength=len(edges))
 
 
 def _places(places: Sequence[int]) -> str:

@@ -1,10 +1,12 @@
 """What is kept of a run: the report card, the moves, a digest of everything, and a picture.
 
 The unit on disk is a chunk: some seeds of one cell. It is written in one piece when all of
-them are done, so a chunk either counts or was never there.
+them are done, so a chunk either counts or was never there. A study can hold millions of
+moves, so a chunk is read without them (`Chunk`) except where they are wanted (`FullChunk`).
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -47,6 +49,8 @@ class Picture(Struct, frozen=True):
     before: list[int]
     """the node of each VM of the scenario, -1 for none"""
     after: list[int]
+    migrations: list[int] = []
+    """requested in the time that each row stands for"""
 
 
 class RunRecord(Struct, frozen=True):
@@ -55,10 +59,15 @@ class RunRecord(Struct, frozen=True):
     id: str
     seed: int
     card: ReportCard
-    moves: tuple[MoveRow, ...]
     digest: str
     """Of the whole outcome, course included: equal digests are equal runs, bit for bit."""
     errors: tuple[str, ...] = ()
+
+
+class FullRun(RunRecord, frozen=True):
+    """One run with its migrations."""
+
+    moves: tuple[MoveRow, ...] = ()
 
 
 class Chunk(Struct, frozen=True):
@@ -69,34 +78,46 @@ class Chunk(Struct, frozen=True):
     picture: Picture
 
 
+class FullChunk(Struct, frozen=True):
+    """The same with all migrations: what is written."""
+
+    cell: str
+    runs: tuple[FullRun, ...]
+    picture: Picture
+
+
+AnyChunk = TypeVar("AnyChunk", Chunk, FullChunk)
+
+
 class Damaged(TrimtabError):
     """A file that does not hold a chunk (any more): run its seeds again."""
 
 
 def make_chunk(
     cell: str, scenario: Scenario, seeds: Sequence[int], outcomes: Sequence[Outcome]
-) -> Chunk:
+) -> FullChunk:
     """What is kept of `outcomes`, one for each of `seeds`."""
-    return Chunk(
+    return FullChunk(
         cell=cell,
         runs=tuple(_record(cell, s, o) for s, o in zip(seeds, outcomes, strict=True)),
         picture=_picture(scenario, seeds[0], outcomes[0]),
     )
 
 
-def encode(chunk: Chunk) -> bytes:
+def encode(chunk: FullChunk) -> bytes:
     return msgspec.msgpack.encode(chunk, enc_hook=_plain)
 
 
-def decode(data: bytes) -> Chunk:
+def decode(data: bytes, kind: type[AnyChunk]) -> AnyChunk:
+    """A chunk with or without its migrations."""
     try:
-        return msgspec.msgpack.decode(data, type=Chunk)
+        return msgspec.msgpack.decode(data, type=kind)
     except msgspec.MsgspecError as error:
         raise Damaged(f"not a chunk of runs: {error}") from error
 
 
-def _record(cell: str, seed: int, outcome: Outcome) -> RunRecord:
-    return RunRecord(
+def _record(cell: str, seed: int, outcome: Outcome) -> FullRun:
+    return FullRun(
         id=run_id(cell, seed),
         seed=seed,
         card=outcome.card,
@@ -133,7 +154,15 @@ def _picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
         classes=np.ascontiguousarray(_classes(course, rows)).tobytes(),
         before=[place.get(outcome.placement_before.get(vm.name, ""), -1) for vm in scenario.vms],
         after=[place.get(outcome.placement_after.get(vm.name, ""), -1) for vm in scenario.vms],
+        migrations=_per_row(course.times[rows], outcome.moves),
     )
+
+
+def _per_row(times: NDArray[np.float64], moves: Sequence[Move]) -> list[int]:
+    """How many of the moves were requested up to each of the times, since the one before."""
+    asked = np.array([move.requested_s for move in moves])
+    rows = np.minimum(np.searchsorted(times, asked), len(times) - 1)
+    return [int(count) for count in np.bincount(rows, minlength=len(times))]
 
 
 def _rows(cycles: int) -> NDArray[np.intp]:

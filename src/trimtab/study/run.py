@@ -57,7 +57,7 @@ def write_results(store: Store, warnings: Sequence[str] = ()) -> StudyResult:
     result = study_result(plan, cells, runs, store.load_versions(), warnings)
     page = render(plan, cells, runs, result, store.load_text())
     write_whole(store.path / "runs.parquet", runs_parquet(plan, cells, runs))
-    write_whole(store.path / "events.parquet", events_parquet(plan, cells, runs))
+    write_whole(store.path / "events.parquet", events_parquet(plan, cells, store.full_chunks()))
     write_whole(store.path / "report.html", page.encode())
     write_whole(store.path / "result.json", json.format(json.encode(result), indent=2) + b"\n")
     return result

@@ -19,7 +19,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.scenario import Scenario
 from trimtab.study.identity import Versions, versions
 from trimtab.study.plan import Cells, Plan
-from trimtab.study.record import Chunk, Damaged, decode
+from trimtab.study.record import AnyChunk, Chunk, Damaged, FullChunk, decode
 
 
 class Store:
@@ -84,10 +84,18 @@ class Store:
         write_whole(self.runs / f"{name}.chunk", data)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Every chunk on disk; a damaged one is set aside, and its seeds will run again."""
+        """Every chunk on disk, without migrations."""
+        return self._chunks(Chunk)
+
+    def full_chunks(self) -> Iterator[FullChunk]:
+        """Every chunk on disk with all migrations, one at a time."""
+        return self._chunks(FullChunk)
+
+    def _chunks(self, kind: type[AnyChunk]) -> Iterator[AnyChunk]:
+        """A damaged chunk is set aside, and its seeds will run again."""
         for path in sorted(self.runs.glob("*.chunk")):
             try:
-                yield decode(path.read_bytes())
+                yield decode(path.read_bytes(), kind)
             except Damaged:
                 path.rename(path.with_suffix(".damaged"))
 
