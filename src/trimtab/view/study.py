@@ -9,6 +9,8 @@ from msgspec import Struct
 from trimtab.view.terminal import Steps, err, out, progress, show_table
 
 _BAR = 14
+_WIDE = 140  # columns
+_LABEL = 28  # of a label on a narrow terminal
 _PICK = ("pick of today", "migrations", "minimum")
 
 
@@ -96,39 +98,55 @@ def about(seconds: float) -> str:
 
 
 def show_winners(lines: Sequence[WinnerLine]) -> None:
-    """One line per scenario."""
+    """One line per scenario; on a narrow terminal some lines."""
+    title = "Best on each scenario (imbalance in points, 95 % intervals)"
+    if _is_narrow():
+        tell(title)
+        for w in lines:
+            tell(f"{w.scenario} ({w.size})\n  most level: {w.best}, {w.imbalance}, not {w.nothing}")
+            tell(f"  pick of today: {w.pick}, {w.migrations} migrations (minimum {w.minimum})")
+        return
     show_table(
         ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", *_PICK),
         [
             (w.scenario, w.size, w.best, w.imbalance, w.nothing, w.pick, w.migrations, w.minimum)
             for w in lines
         ],
-        title="Best on each scenario (imbalance in points, 95 % intervals)",
+        title=title,
         right=("nodes × VMs", "imbalance", "do nothing", "migrations", "minimum"),
     )
 
 
 def show_ranking(lines: Sequence[RankLine], title: str) -> None:
-    """One line per candidate, a bar for its imbalance."""
+    """One line per candidate, a bar for its imbalance; on a narrow terminal the main columns."""
     most = max((line.imbalance[0] for line in lines), default=0.0)
-    show_table(
-        ("#", "candidate", "", "imbalance", "", "vs nothing", "migrations", "× minimum"),
-        [
-            (
-                line.rank,
-                line.label,
-                line.marks,
-                "{:.2f} ({:.2f}–{:.2f})".format(*line.imbalance),
-                bar(line.imbalance[0], most),
-                line.change,
-                line.migrations,
-                line.gap,
-            )
-            for line in lines
-        ],
-        title=title,
-        right=("#", "imbalance", "vs nothing", "migrations", "× minimum"),
-    )
+    columns: tuple[str, ...] = ("#", "candidate", "", "imbalance", "migrations")
+    cells = [
+        (line.rank, line.label, line.marks, _interval(line.imbalance), line.migrations)
+        for line in lines
+    ]
+    if _is_narrow():
+        rows = [(rank, _short(label), *rest) for rank, label, *rest in cells]
+    else:
+        columns = (*columns, "× minimum", "vs nothing", " ")
+        rows = [
+            (*cell, line.gap, line.change, bar(line.imbalance[0], most))
+            for cell, line in zip(cells, lines, strict=True)
+        ]
+    show_table(columns, rows, title=title, right=("#", "imbalance", *columns[4:7]))
+
+
+def _is_narrow() -> bool:
+    """Too narrow for everything; what does not go to a terminal has all the room it needs."""
+    return out.is_terminal and out.width < _WIDE
+
+
+def _interval(numbers: tuple[float, float, float]) -> str:
+    return "{:.2f} ({:.2f}–{:.2f})".format(*numbers)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
 
 def bar(value: float, most: float, width: int = _BAR) -> str:
