@@ -45,7 +45,8 @@ def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -
 
 
 def controller_names(count: int) -> list[str]:
-    return ["vm-controller", *(f"vm-controller-{number}" for number in range(2, count + 1))]
+    first = ["vm-controller"] if count else []
+    return [*first, *(f"vm-controller-{number}" for number in range(2, count + 1))]
 
 
 def trimtab(*arguments: str) -> tuple[str, ...]:

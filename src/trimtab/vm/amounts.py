@@ -44,8 +44,12 @@ def allocated(vm: Vm) -> VmAmounts:
 
 def used(vm: Vm) -> tuple[Quantity, Quantity]:
     """Cores and bytes in use, on average where they follow a curve."""
-    cpu = vm.cpu.times(overall_mean(vm.cpu_load))
-    return cpu, vm.memory.times(overall_mean(vm.memory_load))
+    return vm.cpu.times(_mean(vm.cpu_load)), vm.memory.times(_mean(vm.memory_load))
+
+
+def _mean(curve: Curve) -> Fraction:
+    """0.8 as somebody wrote it, and not as the nearest binary fraction."""
+    return Fraction(repr(overall_mean(curve)))
 
 
 def used_amounts(vm: Vm) -> VmAmounts:

@@ -10,6 +10,14 @@ from trimtab.kube.virt import GROUP, VERSION, MigrationPhase, Phase, Strategy
 
 Schema = dict[str, Any]
 MAX_TRACE = 2000
+_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "constant": (("value",), ()),
+    "steps": (("points",), ("repeat", "delay")),
+    "diurnal": (("low", "high"), ("peakAt", "period")),
+    "spikes": (("base", "peak", "every", "lasts"), ("seed", "delay")),
+    "trace": (("values",), ("interval", "repeat")),
+}
+"""The fields of each curve: those it needs, those it may have."""
 _POSITIVE = (
     "type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))"
 )
@@ -140,42 +148,68 @@ def _curve(text: str) -> Schema:
         "items": {"type": "number", "minimum": 0},
     }
     properties = {
-        "type": _choice(("constant", "steps", "diurnal", "spikes", "trace"), "Which curve."),
+        "type": _choice(tuple(_FIELDS), "Which curve."),
         "value": _number("constant: the value."),
-        "points": {"type": "array", "minItems": 1, "maxItems": 500, "items": point},
-        "repeat": {"x-kubernetes-preserve-unknown-fields": True},
+        "points": {
+            "description": "steps: pairs of seconds and the value from then on.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 500,
+            "items": point,
+        },
+        "repeat": {
+            "description": "steps: seconds after which it starts again; trace: whether it does.",
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+        "delay": {"type": "number", "description": "steps, spikes: seconds later."},
         "low": _number("diurnal: the lowest value."),
         "high": _number("diurnal: the highest value."),
-        "peakAt": _number("diurnal: seconds from the start to the highest value."),
-        "period": _number("diurnal: seconds."),
+        "peakAt": {"type": "number", "description": "diurnal: seconds to the highest value."},
+        "period": _number("diurnal: seconds.", above_zero=True),
         "base": _number("spikes: the value between spikes."),
         "peak": _number("spikes: the value during a spike."),
-        "every": _number("spikes: seconds from one to the next, on average."),
-        "lasts": _number("spikes: seconds."),
-        "seed": {"type": "integer"},
+        "every": _number("spikes: seconds from one to the next, on average.", above_zero=True),
+        "lasts": _number("spikes: seconds.", above_zero=True),
+        "seed": {"type": "integer", "description": "spikes: another seed, other moments."},
         "values": {
+            "description": "trace: the recorded values.",
             "type": "array",
             "minItems": 1,
             "maxItems": MAX_TRACE,
             "items": {"type": "number", "minimum": 0},
         },
-        "interval": _number("trace: seconds that each value lasts."),
+        "interval": _number("trace: seconds that each value lasts.", above_zero=True),
     }
-    needs = {
-        "constant": ("value",),
-        "steps": ("points",),
-        "diurnal": ("low", "high"),
-        "spikes": ("base", "peak", "every", "lasts"),
-        "trace": ("values",),
-    }
+    return _object(properties, required=["type"], rules=_curve_rules(), text=text)
+
+
+def _curve_rules() -> list[Schema]:
+    """What each type needs and must not have: elsewhere other fields are an error, too.
+
+    `repeat` is missing, because CEL does not see a field of two types.
+    """
+    fields = {name for needs, may in _FIELDS.values() for name in (*needs, *may)} - {"repeat"}
     rules = [
+        _rule("!has(self.low) || !has(self.high) || self.low <= self.high", "low is above high"),
         _rule(
-            f"self.type != '{kind}' || ({' && '.join(f'has(self.{name})' for name in names)})",
-            f"a curve of type {kind} needs {', '.join(names)}",
-        )
-        for kind, names in needs.items()
+            "!has(self.lasts) || !has(self.every) || self.lasts <= self.every",
+            "lasts is longer than every",
+        ),
+        _rule(
+            "!has(self.points) || self.points.map(point, point[0]).isSorted()",
+            "the times of the points must rise",
+        ),
     ]
-    return _object(properties, required=["type"], rules=rules, text=text)
+    for kind, (needs, may) in _FIELDS.items():
+        foreign = sorted(fields.difference(needs, may))
+        has = " && ".join(f"has(self.{name})" for name in needs)
+        not_has = " && ".join(f"!has(self.{name})" for name in foreign)
+        other = f"self.type != '{kind}'"
+        rules += [
+            _rule(f"{other} || ({has})", f"a {kind} curve needs {', '.join(needs)}"),
+            _rule(f"{other} || ({not_has})", f"a {kind} curve has no {', '.join(foreign)}"),
+        ]
+    return rules
 
 
 def _conditions() -> Schema:
@@ -258,8 +292,16 @@ def _quantity(text: str, *, below_zero: str) -> Schema:
     }
 
 
-def _number(text: str, *, default: float | None = None, most: float | None = None) -> Schema:
+def _number(
+    text: str,
+    *,
+    default: float | None = None,
+    most: float | None = None,
+    above_zero: bool = False,
+) -> Schema:
     schema: Schema = {"type": "number", "minimum": 0, "description": text}
+    if above_zero:
+        schema["exclusiveMinimum"] = True
     if default is not None:
         schema["default"] = default
     if most is not None:

@@ -29,7 +29,7 @@ def cancel(s: Situation, _: Vm) -> Step | None:
         if is_evacuation(migration):
             return finished(s, migration, "Cancelled", "the evacuation was cancelled")
     news = News("EvacuationCancelled", f"the VM stays on node {node}")
-    return ClearMark(node, s.status.pod_name, (news,))
+    return ClearMark(node, (news,))
 
 
 def clear_stale_mark(s: Situation, _: Vm) -> Step | None:
@@ -39,7 +39,7 @@ def clear_stale_mark(s: Situation, _: Vm) -> Step | None:
     mark stays.
     """
     mark, node = s.status.evacuation_node_name, s.active.spec.node_name if s.active else ""
-    return ClearMark(mark, s.status.pod_name) if mark and node and mark != node else None
+    return ClearMark(mark) if mark and node and mark != node else None
 
 
 def evacuate(s: Situation, _: Vm) -> Step | None:

@@ -111,7 +111,7 @@ def _release_pods(s: Situation, _: Vm) -> Step | None:
 
 def _forget_mark(s: Situation, _: Vm) -> Step | None:
     mark = s.status.evacuation_node_name
-    return ClearMark(mark, s.status.pod_name) if mark else None
+    return ClearMark(mark) if mark else None
 
 
 def _forget_cancel(s: Situation, _: Vm) -> Step | None:
@@ -142,7 +142,7 @@ def replace_lost(s: Situation, _: Vm) -> Step | None:
     if not isinstance(why, str):
         return why
     if mark := s.status.evacuation_node_name:
-        return ClearMark(mark, s.status.pod_name)
+        return ClearMark(mark)
     if s.current is not None:
         return end_all(s, f"the VM's pod was lost: {why}")
     note = f"pod {s.status.pod_name} on node {s.status.node_name or '(none)'} is lost: {why}"

@@ -99,7 +99,7 @@ def settle_cut_over(s: Situation, _: Vm) -> Step | None:
             continue
         mark = s.status.evacuation_node_name
         if mark and mark == status.source_node:
-            return ClearMark(mark, s.status.pod_name)
+            return ClearMark(mark)
         return finished(s, migration, "Succeeded")
     return None
 
@@ -107,7 +107,7 @@ def settle_cut_over(s: Situation, _: Vm) -> Step | None:
 def unmark_recreated(s: Situation, _: Vm) -> Step | None:
     """A recreated VM has been evacuated even if the scheduler sends it back to its node."""
     mark, placed = s.status.evacuation_node_name, s.active and s.active.spec.node_name
-    return ClearMark(mark, s.status.pod_name) if mark and not placed and is_recreating(s) else None
+    return ClearMark(mark) if mark and not placed and is_recreating(s) else None
 
 
 # Before it begins

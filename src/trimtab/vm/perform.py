@@ -107,22 +107,19 @@ class Hands:
             metrics.absence.observe((s.now - since).total_seconds())
 
     async def _clear_mark(self, s: Situation, step: ClearMark) -> None:
-        patch: list[Free] = [
-            {"op": "test", "path": "/status/evacuationNodeName", "value": step.node},
-            {"op": "remove", "path": "/status/evacuationNodeName"},
-        ]
-        if step.pod_name:
-            patch.insert(0, {"op": "test", "path": "/status/podName", "value": step.pod_name})
-        await self._patch_vm(s, patch, "status")
+        path = "/status/evacuationNodeName"
+        await self._patch_vm(s, [*test(path, step.node), {"op": "remove", "path": path}], "status")
         log.info("evacuation mark cleared", node=step.node)
 
     async def _drop_cancel(self, s: Situation, node: str) -> None:
         path = "/metadata/annotations/" + CANCEL_EVACUATION.replace("/", "~1")
-        patch = [{"op": "test", "path": path, "value": node}, {"op": "remove", "path": path}]
-        await self._patch_vm(s, patch, "")
+        await self._patch_vm(s, [*test(path, node), {"op": "remove", "path": path}])
 
-    async def _patch_vm(self, s: Situation, patch: list[Free], subresource: str) -> None:
+    async def _patch_vm(self, s: Situation, patch: list[Free], subresource: str = "") -> None:
+        """The version is tested too: the same mark may have been set anew meanwhile."""
         name, namespace = s.key.name, s.key.namespace
+        same = test("/metadata/resourceVersion", s.the_vm.metadata.resource_version)
+        patch = [*same, *patch]
         try:
             written = await self._client.patch(VMS, name, patch, namespace, subresource=subresource)
         except Invalid as error:  # a test failed: it is not what we thought any more
@@ -224,6 +221,10 @@ class Hands:
                 self._recorder.record(about, each.reason, each.note, type=kind, related=pod)
             if pod is not None:
                 self._recorder.record(pod, each.reason, each.note, type=kind)
+
+
+def test(path: str, value: str) -> list[Free]:
+    return [{"op": "test", "path": path, "value": value}]
 
 
 def identity(meta: ObjectMeta) -> Free:

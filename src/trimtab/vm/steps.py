@@ -62,10 +62,9 @@ class DeletePod(Struct, frozen=True):
 
 
 class ClearMark(Struct, frozen=True):
-    """Remove the evacuation mark if it is still this one, on this active pod."""
+    """Remove the evacuation mark of this node, if nobody has changed the VM since."""
 
     node: str
-    pod_name: str
     news: tuple[News, ...] = ()
 
 
