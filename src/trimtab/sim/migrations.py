@@ -16,11 +16,10 @@ from trimtab.sim.marks import Attempt, Mark, Priority
 from trimtab.sim.outcome import Move
 from trimtab.sim.precopy import GIB, Copy, share_network
 from trimtab.sim.scheduler import Scheduler
+from trimtab.sim.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
 
 UNSCHEDULABLE_TIMEOUT_S = 300.0
-BOOT_S = 5.0
-"""From binding to running when a VM is started anew: `recreate`, restarts, arrivals."""
 GB = 1e9
 
 

@@ -7,15 +7,14 @@ next and announces each, so that the time before it can be accounted for.
 from collections.abc import Callable
 from math import inf
 
-import numpy as np
-
 from trimtab.policy.inflight import EMPTY, SWEEP_PERIOD_S, InFlight, PodEvent, PodState
 from trimtab.sim.cluster import Cluster
 from trimtab.sim.fleet import OnEviction
 from trimtab.sim.marks import Mark, Priority
-from trimtab.sim.migrations import BOOT_S, Migrations
+from trimtab.sim.migrations import Migrations
 from trimtab.sim.scheduler import Scheduler
 from trimtab.sim.spec import Placement, RunSpec
+from trimtab.sim.starts import Starts
 from trimtab.sim.streams import Purpose, generator
 from trimtab.sim.timeline import TOLERATION_S, NodeEvent
 
@@ -34,9 +33,10 @@ class Replica:
         self.now = 0.0
         self._number, self._change = number, change
         first: Placement = "binpack" if spec.placement == "binpack" else "spread"
-        self.scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
+        scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
+        self._starts = Starts(cluster, scheduler)
         self.migrations = Migrations(
-            cluster, self.scheduler, seed, left=self._pod_gone, arrived=self._arrived
+            cluster, scheduler, seed, left=self._pod_gone, arrived=self._arrived
         )
         cluster.marks = self.migrations.marks
         self.inflight: InFlight = EMPTY
@@ -44,16 +44,12 @@ class Replica:
         self.history: dict[int, list[tuple[float, float]]] = {}
         """(begun, ended) of the migrations of each VM that has moved."""
         self._started: dict[int, float] = {}
-        self._pending: dict[int, int | None] = {}
-        self._booting: dict[int, tuple[int, float]] = {}
         self._stranded: dict[int, int] = {}
         self._lost_at: dict[int, float] = {}
         self._draining: set[int] = set()
         self._next_sweep_s = 0.0
-        self._starting = True
-        self.unplaced = self._place_all()
-        self._starting = False
-        self.scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
+        self.unplaced = self._starts.place_all()
+        scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
 
     # --- what a descheduler or a person does ---
 
@@ -89,7 +85,7 @@ class Replica:
         """Let VMs come back; those that are leaving go all the same."""
         self.cluster.set_cordoned(node, False)
         self._draining.discard(node)
-        self._place_pending()
+        self._starts.place(self.now)
 
     def _evict_from_drained(self, vm: int, node: int) -> None:
         match self.cluster.fleet.on_eviction[vm]:
@@ -106,24 +102,18 @@ class Replica:
 
     def arrive(self, vm: int) -> None:
         """A VM was created; its demand counts from now on, served or not."""
-        first = int(self.cluster.fleet.first_node[vm])
-        self._wait(vm, None if first < 0 else first)
-        self._place_pending()
+        self._starts.arrive(vm, self.now)
 
     def depart(self, vm: int) -> None:
         """A VM was deleted, wherever it is."""
         self.migrations.cancel(vm, self.now, "failed")
-        node = int(self.cluster.where[vm])
-        if vm in self._booting:
-            self.cluster.release(vm, self._booting.pop(vm)[0])
-        elif vm in self._stranded:
-            self.cluster.release(vm, self._stranded.pop(vm))
-        elif node != self.cluster.nowhere:
+        self._starts.forget(vm)
+        node = self._stranded.pop(vm, int(self.cluster.where[vm]))
+        if node != self.cluster.nowhere:
             self.cluster.release(vm, node)
-        self._pending.pop(vm, None)
         self.cluster.put(vm, self.cluster.nowhere)
         self._pod_gone(vm)
-        self._place_pending()
+        self._starts.place(self.now)
 
     def suffer(self, what: NodeEvent, node: int) -> None:
         """What the scenario does to a node."""
@@ -148,39 +138,39 @@ class Replica:
                 self.migrations.abort(mark, self.now)
             if mark.source == node and self.cluster.where[mark.vm] == node:
                 self.migrations.cancel(mark.vm, self.now, "failed")
-        for vm in self.cluster.vms_on(node):
-            self._stranded[int(vm)] = node
-            self.cluster.put(int(vm), self.cluster.nowhere)
-        for vm, (target, _) in list(self._booting.items()):
-            if target == node:
-                del self._booting[vm]
-                self._stranded[vm] = node
+        for vm in self.cluster.vms_on(node).tolist():
+            self.cluster.put(vm, self.cluster.nowhere)
+            self._stranded[vm] = node
+        for vm in self._starts.take_booting_on(node):
+            self._stranded[vm] = node
 
     def give_up_on(self, node: int) -> None:
         """The pods of a lost node are deleted: its VMs start elsewhere."""
         if not self.cluster.lost[node] or self.now < self._lost_at[node] + TOLERATION_S:
             return  # it has been back in between
-        for vm in [vm for vm, stuck in self._stranded.items() if stuck == node]:
-            del self._stranded[vm]
+        for vm in self._unstrand(node):
             self.cluster.release(vm, node)
             self._pod_gone(vm)
-            self._wait(vm)
-        self._place_pending()
+            self._starts.restart(vm, self.now)
 
     def recover(self, node: int) -> None:
         """A lost node is back, with the VMs whose pods are still there."""
         self.cluster.set_lost(node, False)
-        for vm in [vm for vm, stuck in self._stranded.items() if stuck == node]:
-            del self._stranded[vm]
+        for vm in self._unstrand(node):
             self.cluster.put(vm, node)
-        self._place_pending()
+        self._starts.place(self.now)
+
+    def _unstrand(self, node: int) -> list[int]:
+        stuck = [vm for vm, where in self._stranded.items() if where == node]
+        for vm in stuck:
+            del self._stranded[vm]
+        return stuck
 
     # --- time ---
 
     def next_s(self) -> float:
         """When the placement changes next by itself."""
-        boots = min((at for _, at in self._booting.values()), default=inf)
-        return min(boots, self.migrations.next_s(self.now))
+        return min(self._starts.next_s(), self.migrations.next_s(self.now))
 
     def advance(self, until: float) -> None:
         """Change by change up to the last one before `until`; `now` is then that moment."""
@@ -218,14 +208,11 @@ class Replica:
 
     def _settle(self) -> None:
         """Everything that is due now, and what becomes possible through it."""
-        for vm, (node, at) in list(self._booting.items()):
-            if at <= self.now:
-                del self._booting[vm]
-                self._land(vm, node)
+        for vm, node in self._starts.take_booted(self.now):
+            self._land(vm, node)
         if self.migrations.marks:
             self.migrations.settle(self.now)
-        if self._pending:
-            self._place_pending()
+        self._starts.place(self.now)
 
     def _arrived(self, mark: Mark) -> None:
         begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
@@ -248,44 +235,4 @@ class Replica:
         self.cluster.release(vm, int(self.cluster.where[vm]))
         self.cluster.put(vm, self.cluster.nowhere)
         self._pod_gone(vm)
-        self._wait(vm)
-        self._place_pending()
-
-    def _wait(self, vm: int, only: int | None = None) -> None:
-        """A new pod joins the scheduler's queue; all nodes are looked at for it."""
-        self._pending[vm] = only
-        self.cluster.freed.update(range(self.cluster.fleet.nodes) if only is None else [only])
-
-    def _place_pending(self) -> None:
-        """Bind every waiting pod that fits by now, oldest first; most wait for one node only."""
-        freed, self.cluster.freed = self.cluster.freed, set()
-        if not freed:
-            return
-        hopeful = [(v, only) for v, only in self._pending.items() if only is None or only in freed]
-        for vm, only in hopeful:
-            node = self._find(vm, only)
-            if node is not None:
-                del self._pending[vm]
-                self.cluster.reserve(vm, node)
-                self._booting[vm] = (node, self.now + BOOT_S)
-
-    def _find(self, vm: int, only: int | None) -> int | None:
-        """A node; a first pod that names one goes there or waits."""
-        if only is None:
-            return self.scheduler.choose(vm)
-        # At the start a cordoned node has the VMs that it was given before it was cordoned.
-        allowed = self.cluster.open[only] or self._starting
-        return only if allowed and self.scheduler.fits(vm, only) else None
-
-    def _place_all(self) -> tuple[int, ...]:
-        """The start: every VM is where its scenario or the scheduler puts it; returns the rest."""
-        for vm in np.flatnonzero(self.cluster.fleet.present):
-            first = int(self.cluster.fleet.first_node[vm])
-            only = None if first < 0 else first
-            node = self._find(int(vm), only)
-            if node is None:
-                self._pending[int(vm)] = only
-            else:
-                self.cluster.reserve(int(vm), node)
-                self.cluster.put(int(vm), node)
-        return tuple(self._pending)
+        self._starts.restart(vm, self.now)
