@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, to_builtins
 
+from trimtab.errors import TrimtabError
 from trimtab.kube.backoff import TokenBucket
 from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, ApiError, NotFound, Unavailable
+from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
 from trimtab.kube.queue import Queue
 from trimtab.kube.resources import EVENTS, Free, ObjectReference, micro_time
 from trimtab.obs import get_logger
@@ -123,7 +124,7 @@ class Recorder:
         try:
             written.labels(await self._send(news, series)).inc()
             series.failures = 0
-        except ApiError as error:
+        except TrimtabError as error:  # also the veto of a guarded client
             series.failures += 1
             if isinstance(error, Unavailable) and series.failures < ATTEMPTS:
                 self._queue.retry(news)

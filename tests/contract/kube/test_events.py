@@ -12,6 +12,7 @@ from builders.following import following
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder, written
+from trimtab.kube.lease import NotLeading
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import (
     CONFIG_MAPS,
@@ -166,3 +167,20 @@ async def test_an_event_that_is_refused_is_dropped_and_counted(client: Client) -
     async with recording(recorder := a_recorder(client)):
         recorder.record(nowhere, "Lost", "in space")
         await until(lambda: written.labels("dropped")._value.get() == before + 1)
+
+
+async def test_a_client_that_may_not_write_any_more_costs_the_event_and_nothing_else(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    def veto() -> None:
+        raise NotLeading("not any more")
+
+    recorder = a_recorder(client.guarded(veto))
+    task = asyncio.create_task(recorder.run())
+    recorder.record(about, "Late", "word")
+    before = written.labels("dropped")._value.get()
+    await until(lambda: written.labels("dropped")._value.get() == before + 1)
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await client.list(EVENTS, namespace) == []
