@@ -15,7 +15,8 @@ from trimtab.study.run import load_result
 from trimtab.study.store import Store
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-RECORDING = Path(__file__).parents[4] / "shared" / "data" / "google-2011-vms.npz"
+DATA = Path(__file__).parents[4] / "shared" / "data"
+RECORDINGS = ("google-2011-vms.npz", "planetlab-20110303.npz")
 
 
 def plan_of(file: Path) -> Plan:
@@ -57,26 +58,34 @@ def test_the_demo_runs(examples: Path) -> None:
 
 @pytest.fixture
 def recorded(examples: Path) -> Path:
-    """The study of the guide with its recording in place."""
-    if not RECORDING.exists():
-        pytest.skip(f"the recording {RECORDING.name} is not beside the project in shared/data")
-    (examples / "studies" / "traces" / RECORDING.name).symlink_to(RECORDING)
-    return examples / "studies" / "google-2011.yaml"
+    """The studies of the guide with their recordings in place."""
+    for name in RECORDINGS:
+        if not (DATA / name).exists():
+            pytest.skip(f"the recording {name} is not beside the project in shared/data")
+        (examples / "studies" / "traces" / name).symlink_to(DATA / name)
+    return examples / "studies"
 
 
-def test_the_study_of_the_guide_is_what_the_guide_says(recorded: Path) -> None:
-    plan = plan_of(recorded)
-    assert [len(scenario.vms) for scenario in plan.scenarios] == [1600, 1600]
-    assert (len(plan.candidates), len(plan.seeds)) == (22, 20)
+@pytest.mark.parametrize(
+    ("study", "vms", "candidates"),
+    [("google-2011.yaml", [1600, 1600], 22), ("planetlab-2011.yaml", [1052], 8)],
+)
+def test_the_studies_of_the_guide_are_what_it_says(
+    recorded: Path, study: str, vms: list[int], candidates: int
+) -> None:
+    plan = plan_of(recorded / study)
+    assert [len(scenario.vms) for scenario in plan.scenarios] == vms
+    assert (len(plan.candidates), len(plan.seeds)) == (candidates, 20)
 
 
 @pytest.mark.full
-def test_the_study_of_the_guide_runs(recorded: Path, tmp_path: Path) -> None:
-    assert load_result(run_briefly(recorded, tmp_path / "out")).runs == 2 * 22
+@pytest.mark.parametrize("study", ["google-2011.yaml", "planetlab-2011.yaml"])
+def test_the_studies_of_the_guide_run(recorded: Path, study: str, tmp_path: Path) -> None:
+    assert load_result(run_briefly(recorded / study, tmp_path / "out")).failed_cycles == 0
 
 
 def test_a_study_whose_recording_is_missing_says_so(examples: Path) -> None:
-    (examples / "studies" / "traces" / RECORDING.name).unlink(missing_ok=True)
+    (examples / "studies" / "traces" / RECORDINGS[0]).unlink(missing_ok=True)
     with pytest.raises(ConfigError, match=r"google-2011-vms\.npz: there is no such file"):
         plan_of(examples / "studies" / "google-2011.yaml")
 
@@ -84,5 +93,6 @@ def test_a_study_whose_recording_is_missing_says_so(examples: Path) -> None:
 def test_every_study_of_the_examples_is_tested_here() -> None:
     assert {file.name for file in (EXAMPLES / "studies").glob("*.yaml")} == {
         "demo.yaml",
+        "planetlab-2011.yaml",
         "google-2011.yaml",
     }
