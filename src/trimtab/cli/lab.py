@@ -18,10 +18,41 @@ def _examples(*commands: str) -> str:
     return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
 
 
+_LIVE = "trimtab.cli.lab_live:"
+app.command(
+    f"{_LIVE}algorithm",
+    name="algorithm",
+    help="Change the node score that the descheduler goes by, while the lab runs.",
+    help_epilogue=_examples("trimtab lab algorithm", "trimtab lab algorithm cpu_focused"),
+)
+app.command(
+    f"{_LIVE}scenario",
+    name="scenario",
+    help="Start over with the VMs of a scenario, while the lab runs.",
+    help_epilogue=_examples(
+        "trimtab lab scenario", "trimtab lab scenario examples/scenarios/diurnal.yaml"
+    ),
+)
+app.command(
+    f"{_LIVE}watch",
+    name="watch",
+    help="Nodes with bars and classes, evictions and migrations, live.",
+    help_epilogue=_examples("trimtab lab watch", "trimtab lab watch --once --json"),
+)
+app.command(
+    f"{_LIVE}links",
+    name="test",
+    help="Is the loop closed? Each link, and what to look at if one is broken.",
+    help_epilogue=_examples("trimtab lab test", "trimtab lab test --json | jq .ok"),
+)
+
+
 @app.command(
     help_epilogue=_examples(
         "trimtab lab up",
-        "trimtab lab up --nodes 100 --placement binpack",
+        "trimtab lab up --scale 10 --algorithm cpu_focused",
+        "trimtab lab up --scenario examples/scenarios/diurnal.yaml --migration recreate",
+        "trimtab lab up --with none --nodes 100 --placement binpack",
         "trimtab lab up --name second --scheduler-config my-scheduler.yaml",
     )
 )
@@ -37,6 +68,12 @@ def up(
     scheduler_config: Path | None = None,
     scale: int | None = None,
     listen: str | None = None,
+    scenario: str | None = None,
+    policy: Path | None = None,
+    algorithm: str | None = None,
+    interval: str | None = None,
+    migration: Literal["live", "recreate"] | None = None,
+    soft_taints: bool | None = None,
     foreground: Flag = False,
 ) -> None:
     """Start a lab, or resume it with its data and ports; returns when everything is ready.
@@ -47,9 +84,9 @@ def up(
     Parameters
     ----------
     with_
-        What runs on top of the bare control plane; repeatable. New lab: none.
+        What runs on top of the bare control plane: loop, or none. New lab: loop.
     nodes
-        How many nodes, kwok-node-1 and so on. New lab: 5.
+        How many nodes, kwok-node-1 and so on. New lab: as the scenario has, or 5.
     node_cpu
         Cores of each node. New lab: 32.
     node_memory
@@ -64,22 +101,45 @@ def up(
         How fast the lab's time goes, 1 to 15.
     listen
         The address the API server listens on. New lab: 127.0.0.1.
+    scenario
+        Nodes and VMs to begin with: a file, or file.json#name. New lab: one hot node of five.
+    policy
+        The descheduler's policy file. New lab: 0 to 10 points around the mean.
+    algorithm
+        The node score that the policy asks for; `trimtab scores list` names them.
+    interval
+        Time between two descheduling cycles, in the lab's time. New lab: 60s.
+    migration
+        How VMs move: live, target first; recreate, source first. New lab: as the scenario says.
+    soft_taints
+        Also run the soft tainter, as OpenShift does. New lab: no.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
     from trimtab.cli import lab_context as context
+    from trimtab.cli import lab_loop as loop
     from trimtab.lab import Wish, stay_up
     from trimtab.lab import up as start
     from trimtab.view.lab import StartDisplay, show_started
     from trimtab.view.terminal import progress
 
+    given = loop.Given(
+        scenario=scenario,
+        policy=policy,
+        algorithm=algorithm,
+        interval=interval,
+        migration=migration,
+        soft_taints=soft_taints,
+    )
+    chosen = loop.choose(context.home(), name, with_, given)
+    count, cpu, memory, pods = loop.nodes_for(chosen, context.home().lab(name).read_spec(), nodes)
     wish = Wish(
         name=name,
-        stacks=tuple(with_) if with_ else None,
-        nodes=nodes,
-        node_cpu=node_cpu,
-        node_memory=node_memory,
-        node_pods=node_pods,
+        stacks=chosen.names,
+        nodes=count,
+        node_cpu=node_cpu or cpu,
+        node_memory=node_memory or memory,
+        node_pods=node_pods or pods,
         placement=placement,
         own_scheduler_config=scheduler_config is not None,
         scale=scale,
@@ -89,10 +149,13 @@ def up(
     own = None if scheduler_config is None else context.read_scheduler_config(scheduler_config)
     context.warn_of(listen)
     if foreground:
-        stay_up(context.home(), wish, context.means(StartDisplay()), own)
+        stay_up(context.home(), wish, context.means(StartDisplay(), chosen.stacks), own)
         return
     with context.interruptible(), progress(f"lab {name}") as steps:
-        outcome, status = start(context.home(), wish, context.means(StartDisplay(steps)), own)
+        means = context.means(StartDisplay(steps), chosen.stacks)
+        outcome, status = start(context.home(), wish, means, own)
+        if chosen.has_loop:
+            loop.await_loop(context.home().lab(name), steps.note)
     show_started(outcome, status)
 
 

@@ -3,7 +3,7 @@
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -13,15 +13,13 @@ from trimtab import __version__
 from trimtab.engines import PROGRAMS, cache_dir
 from trimtab.engines import locate as locate_engine
 from trimtab.errors import ConfigError
-from trimtab.lab import NONE, Home, LabDir, Means, Stack
+from trimtab.lab import Home, LabDir, Means, Stack
 from trimtab.lab.scheduler import parse_config
 from trimtab.lab.spec import name_option
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import err
 
 EVERYWHERE = ("0.0.0.0", "::")
-
-STACKS: dict[str, Stack] = {NONE.name: NONE}
 
 
 def home() -> Home:
@@ -47,11 +45,11 @@ def locate(program: str) -> Path:
     return locate_engine(program, cache_dir(os.environ))
 
 
-def means(display: StartDisplay) -> Means:
+def means(display: StartDisplay, stacks: Mapping[str, Stack]) -> Means:
     """What `up` needs from the layers around it."""
     versions = {program.name: program.version for program in PROGRAMS.values()}
     return Means(
-        stacks=STACKS,
+        stacks=stacks,
         locate=locate,
         versions={"trimtab": __version__, **versions},
         report=display.say,

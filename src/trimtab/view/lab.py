@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from trimtab.lab import Event, LabStatus, UnitStatus
 from trimtab.lab.spec import name_option
+from trimtab.loop.settings import STACK
 from trimtab.view.terminal import Steps, err, out, show_table
 
 _QUIET = ("waiting", "stopped")
@@ -48,7 +49,7 @@ def show_started(outcome: str, status: LabStatus) -> None:
         err.print(text, markup=False)
     show_table(("endpoint", "where"), _endpoints(status))
     err.print("\nTry next:")
-    for command in _next_commands(status.name):
+    for command in _next_commands(status):
         err.print(f"  {command}", markup=False)
 
 
@@ -84,8 +85,14 @@ def _endpoints(status: LabStatus) -> list[tuple[str, str]]:
     return [*found, ("kubeconfig", f"{status.dir}/kubeconfig"), ("logs", f"{status.dir}/logs")]
 
 
-def _next_commands(name: str) -> tuple[str, str, str]:
-    option = name_option(name)
+def _next_commands(status: LabStatus) -> tuple[str, str, str]:
+    option = name_option(status.name)
+    if STACK in status.stacks:
+        return (
+            f"trimtab lab watch{option}",
+            f"trimtab lab kubectl{option} get vm -o wide",
+            f"trimtab lab algorithm cpu_focused{option}",
+        )
     return (
         f"trimtab lab kubectl{option} get nodes",
         f"trimtab lab kubectl{option} create deployment web --image=web --replicas=10",
@@ -95,6 +102,11 @@ def _next_commands(name: str) -> tuple[str, str, str]:
 
 def _notes(status: LabStatus) -> list[str]:
     notes = [f"{u.name}: {u.message}" for u in status.units if u.message]
+    if status.scale > 1 and STACK in status.stacks:
+        notes.append(
+            f"time goes {status.scale} times as fast; not faster are API calls, leases, and the "
+            "10 minutes after which the descheduler forgets an eviction under way"
+        )
     return notes + [f"warning: {text}" for text in status.warnings]
 
 

@@ -51,7 +51,7 @@ def test_every_example_is_named_like_its_file_and_says_what_it_shows(path: Path)
 def test_one_hot_node_has_one_node_to_relieve_and_room_for_its_vms() -> None:
     nodes = start("one-hot-node")
     assert over_utilised(nodes) == ["kwok-node-1"]
-    assert 12 <= nodes[0].vms <= 16
+    assert 12 <= nodes[0].vms <= 20
     assert 0.35 <= np.mean([node.cpu_use for node in nodes]) <= 0.45
 
 
@@ -61,7 +61,7 @@ def test_one_hot_node_can_become_level() -> None:
     load = {node.name: 0.0 for node in scenario.nodes}
     for vm in scenario.vms:
         load[str(vm.node)] += float(requested(vm, "consumption")[0]) / 32
-    hot = [float(requested(vm, "consumption")[0]) / 32 for vm in scenario.vms[:14]]
+    hot = [float(requested(vm, "consumption")[0]) / 32 for vm in scenario.vms[:18]]
     for share in sorted(hot, reverse=True):
         coolest = min(load, key=lambda name: load[name])
         if load["kwok-node-1"] - share >= load[coolest]:

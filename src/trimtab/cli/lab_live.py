@@ -1,0 +1,124 @@
+"""Commands for a loop that runs: change it, watch it, test its links."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from trimtab.cli.lab import Flag, Json, Name
+
+if TYPE_CHECKING:
+    from trimtab.lab import LabDir
+    from trimtab.loop.links import Link
+    from trimtab.model.scenario import Scenario
+
+
+def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:
+    """Change the node score that the descheduler goes by; without one, say which it is.
+
+    Parameters
+    ----------
+    score
+        Name of a score; `trimtab scores list` names them.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.view.terminal import err, progress
+
+    with progress(f"lab {name}") as steps:
+        if score is not None:
+            steps.note(f"changing the policy to {score}; the descheduler restarts")
+            asyncio.run(_change_algorithm(existing(name), score))
+    print(asyncio.run(_current_algorithm(existing(name))))
+    if score is not None:
+        err.print("the ConfigMap kube-descheduler/descheduler-policy holds the policy")
+
+
+async def _change_algorithm(lab: "LabDir", score: str) -> None:
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.change import change_algorithm
+
+    async with open_loop(lab) as loop:
+        await change_algorithm(loop, score)
+
+
+async def _current_algorithm(lab: "LabDir") -> str:
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.policy_file import algorithm_of, queries
+
+    async with open_loop(lab) as loop:
+        return ", ".join(algorithm_of(query) for query in queries(loop.policy())) or "none"
+
+
+def scenario(file: str | None = None, /, *, name: Name = "default") -> None:
+    """Remove the scenario's VMs and start over with a file's, or with the same once more.
+
+    Parameters
+    ----------
+    file
+        A scenario file, or file.json#name for one of several scenarios in a file.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.model.scenario_io import load_scenario
+    from trimtab.view.terminal import err, progress
+
+    wanted = None if file is None else load_scenario(file)
+    with progress(f"lab {name}") as steps:
+        steps.note("removing the VMs, making new ones")
+        said = asyncio.run(_change_scenario(existing(name), wanted))
+    err.print(said, markup=False)
+
+
+async def _change_scenario(lab: "LabDir", wanted: "Scenario | None") -> str:
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.change import change_scenario
+
+    async with open_loop(lab) as loop:
+        script = await asyncio.to_thread(change_scenario, loop, wanted)
+    return f"scenario {script.name}: {len(script.vms)} VMs run"
+
+
+def watch(
+    *,
+    name: Name = "default",
+    once: Flag = False,
+    every: Annotated[float, Parameter(help="Seconds between two looks.")] = 1.0,
+    json: Json = False,
+) -> None:
+    """Show nodes with bars and classes, evictions and migrations, until Ctrl-C.
+
+    Parameters
+    ----------
+    once
+        Show one frame and end; so also when the output is no terminal.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.view.watch import watch_loop
+
+    asyncio.run(watch_loop(existing(name), once=once or json, every_s=every, json=json))
+
+
+def links(*, name: Name = "default", json: Json = False) -> int:
+    """Test every link of the loop; one small VM is made, evicted, followed and removed.
+
+    Exits with 1 if a link is broken, and says which and what to look at.
+    """
+    from trimtab.cli.lab_context import existing
+    from trimtab.view.links import show_links
+
+    found = asyncio.run(_test(existing(name), quiet=json))
+    show_links(found, json=json)
+    return 0 if all(link.state == "ok" for link in found) else 1
+
+
+async def _test(lab: "LabDir", *, quiet: bool) -> "list[Link]":
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.experiment import all_links
+    from trimtab.view.links import show_link
+
+    found = []
+    async with open_loop(lab) as loop:
+        async for link in all_links(loop):
+            found.append(link)
+            if not quiet:
+                show_link(link)
+    return found

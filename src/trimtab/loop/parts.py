@@ -1,0 +1,38 @@
+"""The two ConfigMaps that a lab projects, with what becomes of their texts."""
+
+from functools import partial
+from pathlib import Path
+
+from trimtab.loop import policy_file, rules_file
+from trimtab.loop.projection import Part
+from trimtab.loop.projector import Wish
+from trimtab.loop.settings import (
+    POLICY_FILE,
+    POLICY_KEY,
+    POLICY_MAP,
+    RULES_FILE,
+    RULES_MAP,
+    WISHED_POLICY_FILE,
+    WISHED_RULES_FILE,
+)
+from trimtab.scores.files import KEY as RULES_KEY
+from trimtab.scores.rescale import rescale
+
+
+def policy_part(scale: float, prometheus: str) -> Part:
+    convert = partial(policy_file.for_lab, scale=scale, prometheus=prometheus, where=POLICY_KEY)
+    return Part(*POLICY_MAP, POLICY_KEY, POLICY_FILE, "descheduler", convert)
+
+
+def rules_part(scale: float, promtool: Path) -> Part:
+    convert = partial(rescale, scale=scale, where=RULES_KEY)
+    check = partial(rules_file.check_rules, promtool=promtool)
+    return Part(*RULES_MAP, RULES_KEY, RULES_FILE, "prometheus", convert, check)
+
+
+def wishes(directory: Path, scale: float, prometheus: str, promtool: Path) -> list[Wish]:
+    """Both parts with the files in which `lab up` left its wishes."""
+    return [
+        Wish(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
+        Wish(rules_part(scale, promtool), directory / WISHED_RULES_FILE),
+    ]

@@ -1,0 +1,140 @@
+"""From a scenario to what a lab makes of it: VM objects, changes of nodes, events to come.
+
+The lab's nodes kwok-node-1 and so on stand for the scenario's nodes in their order. A pure
+function; `loop.scenario` carries it out.
+"""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, to_builtins
+
+from trimtab.errors import ConfigError
+from trimtab.kube.virt import GROUP, INITIAL_NODE, VERSION
+from trimtab.lab.kwok import NOT_READY_LABEL
+from trimtab.lab.objects import node_name
+from trimtab.model.curve import Constant, Curve, Trace
+from trimtab.model.machines import Node, Vm
+from trimtab.model.scenario import Scenario
+from trimtab.vm.crd import MAX_TRACE
+
+Free = dict[str, Any]
+NAMESPACE = "default"
+SCENARIO_LABEL = "trimtab.dev/scenario"
+NODE_LABEL = "trimtab.dev/scenario-node"
+"""What a node is called in the scenario."""
+
+
+class NodeShape(Struct, frozen=True):
+    """What a node of the lab must look like: two merge patches."""
+
+    name: str
+    patch: Free
+    status: Free
+
+
+class Happening(Struct, frozen=True):
+    """An event at `at` seconds after the start; `vm` is the object that arrives."""
+
+    at: float
+    what: Literal["arrive", "depart", "fail", "recover", "drain", "undrain"]
+    name: str
+    vm: Free | None = None
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """A scenario on its way into a lab; another `run` of the same one starts it over."""
+
+    name: str
+    vms: tuple[Free, ...] = ()
+    nodes: tuple[NodeShape, ...] = ()
+    events: tuple[Happening, ...] = ()
+    run: int = 1
+
+    @property
+    def digest(self) -> str:
+        """Tells whether a lab has loaded this script already."""
+        return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
+
+
+def script_of(scenario: Scenario, namespace: str = NAMESPACE) -> Script:
+    """Everything that makes a lab play this scenario; a ConfigError says what it cannot."""
+    names = {node.name: node_name(at) for at, node in enumerate(scenario.nodes, 1)}
+    made = {vm.name: vm_object(vm, scenario.name, names, namespace) for vm in scenario.vms}
+    later = {event.name for event in scenario.events if event.what == "arrive"}
+    return Script(
+        name=scenario.name,
+        vms=tuple(made[name] for name in made if name not in later),
+        nodes=tuple(shape(node, names[node.name]) for node in scenario.nodes),
+        events=tuple(_happenings(scenario, names, made)),
+    )
+
+
+def vm_object(vm: Vm, scenario: str, nodes: Mapping[str, str], namespace: str) -> Free:
+    """The VirtualMachine; its first pod starts where the scenario puts it."""
+    annotations = {} if vm.node is None else {INITIAL_NODE: nodes[vm.node]}
+    spec: Free = {
+        "resources": {"cpu": str(vm.cpu), "memory": str(vm.memory)},
+        "evictionStrategy": vm.eviction_strategy,
+        "liveMigratable": vm.live_migratable,
+        **_use(vm),
+    }
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "VirtualMachine",
+        "metadata": {
+            "name": vm.name,
+            "namespace": namespace,
+            "labels": {SCENARIO_LABEL: scenario},
+            "annotations": annotations,
+        },
+        "spec": spec,
+    }
+
+
+def shape(node: Node, name: str) -> NodeShape:
+    """The size, labels, taints and cordon of a node; it is Ready to begin with."""
+    labels = {**node.labels, NODE_LABEL: node.name, NOT_READY_LABEL: None}
+    spec: Free = {"unschedulable": node.unschedulable}
+    if node.taints:
+        spec["taints"] = to_builtins(node.taints)
+    size = {"cpu": str(node.cpu), "memory": str(node.memory), "pods": str(node.pods)}
+    return NodeShape(
+        name,
+        {"metadata": {"labels": labels}, "spec": spec},
+        {"status": {"capacity": size, "allocatable": size}},
+    )
+
+
+def _use(vm: Vm) -> Free:
+    """Constant use as `utilization`, anything else as a curve."""
+    curves = {"cpu": vm.cpu_load, "memory": vm.memory_load}
+    flat = {name: c.value for name, c in curves.items() if isinstance(c, Constant)}
+    moving = {
+        name: _curve(curve, vm.name)
+        for name, curve in curves.items()
+        if not isinstance(curve, Constant)
+    }
+    return {"utilization": flat} | ({"load": moving} if moving else {})
+
+
+def _curve(curve: Curve, vm: str) -> Free:
+    if isinstance(curve, Trace) and len(curve.values) > MAX_TRACE:
+        raise ConfigError(
+            f"vm {vm!r}: its trace has {len(curve.values)} values, a VirtualMachine takes "
+            f"{MAX_TRACE}; shorten the trace, or widen its interval"
+        )
+    return {key: value for key, value in to_builtins(curve).items() if value is not None}
+
+
+def _happenings(
+    scenario: Scenario, names: Mapping[str, str], made: Mapping[str, Free]
+) -> Iterator[Happening]:
+    for event in sorted(scenario.events, key=lambda event: event.at):
+        if event.what in ("arrive", "depart"):
+            vm = made[event.name] if event.what == "arrive" else None
+            yield Happening(event.at, event.what, event.name, vm)
+        else:
+            yield Happening(event.at, event.what, names[event.name])
