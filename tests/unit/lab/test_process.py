@@ -10,14 +10,15 @@ from pathlib import Path
 from msgspec import structs
 
 from builders.lab import wait_until
-from trimtab.lab.process import await_end, end, how_it_ended, identify, is_alive, spawn
+from trimtab.lab.process import await_end, end, identify, is_alive
+from trimtab.lab.supervisor.child import how_it_ended, spawn
 
 
 def test_we_know_ourselves() -> None:
     me = identify(os.getpid())
     assert me is not None
     assert is_alive(me)
-    assert "pytest" in me.command
+    assert "python" in me.command
 
 
 def test_the_same_pid_with_another_start_or_command_is_a_stranger() -> None:
@@ -90,7 +91,7 @@ def test_children_die_with_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from trimtab.lab.process import spawn\n"
+        "from trimtab.lab.supervisor.child import spawn\n"
         "async def main():\n"
         "    env = {'PATH': '/usr/bin:/bin'}\n"
         "    child = spawn(['sleep', '600'], Path('.'), env, Path(sys.argv[1]))\n"
