@@ -199,9 +199,11 @@ class ControllerProcess:
 def controller(
     lab: RunningLab, *flags: str, kubeconfig: Path | None = None
 ) -> Iterator[ControllerProcess]:
-    """A controller that leads, for the time of the block."""
+    """A controller for the time of the block; it ends in order, so that the next may lead."""
     process = ControllerProcess(lab, *flags, kubeconfig=kubeconfig)
     try:
         yield process
+        process.signal(signal.SIGTERM)
+        assert process.process.wait(20) == 0
     finally:
         process.kill()

@@ -75,13 +75,20 @@ def _first(rules: Iterable[Rule], s: Situation, size: Vm) -> Step:
 
 
 def _gone(s: Situation) -> Step:
-    """Its pods lose their guard and go; migrations that wait for it fail."""
-    left = [pod for pod in s.pods if owner_uid(pod)]
-    if not (s.unfinished or any(not is_leaving(pod) for pod in left)):
+    """Its pods lose their guard and go; migrations that wait for it fail.
+
+    A pod without an owner was orphaned on purpose: it only loses the guard.
+    """
+    left = [pod for pod in s.pods if not is_leaving(pod) and (owner_uid(pod) or _is_bare(pod))]
+    if not (s.unfinished or left):
         return forget_oldest(s) or Rest()
     if not s.checked:
         return Check("the VM is not in the store")
     return end_all(s, f'there is no VM "{s.key}"') or _let_go(left) or Rest()
+
+
+def _is_bare(pod: Pod) -> bool:
+    return pod.metadata.controller is None and GUARD_LABEL in pod.metadata.labels
 
 
 def _let_go(pods: Iterable[Pod]) -> Step | None:
