@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,8 @@ def running_exporter(directory: Path, *flags: str) -> Iterator[ExporterProcess]:
         )
     try:
         exporter = ExporterProcess(process, log, _port(process, log))
-        _await_ready(exporter)
-        with exporter.http:
+        with closing(exporter.http):
+            _await_ready(exporter)
             yield exporter
     finally:
         process.kill()

@@ -25,10 +25,13 @@ class Refreshed(Struct, frozen=True):
     """Every node counted anew."""
 
     status: Literal["success", "partial"]
+    """`partial`: some nodes have no metrics."""
     refreshed: list[str]
+    """Nodes with metrics, in name order."""
     failed: list[str]
     """Nodes without metrics: not Ready, or without capacity."""
     total: int
+    """How many there are of both."""
 
 
 class VmUse(Struct, frozen=True):
@@ -37,20 +40,25 @@ class VmUse(Struct, frozen=True):
     id: str
     """Its name; `namespace/name` if it is in another namespace than the exporter's."""
     cpu_consumption: float
+    """Used cores / 32."""
     memory_consumption: float
+    """Used memory / 128 GiB."""
 
 
 class NodeVms(Struct, frozen=True):
     """A node and the VMs that run on it."""
 
     name: str
+    """The node's name."""
     vms: list[VmUse]
+    """In name order."""
 
 
 class Scene(Struct, frozen=True):
     """All nodes as they are: the seed's scenario, which POST takes back."""
 
     nodes: list[NodeVms]
+    """In name order."""
     unplaced: list[str]
     """VMs that are to run and have no node yet."""
 
@@ -61,7 +69,9 @@ class Loaded(Struct, frozen=True):
     status: Literal["success", "partial"]
     """`partial`: not every VM had a node when the time was up."""
     nodes: list[NodeVms]
+    """All nodes with all their VMs, of this scenario or not."""
     unplaced: list[str]
+    """VMs of the scenario without a node."""
     warnings: list[str]
     """What of the scenario was not used, and why."""
 
@@ -70,28 +80,39 @@ class MigrationWish(Struct, frozen=True, forbid_unknown_fields=True):
     """Move a VM; the scheduler has the last word on where to."""
 
     vm_id: _Name
+    """The VM's name, or `namespace/name`."""
     from_node: _Name
+    """Where it is; if it is elsewhere, nothing is done."""
     to_node: _Name | None = None
+    """Where it should rather go."""
 
 
 class Feedback(Struct, frozen=True, forbid_unknown_fields=True):
     """Migrations to carry out."""
 
     migrations: Annotated[list[MigrationWish], Meta(max_length=MAX_MIGRATIONS)]
+    """One for each VM."""
 
 
 class Moved(Struct, frozen=True, omit_defaults=True):
     """What became of a wish."""
 
     vm_id: str
+    """As it was asked for."""
     from_node: str
+    """As it was asked for."""
     requested_node: str | None
+    """As it was asked for."""
     actual_node: str | None
     """Where the VM goes, or is if it does not move; null if nobody knows."""
     error: str = ""
+    """Why it does not move."""
 
 
 class FeedbackResult(Struct, frozen=True):
+    """What became of all wishes."""
+
     status: Literal["success", "partial", "failed"]
     """Whether all, some or none of the VMs move."""
     migrations: list[Moved]
+    """In the order of the wishes."""

@@ -25,9 +25,13 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     """An answer that says why there is no other."""
 
     title: str
+    """What kind of problem it is."""
     status: int
+    """The HTTP status."""
     detail: str
+    """What is wrong, where, and what to do."""
     type: str = "about:blank"
+    """Nothing but the title describes it."""
     field: str = ""
     """Where in the request's body the mistake is, if it is there."""
 

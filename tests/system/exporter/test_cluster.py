@@ -64,6 +64,17 @@ def _soon(exporter: Endpoint, name: str, node: str, value: float) -> None:
     )
 
 
+def test_a_scrape_asks_nothing_of_the_api_server(exporter: Endpoint) -> None:
+    """An earlier exporter made a list call for each node and scrape."""
+
+    def asked() -> float:
+        page = samples(exporter.page())
+        return sum(each.value for each in page if each.name == "trimtab_kube_requests_total")
+
+    before = asked()
+    assert [asked() for _ in range(10)] == [before] * 10
+
+
 def test_a_scenario_is_created_placed_and_shown(lab: RunningLab, exporter: Endpoint) -> None:
     wanted = hot(a="kwok-node-1", b="kwok-node-1", c="kwok-node-3")
     loaded = exporter.post("/scenario", wanted).json()
