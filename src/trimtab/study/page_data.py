@@ -29,7 +29,8 @@ def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict
     return {
         "default": result.default,
         "candidates": [
-            _candidate(c, label) for c, label in zip(plan.candidates, result.labels, strict=True)
+            _candidate(c, label, plan.candidates[NOTHING])
+            for c, label in zip(plan.candidates, result.labels, strict=True)
         ],
         "tables": [_table(table) for table in scopes],
         "scenarios": [_scenario(scenario) for scenario in plan.scenarios],
@@ -45,19 +46,18 @@ def as_script(data: Any) -> str:
     return text
 
 
-def _candidate(candidate: Candidate, label: str) -> dict[str, Any]:
-    alike = msgspec.structs.replace(candidate, thresholds=None)
+def _candidate(candidate: Candidate, label: str, usual: Candidate) -> dict[str, Any]:
     return {
         "label": label,
         "thresholds": candidate.thresholds,
-        "family": labels([alike])[0] if candidate.score is None else _family(alike),
+        "family": _family(candidate, usual),
     }
 
 
-def _family(candidate: Candidate) -> str:
+def _family(candidate: Candidate, usual: Candidate) -> str:
     """What candidates have in common that differ in their thresholds only."""
-    plain = Candidate(candidate.score)
-    return labels([plain, candidate])[1]
+    first = msgspec.structs.replace(usual, score=candidate.score, thresholds=None)
+    return labels([first, msgspec.structs.replace(candidate, thresholds=None)])[1]
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 // Charts of one run: load and classes over time, VMs on their nodes before and after.
-const minutes = (picture) => picture.times.map((time) => digits(time / (longRun(picture) ? 3600 : 60), 3));
 const longRun = (picture) => picture.times.at(-1) > 3 * 3600;
+const clock = (seconds) =>
+  `${Math.floor(seconds / 3600)}:${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")}`;
+const moments = (picture) =>
+  picture.times.map((time) => (longRun(picture) ? clock(time) : digits(time / 60)));
 const timeAxis = (picture, extra = {}) =>
   axis({
     type: "category",
-    data: minutes(picture),
+    data: moments(picture),
     name: longRun(picture) ? "hours" : "minutes",
     nameLocation: "middle",
     nameGap: 26,
@@ -35,7 +38,7 @@ function drawHeat(id, candidate) {
         type: "category",
         data: nodes,
         inverse: true,
-        axisLabel: { formatter: (name) => short(name, 13) },
+        axisLabel: { formatter: (name) => short(name, 13), interval: Math.ceil(nodes.length / 20) - 1 },
       }),
       visualMap: {
         min: 0,
