@@ -28,20 +28,16 @@ class Sums:
 
     def shares(self) -> tuple[Floats, Floats]:
         """CPU and memory in use as shares of the nodes: (replicas, nodes) each."""
-        return self._shares(self.cpu, self.memory)
-
-    def _shares(self, cpu: Floats, memory: Floats) -> tuple[Floats, Floats]:
-        return cpu[:, :-1] / self._fleet.cpu_capacity, memory[:, :-1] / self._fleet.memory_capacity
+        fleet = self._fleet
+        return self.cpu[:, :-1] / fleet.cpu_capacity, self.memory[:, :-1] / fleet.memory_capacity
 
     def inputs(self, cpu: Floats | None = None, memory: Floats | None = None) -> Floats:
-        """What scores read, from these sums or the present ones: (rows, nodes, 4)."""
-        shares = self._shares(
-            self.cpu if cpu is None else cpu, self.memory if memory is None else memory
-        )
-        inputs = np.empty((*shares[0].shape, 4))
-        for column, share in enumerate(shares):
-            inputs[..., 2 * column] = share
-            inputs[..., 2 * column + 1] = pressure(share, self._curve)
+        """What scores read, from these sums or the present ones: (rows, 4, nodes)."""
+        cpu, memory = (self.cpu if cpu is None else cpu, self.memory if memory is None else memory)
+        inputs = np.empty((len(cpu), 4, self._fleet.nodes))
+        np.divide(cpu[:, :-1], self._fleet.cpu_capacity, out=inputs[:, 0])
+        np.divide(memory[:, :-1], self._fleet.memory_capacity, out=inputs[:, 2])
+        inputs[:, 1::2] = pressure(inputs[:, ::2], self._curve)
         return inputs
 
 
@@ -80,7 +76,7 @@ class Accounts:
         )
         if self._in_flight:
             moving = [piece[5] for piece in inner] + [self._moving(r) for r in range(count)]
-            inputs = np.concatenate([inputs, np.stack([m for m in moving if m is not None])], -1)
+            inputs = np.concatenate([inputs, np.stack([m for m in moving if m is not None])], 1)
         return Pieces(
             np.array([*(piece[0] for piece in inner), *range(count)], dtype=np.intp),
             np.array([*(piece[1] for piece in inner), *starts]),
@@ -91,11 +87,13 @@ class Accounts:
     def _serve(self, r: int, seconds: float) -> None:
         cpu, meter = self._sums.cpu[r], self.meter
         share = cpu[:-1] / self._fleet.cpu_capacity
-        if cpu[-1] > 0.0 or (share > 1.0).any():
+        if cpu[-1] > 0.0:
+            meter.miss(r, self._sums.where[r], self._loads.cpu, seconds)
+        if cpu[-1] > 0.0 or np.maximum.reduce(share) > 1.0:
             meter.serve(r, self._sums.where[r], share, self._loads.cpu, seconds)
         for vm in self._clusters[r].landing:
             meter.copy(r, vm, float(self._loads.cpu[vm]), seconds)
 
     def _moving(self, r: int) -> Floats | None:
-        """Load arriving minus load leaving, as shares of each node: (nodes, 2)."""
+        """Load arriving minus load leaving, as shares of each node: (2, nodes)."""
         return self._clusters[r].moving() if self._in_flight else None

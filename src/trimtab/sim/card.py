@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trimtab.sim.bounds import BAND, Bounds
 from trimtab.sim.fleet import Floats
-from trimtab.sim.meter import Meter
+from trimtab.sim.meter import FIGURES, Meter
 from trimtab.sim.migrations import GB, Migrations
 from trimtab.sim.outcome import Course, Move, ReportCard
 
@@ -25,21 +25,21 @@ def report_card(
 ) -> ReportCard:
     """The card of one replica. `ready`: (cycles, nodes)."""
     done = [move for move in migrations.moves if move.outcome == "succeeded"]
-    balance = {name: float(total[replica]) / meter.seconds for name, total in meter.balance.items()}
+    average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
     unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
     slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
     first, last = convergence(course.times, classes(course.cpu, course.memory, ready))
     return ReportCard(
-        load_std_mean=balance["cpu_std"],
+        load_std_mean=average["cpu_std"],
         load_std_final=float(meter.last_cpu_std[replica]),
-        memory_std_mean=balance["memory_std"],
-        max_over_mean=balance["max_over_mean"],
-        gini=balance["gini"],
-        spread=balance["spread"],
-        overload_node_seconds=float(meter.overload[replica]),
+        memory_std_mean=average["memory_std"],
+        max_over_mean=average["max_over_mean"],
+        gini=average["gini"],
+        spread=average["spread"],
+        overload_node_seconds=meter.integral("overload", replica),
         degraded_vm_share=_share(float(unserved.sum()), float(meter.demand.sum())),
         degraded_vm_share_p99=_quantile_share(unserved, meter.demand, 0.99),
-        psi_node_seconds=float(meter.pressure[replica]),
+        psi_node_seconds=meter.integral("pressure", replica),
         slatah=slatah,
         pdm=pdm,
         slav=slatah * pdm,
@@ -56,7 +56,7 @@ def report_card(
         minimum_migrations=bounds.migrations,
         minimum_gb=bounds.gb,
         minimum_cycles=bounds.cycles,
-        load_cv_mean=balance["cpu_cv"],
+        load_cv_mean=average["cpu_cv"],
         down_vm_seconds=float(meter.down[replica]),
     )
 

@@ -78,7 +78,7 @@ class Cluster:
         self.evenness[node] = int((1 - abs(min(cpu, 1.0) - min(memory, 1.0)) / 2) * 100)
 
     def moving(self) -> Floats:
-        """Load arriving minus load leaving, as shares of each node: (nodes, 2), CPU and memory.
+        """Load arriving minus load leaving, as shares of each node: (2, nodes), CPU and memory.
 
         Memory that is being copied counts on its target already, so none of it arrives.
         """
@@ -92,7 +92,7 @@ class Cluster:
                     flow[target, 0] += loads.cpu[mark.vm]
         flow[:-1, 0] /= fleet.cpu_capacity
         flow[:-1, 1] /= fleet.memory_capacity
-        return flow[:-1]
+        return flow[:-1].T
 
     def set_lost(self, node: int, lost: bool) -> None:
         self.lost[node] = lost
@@ -109,12 +109,6 @@ class Cluster:
     def vms_on(self, node: int) -> Places:
         """Numbers of the VMs whose active pod is on a node."""
         return np.flatnonzero(self.where == node)
-
-
-def evenness(cpu: Floats, memory: Floats) -> Integers:
-    """100 minus half the distance between the two shares, in whole points."""
-    distance = np.abs(np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2
-    return np.asarray((1 - distance) * 100).astype(np.int64)
 
 
 def recount(clusters: list[Cluster], where: Places, cpu: Floats, memory: Floats) -> None:

@@ -48,8 +48,8 @@ class Control:
     def start(self, sums: Sums) -> None:
         """The cluster has been as it is now for a while; nothing moves."""
         inputs = sums.inputs()
-        still = np.zeros((*inputs.shape[:2], self._columns - inputs.shape[2]))
-        self._sensor.start_with(np.concatenate([inputs, still], axis=-1))
+        still = np.zeros((len(inputs), self._columns - inputs.shape[1], inputs.shape[2]))
+        self._sensor.start_with(np.concatenate([inputs, still], axis=1))
 
     def remember(self, pieces: Pieces) -> None:
         self._sensor.remember(pieces)
@@ -105,7 +105,8 @@ class Control:
             return []
         ready = ~replica.cluster.lost
         tolerated = np.zeros(self._fleet.nodes)
-        tolerated[ready] = tolerance(self._sensor.seen[r, ready], scores[ready], verdict.high)
+        seen = self._sensor.seen[r][:, ready]
+        tolerated[ready] = tolerance(seen, scores[ready], verdict.high)
         sight = Sight(sources, tolerated, *self._loads.measured, self._limits)
         planner = Planner(replica.cluster, replica.migrations.marks, sight, restrained)
         best_fit = self._spec.victims == "best-fit"

@@ -41,10 +41,10 @@ def tolerance(seen: Floats, scores: Floats, high: float) -> Floats:
     """The deviation of a node's load at which its score would be at the upper threshold.
 
     Between the mean (no deviation, the mean score) and what was seen the score is taken as
-    a straight line. seen: (nodes, columns) of the score's inputs; scores: (nodes,) in [0, 1].
+    a straight line. seen: (columns, nodes) of the score's inputs; scores: (nodes,) in [0, 1].
     """
-    loads = seen[:, [0, 2]]
-    deviation = (loads - loads.mean(axis=0)).max(axis=1)
+    loads = seen[[0, 2]]
+    deviation = (loads - loads.mean(axis=1)[:, None]).max(axis=0)
     above = scores * 100.0 - scores.mean() * 100.0
     room = high - scores.mean() * 100.0
     share = np.divide(room, above, out=np.ones_like(above), where=above > 0)

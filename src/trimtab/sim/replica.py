@@ -15,7 +15,7 @@ from trimtab.sim.migrations import Migrations
 from trimtab.sim.scheduler import Scheduler
 from trimtab.sim.spec import Placement, RunSpec
 from trimtab.sim.starts import Starts
-from trimtab.sim.streams import Purpose, generator
+from trimtab.sim.streams import Purpose, stream
 from trimtab.sim.timeline import TOLERATION_S, NodeEvent
 
 NAMESPACE = "default"
@@ -33,7 +33,7 @@ class Replica:
         self.now = 0.0
         self._number, self._change = number, change
         first: Placement = "binpack" if spec.placement == "binpack" else "spread"
-        scheduler = Scheduler(cluster, first, generator(seed, Purpose.INITIAL_PLACEMENT))
+        scheduler = Scheduler(cluster, first, stream(seed, Purpose.INITIAL_PLACEMENT))
         self._starts = Starts(cluster, scheduler)
         self.migrations = Migrations(
             cluster, scheduler, seed, left=self._pod_gone, arrived=self._arrived
@@ -49,7 +49,7 @@ class Replica:
         self._draining: set[int] = set()
         self._next_sweep_s = 0.0
         self.unplaced = self._starts.place_all()
-        scheduler.go_on_with(spec.placement, generator(seed, Purpose.SCHEDULER_TIES))
+        scheduler.go_on_with(spec.placement, stream(seed, Purpose.SCHEDULER_TIES))
 
     # --- what a descheduler or a person does ---
 

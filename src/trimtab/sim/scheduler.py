@@ -5,9 +5,11 @@ these pods only three of the scores differ between nodes. All arithmetic is in i
 as there, so ties are as frequent as there, and broken at random.
 """
 
+from random import Random
+
 import numpy as np
 
-from trimtab.sim.cluster import Cluster, Flags, Places, evenness
+from trimtab.sim.cluster import Cluster, Flags, Places
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.spec import Placement
 
@@ -34,12 +36,12 @@ def nodes_to_find(nodes: int) -> int:
 class Scheduler:
     """Places one pod after the other; remembers where in the list of nodes it stopped."""
 
-    def __init__(self, cluster: Cluster, placement: Placement, ties: np.random.Generator) -> None:
+    def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
         self._start = 0
         self._wanted = nodes_to_find(cluster.fleet.nodes)
 
-    def go_on_with(self, placement: Placement, ties: np.random.Generator) -> None:
+    def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
         self._placement, self._ties = placement, ties
 
@@ -50,8 +52,8 @@ class Scheduler:
         if not len(found):
             return None
         scores = self.scores(vm, nodes)[found]
-        best = found[scores == scores.max()]
-        chosen = best[self._ties.integers(len(best))] if len(best) > 1 else best[0]
+        best = found[scores == np.maximum.reduce(scores)]
+        chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
         return int(chosen if isinstance(nodes, slice) else nodes[chosen])
 
     def fits(self, vm: int, node: int) -> bool:
@@ -121,10 +123,10 @@ class Scheduler:
         before = cluster.evenness[nodes]
         if own_cpu == 0 and own_memory == 0:
             return np.zeros_like(before)
-        after = evenness(
-            (cluster.requested_cpu[nodes] + own_cpu) / fleet.allocatable_cpu[nodes],
-            (cluster.requested_memory[nodes] + own_memory) / fleet.allocatable_memory[nodes],
-        )
+        # Shares above 1 would count as 1, but such nodes do not fit anyway.
+        cpu = (cluster.requested_cpu[nodes] + own_cpu) / fleet.allocatable_cpu[nodes]
+        cpu -= (cluster.requested_memory[nodes] + own_memory) / fleet.allocatable_memory[nodes]
+        after = ((1 - np.abs(cpu) / 2) * 100).astype(np.int64)
         return np.asarray(50 + (50 + after - before) // 2)
 
     def _use(self, vm: int, nodes: Window) -> Floats:

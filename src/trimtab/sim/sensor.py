@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trimtab.scores import MEAN_WINDOW_S, Score, Window, evaluate, evaluate_means
 from trimtab.sim.fleet import Floats
 from trimtab.sim.spec import Timing
-from trimtab.sim.streams import Purpose, generator
+from trimtab.sim.streams import Purpose, stream
 
 
 class Pieces(Struct, frozen=True, eq=False):
@@ -25,7 +25,7 @@ class Pieces(Struct, frozen=True, eq=False):
 
     owner: (pieces,) the replica each belongs to. In order of time within a replica, and the
         last of all replicas stand together at the end, in order.
-    inputs: (pieces, nodes, columns) as `scores` wants them.
+    inputs: (pieces, columns, nodes), the columns that `scores` reads.
     """
 
     owner: NDArray[np.intp]
@@ -59,13 +59,13 @@ class Sensor:
         self._phases = np.array([phases(seed, timing) for seed in seeds])
         self._past: deque[Pieces] = deque()
         self.seen: Floats = np.zeros((0, 0, 0))
-        """(replicas, nodes, columns) the means of the last minute behind the last scores"""
+        """(replicas, columns, nodes) the means of the last minute behind the last scores"""
 
     def remember(self, pieces: Pieces) -> None:
         self._past.append(pieces)
 
     def start_with(self, inputs: Floats) -> None:
-        """Before the run nothing changed: (replicas, nodes, columns) have been so for ever."""
+        """Before the run nothing changed: (replicas, columns, nodes) have been so for ever."""
         ends = np.zeros(self._replicas)
         self.remember(Pieces(np.arange(self._replicas), ends - inf, ends, inputs))
 
@@ -97,7 +97,7 @@ class Sensor:
             for piece in counts.nonzero()[0]:
                 total[pieces.owner[piece]] += counts[piece] * pieces.inputs[piece]
         self.seen = total / self._samples
-        return evaluate_means(self._score, self.seen[:, order])
+        return evaluate_means(self._score, self.seen[:, :, order].transpose(0, 2, 1))
 
     def _window(self, now: float, order: NDArray[np.intp]) -> Floats:
         scrapes = self.scrapes(now)
@@ -110,7 +110,7 @@ class Sensor:
         newest = ceil(round(MEAN_WINDOW_S / self._timing.rules_s, 9))
         self.seen = values[:, :newest].mean(axis=1)
         times = self._timing.rules_s * np.arange(self._samples, dtype=np.float64)
-        oldest_first = np.ascontiguousarray(values[:, ::-1, order])
+        oldest_first = values[:, ::-1][..., order].transpose(0, 1, 3, 2)
         return evaluate(self._score, Window(oldest_first, times))
 
 
@@ -118,9 +118,9 @@ def phases(seed: int, timing: Timing) -> tuple[float, float]:
     """Where in its period scraping and rule evaluation start in this run."""
     scrape, rules = timing.scrape_phase_s, timing.rules_phase_s
     if timing.random_phases:
-        drawn = generator(seed, Purpose.TIMER_PHASES).random(2)
-        scrape += float(drawn[0]) * timing.scrape_s
-        rules += float(drawn[1]) * timing.rules_s
+        drawn = stream(seed, Purpose.TIMER_PHASES)
+        scrape += drawn.random() * timing.scrape_s
+        rules += drawn.random() * timing.rules_s
     return scrape, rules
 
 

@@ -21,9 +21,13 @@ class Purpose(IntEnum):
     TIMER_PHASES = 5
 
 
-def generator(seed: int, purpose: Purpose) -> np.random.Generator:
-    """A stream that depends on nothing but seed and purpose."""
-    return np.random.default_rng(np.random.SeedSequence([purpose, seed % 2**64]))
+def stream(seed: int, purpose: Purpose) -> Random:
+    """A stream that depends on nothing but seed and purpose.
+
+    Python's generator: a draw takes a tenth of the time of NumPy's where one is drawn at a time.
+    """
+    words = np.random.SeedSequence([purpose, seed % 2**64]).generate_state(8)
+    return Random(words.tobytes())
 
 
 def victims_of_cycle(seed: int, cycle: int) -> Random:

@@ -127,18 +127,17 @@ def test_every_plan_levels_the_cluster(hot: list[float], cool: list[float], how:
 
 def test_the_tolerance_is_where_a_straight_score_meets_its_threshold() -> None:
     # Score = load: mean 50 points, threshold 10 above, so a deviation of 0.1 is tolerated.
-    seen = np.array([[0.9, 0, 0.2, 0], [0.1, 0, 0.2, 0]])
+    seen = np.array([[0.9, 0.1], [0, 0], [0.2, 0.2], [0, 0]])
     scores = np.array([0.9, 0.1])
     assert tolerance(seen, scores, 60.0)[0] == pytest.approx(0.1)
     # Three times as steep: a third of it.
     steep = np.array([0.8, 0.0])
-    assert tolerance(np.array([[0.6, 0, 0, 0], [0.2, 0, 0, 0]]), steep, 50.0)[0] == pytest.approx(
-        0.2 * 10 / 40
-    )
+    seen = np.array([[0.6, 0.2], [0, 0], [0, 0], [0, 0]])
+    assert tolerance(seen, steep, 50.0)[0] == pytest.approx(0.2 * 10 / 40)
 
 
 def test_a_node_at_the_mean_score_tolerates_what_it_has() -> None:
-    seen = np.array([[0.5, 0, 0, 0], [0.5, 0, 0, 0]])
+    seen = np.array([[0.5, 0.5], [0, 0], [0, 0], [0, 0]])
     assert tolerance(seen, np.array([0.5, 0.5]), 60.0).tolist() == [0.0, 0.0]
 
 

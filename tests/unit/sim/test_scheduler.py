@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def bind(cluster: Cluster, vm: int, node: int) -> None:
 
 
 def a_scheduler(cluster: Cluster, placement: Placement = "spread", seed: int = 0) -> Scheduler:
-    return Scheduler(cluster, placement, np.random.default_rng(seed))
+    return Scheduler(cluster, placement, Random(seed))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def a_sensor(timing: Timing = STEADY, score: str = "cpu_focused", replicas: int 
 
 def inputs(*cpu: float) -> NDArray[np.float64]:
     """CPU use of each node; no pressure, no memory."""
-    return np.array([[value, 0.0, 0.0, 0.0] for value in cpu])
+    return np.array([cpu, *np.zeros((3, len(cpu)))])
 
 
 def piece(start: float, end: float, *cpu: float) -> Pieces:
@@ -62,7 +62,7 @@ def test_a_change_shows_in_proportion_to_the_samples_since() -> None:
     # Scrapes at 120, 105, 90 and 75 s: one before the move, three after.
     scores = sensor.scores(120.0, READY)[0]
     np.testing.assert_allclose(scores, [0.7 * (0.8 + 3 * 0.4) / 4, 0.7 * (0.2 + 3 * 0.6) / 4])
-    np.testing.assert_allclose(sensor.seen[0, :, 0], [0.5, 0.5])
+    np.testing.assert_allclose(sensor.seen[0, 0], [0.5, 0.5])
 
 
 def test_a_move_right_before_the_decision_is_not_seen_at_all() -> None:
@@ -108,7 +108,7 @@ def test_a_score_that_looks_back_gets_all_its_samples() -> None:
     sensor.start_with(inputs(0.2, 0.2)[None])
     sensor.remember(piece(0.0, 3600.0, 0.9, 0.2))
     # Six minutes of rules every 15 s up to 60 s: 20 from before the run, 4 from the run.
-    samples = np.stack([inputs(0.2, 0.2)] * 20 + [inputs(0.9, 0.2)] * 4)[None]
+    samples = np.stack([inputs(0.2, 0.2).T] * 20 + [inputs(0.9, 0.2).T] * 4)[None]
     expected = evaluate(find_score("sustained"), Window(samples, 15.0 * np.arange(24.0)))
     np.testing.assert_array_equal(sensor.scores(60.0, READY), expected)
     assert sensor.scores(900.0, READY)[0, 0] > 3 * expected[0, 0]
