@@ -69,14 +69,10 @@ def run(
     fresh
         Run everything again, also what is there already.
     """
-    from trimtab.study.file import load_study, warnings_of
+    from trimtab.study.file import load_study
     from trimtab.study.store import Store
-    from trimtab.view.study import say
 
-    study = load_study(file)
-    for warning in warnings_of(study):
-        say(f"warning: {warning}")
-    store = Store(out or Path("results") / _folder(study.name))
+    store = Store(out or Path("results") / _folder(load_study(file).name))
     chosen, part = _engine(engine, scheduler, jobs), _shard(shard)
     return _run(file, store, chosen, part, fresh=fresh, json=json)
 
@@ -185,13 +181,14 @@ def rerun(
 def _run(
     file: Path, store: "Store", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
 ) -> int | None:
-    from trimtab.study.file import load_study, warnings_of
+    from trimtab.study.file import load_study, warnings_about
     from trimtab.study.plan import make_plan
     from trimtab.study.run import run_missing, write_results
     from trimtab.view.study import StudyDisplay, say, tell
 
-    study = load_study(file)
-    plan = make_plan(study, file.parent)
+    plan = make_plan(load_study(file), file.parent)
+    for warning in warnings_about(plan.seeds):
+        say(f"warning: {warning}")
     display = StudyDisplay(plan.name, plan.runs)
     try:
         left = run_missing(
@@ -209,7 +206,7 @@ def _run(
             f"run the other shards, then trimtab study report {store.path}"
         )
         return None
-    result = write_results(store, warnings_of(study))
+    result = write_results(store)
     _show(result, scenario=None, json=json)
     if not json:
         page = (store.path / "report.html").resolve()

@@ -8,11 +8,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from msgspec import Struct
 
-from trimtab.errors import Unavailable
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.study.extra import need
 from trimtab.study.tasks import Task, run_task
 
@@ -24,6 +25,10 @@ class Engine(Struct, frozen=True):
 
     workers: int
     scheduler: str | None = None
+
+
+class WorkerLost(TrimtabError):
+    """A worker is gone; what it had finished before is not."""
 
 
 def cores() -> int:
@@ -44,10 +49,15 @@ def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes],
             batch_size=1,
             pre_dispatch="2*n_jobs",
         )
-        for index, data in parallel(
-            joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks)
-        ):
-            done(tasks[index], data)
+        work = (joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks))
+        try:
+            for index, data in parallel(work):
+                done(tasks[index], data)
+        except BrokenExecutor as error:
+            raise WorkerLost(
+                "a worker process was killed, perhaps for want of memory; finished runs are kept: "
+                "the same command continues, with --jobs 1 it needs the least memory"
+            ) from error
 
 
 def _numbered(index: int, task: Task) -> tuple[int, bytes]:

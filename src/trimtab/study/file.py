@@ -5,7 +5,7 @@ further, smaller grids on the same scenarios and seeds, so that thresholds can b
 one score without being multiplied by all of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -85,9 +85,9 @@ def seeds_of(file: StudyFile) -> tuple[int, ...]:
     return tuple(range(file.seeds)) if isinstance(file.seeds, int) else file.seeds
 
 
-def warnings_of(file: StudyFile) -> list[str]:
+def warnings_about(seeds: Sequence[int]) -> list[str]:
     """What is allowed but weakens the result."""
-    count = len(seeds_of(file))
+    count = len(seeds)
     if count >= ENOUGH_SEEDS:
         return []
     return [

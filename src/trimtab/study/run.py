@@ -5,13 +5,14 @@ everything that decides an outcome. So the same command continues a study that w
 grows one whose file got more seeds, and does nothing for one that is complete.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import MsgspecError, json
 
 from trimtab.errors import ConfigError, NotReady
 from trimtab.study.collect import Runs, gather, missing, study_result
 from trimtab.study.execute import Engine, execute
+from trimtab.study.file import warnings_about
 from trimtab.study.frames import events_parquet, runs_parquet
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.report import render
@@ -51,10 +52,10 @@ def run_missing(
     return missing(plan, cells, gather(store.chunks()))
 
 
-def write_results(store: Store, warnings: Sequence[str] = ()) -> StudyResult:
+def write_results(store: Store) -> StudyResult:
     """Rank, and write result.json, the Parquet files and the report from what is on disk."""
     plan, cells, runs = read_runs(store)
-    result = study_result(plan, cells, runs, store.load_versions(), warnings)
+    result = study_result(plan, cells, runs, store.load_versions(), warnings_about(plan.seeds))
     page = render(plan, cells, runs, result, store.load_text())
     write_whole(store.path / "runs.parquet", runs_parquet(plan, cells, runs))
     write_whole(store.path / "events.parquet", events_parquet(plan, cells, store.full_chunks()))

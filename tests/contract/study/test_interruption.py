@@ -105,6 +105,16 @@ def test_a_killed_study_continues_and_comes_out_the_same(begun: Begun, study: Pa
     assert "all 36 runs came out the same" in fresh.stdout
 
 
+def test_a_killed_worker_ends_the_study_in_one_line(begun: Begun, study: Path) -> None:
+    worker = next(w for w in begun.workers if "LokyProcess" in " ".join(w.cmdline()))
+    worker.kill()
+    assert begun.process.wait(PATIENCE_S) == 1
+    said = begun.errors.read_text()
+    assert "a worker process was killed" in said
+    assert "Traceback" not in said
+    assert finish(study).returncode == 0
+
+
 def test_ctrl_c_leaves_a_study_that_continues(begun: Begun, study: Path) -> None:
     os.killpg(begun.process.pid, signal.SIGINT)  # as a terminal does: the workers hear it too
     assert begun.process.wait(PATIENCE_S) == 130

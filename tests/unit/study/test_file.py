@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.study.file import load_study, parse_study, seeds_of, warnings_of
+from trimtab.study.file import load_study, parse_study, seeds_of, warnings_about
 
 MINIMAL = "name: s\nscenarios: [a.yaml]\n"
 
@@ -76,4 +76,4 @@ def test_a_number_of_seeds_counts_from_zero() -> None:
 @pytest.mark.parametrize(("seeds", "warned"), [(19, True), (20, False)])
 def test_fewer_than_20_seeds_are_allowed_with_a_warning(seeds: int, warned: bool) -> None:
     study = parse_study(MINIMAL + f"seeds: {seeds}")
-    assert bool(warnings_of(study)) == warned
+    assert bool(warnings_about(seeds_of(study))) == warned
