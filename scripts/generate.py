@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
     "trimtab.exporter.openapi:generate",
+    "trimtab.loop.manifests:generate",
     "trimtab.model.reference:generate",
     "trimtab.scores.files:generated_files",
     "trimtab.scores.reference:generate",

@@ -1,4 +1,4 @@
-"""Manifests of k8s/ that follow from code: rights, the guard, what kwok plays.
+"""Manifests of k8s/ that follow from code: definitions, rights, the guard, what kwok plays.
 
 In a cluster the services run in the namespaces that people look in (`default`, `monitoring`)
 instead of trimtab-system, so their accounts live there too. That is the only difference to a
@@ -15,6 +15,7 @@ from trimtab.lab.kwok import rbac as kwok_rbac
 from trimtab.loop.rbac import HOME, descheduler_rbac
 from trimtab.scores.files import as_yaml
 from trimtab.vm.admission import guard
+from trimtab.vm.crd import crds
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
 
 Manifest = dict[str, Any]
@@ -28,6 +29,7 @@ _NODES = 5
 def generate() -> dict[str, str]:
     """The files by path."""
     return {
+        "k8s/virtualmachine-crd.yaml": _HEAD + _documents(crds()),
         "k8s/rbac.yaml": _HEAD + _documents(cluster_rbac()),
         "k8s/guard.yaml": _HEAD + _documents(cluster_guard()),
         "k8s/kwok-stages.yaml": _HEAD + _documents([kwok_settings()]),
@@ -55,7 +57,7 @@ def cluster_rbac() -> list[Manifest]:
 def cluster_guard() -> list[Manifest]:
     """The guard that knows the controller under its name in a cluster."""
     home = HOMES["vm-controller"]
-    text = yaml.safe_dump(guard(), width=10_000)
+    text = yaml.safe_dump(guard(), sort_keys=False, width=10_000)
     moved: list[Manifest] = yaml.safe_load(
         text.replace(f":{HOME}:vm-controller", f":{home}:vm-controller")
     )
