@@ -79,14 +79,15 @@ def a_node(
     *,
     cpu: str | None = "32",
     memory: str = "128Gi",
-    ready: bool = True,
+    ready: bool | None = True,
     labels: dict[str, str] | None = None,
 ) -> Node:
     allocatable = {"memory": memory} | ({} if cpu is None else {"cpu": cpu})
     condition = Condition(type="Ready", status="True" if ready else "Unknown")
+    conditions = () if ready is None else (condition,)
     return Node(
         metadata=NodeMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels or {}),
-        status=NodeStatus(allocatable=allocatable, conditions=(condition,)),
+        status=NodeStatus(allocatable=allocatable, conditions=conditions),
     )
 
 

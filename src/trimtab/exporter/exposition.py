@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.reading import Reading
+from trimtab.exporter.reading import Flow, Reading
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Texts = Sequence[str]
@@ -44,9 +44,7 @@ def render(reading: Reading) -> str:
     counts = list(map(str, reading.vms))
     parts.append(gauge("node_vm_count", "VMs whose active pod is on the node.", nodes, counts))
     for flows, moving in ((LEAVING, reading.leaving), (ARRIVING, reading.arriving)):
-        parts += [
-            gauge(n, text, nodes, _sparse(len(nodes), moving, k)) for n, (text, k) in flows.items()
-        ]
+        parts += [_flow(n, text, nodes, moving, k) for n, (text, k) in flows.items()]
     return "".join(parts)
 
 
@@ -118,8 +116,18 @@ def texts(column: NDArray[np.float64]) -> Texts:
     return msgspec.json.encode(column.tolist())[1:-1].decode().split(",")
 
 
-def _sparse(count: int, moving: Mapping[int, tuple[float, float]], column: int) -> Texts:
-    values = ["0"] * count
+def _flow(
+    name: str, text: str, nodes: tuple[str, ...], moving: Mapping[int, Flow], column: int
+) -> str:
+    """A family that is 0 for almost every node, and usually for all of them."""
+    if not moving:
+        return _still(name, text, nodes)
+    values = ["0"] * len(nodes)
     for row, flow in moving.items():
         values[row] = repr(flow[column])
-    return values
+    return gauge(name, text, nodes, values)
+
+
+@lru_cache(maxsize=4)
+def _still(name: str, text: str, nodes: tuple[str, ...]) -> str:
+    return gauge(name, text, nodes, ["0"] * len(nodes))

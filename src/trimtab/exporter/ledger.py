@@ -64,7 +64,7 @@ class NodeBook:
 
 
 class Changes:
-    """What one reader has not seen yet: changed nodes, or that there are other nodes now."""
+    """What one reader has not seen yet: nodes whose pods changed, or that nodes themselves did."""
 
     def __init__(self) -> None:
         self._nodes: set[str] = set()
@@ -77,7 +77,7 @@ class Changes:
         self._others = True
 
     def take(self) -> set[str] | None:
-        """Nodes whose numbers changed since the last call; None if there are other nodes now."""
+        """Nodes whose pods changed since the last call; None if nodes came, went or changed."""
         nodes = None if self._others else self._nodes
         self._nodes, self._others = set(), False
         return nodes
@@ -106,7 +106,7 @@ class Ledger:
         book = self._open(name)
         if book.facts == facts:
             return
-        self._note(name, book, others=not (book.measurable and facts.measurable))
+        self._note(name, book, others=True)
         book.facts = facts
 
     def remove_node(self, name: str) -> None:

@@ -119,7 +119,8 @@ class Node(Wire, frozen=True):
 
     @property
     def ready(self) -> bool:
-        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
+        """As the descheduler sees it: a node that says nothing about it is."""
+        return all(c.status == "True" for c in self.status.conditions if c.type == "Ready")
 
 
 LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx2
 import pytest
-import yaml
 
 from builders.apiserver import free_port
+from builders.cannedapi import kubeconfig_for
 from builders.exporter import by_node, samples
 from builders.exporter_http import ExporterProcess, running_exporter
 from builders.lab import wait_until
@@ -34,20 +34,6 @@ HOT = {
         {"name": "n2", "vms": []},
     ]
 }
-
-
-def kubeconfig(directory: Path, port: int) -> Path:
-    path = directory / "kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-    }
-    path.write_text(yaml.safe_dump(config))
-    return path
 
 
 @pytest.fixture
@@ -178,7 +164,7 @@ def test_it_ends_well_and_a_token_opens_it(tmp_path: Path) -> None:
 
 
 def test_an_api_server_that_does_not_answer_is_done_without(tmp_path: Path) -> None:
-    config = kubeconfig(tmp_path, free_port())
+    config = kubeconfig_for(tmp_path, free_port())
     with running_exporter(tmp_path, SCENARIO, f"--kubeconfig={config}") as exporter:
         assert exporter.get("/health").json()["source"] == "scenario"
         assert "running without pod management" in exporter.log
@@ -242,7 +228,7 @@ def test_a_bad_configuration_ends_with_2(flags: list[str], words: str) -> None:
 
 def test_a_scenario_for_a_cluster_needs_the_permission_to_write_it(tmp_path: Path) -> None:
     with versioned_server() as port:
-        code, said = failing(SCENARIO, f"--kubeconfig={kubeconfig(tmp_path, port)}")
+        code, said = failing(SCENARIO, f"--kubeconfig={kubeconfig_for(tmp_path, port)}")
     assert (code, "--allow-scenario" in said) == (2, True), said
 
 
@@ -250,7 +236,7 @@ def test_nothing_is_served_before_everything_is_known(tmp_path: Path) -> None:
     """Half the pods would be a cluster half as full."""
     port = free_port()
     with versioned_server() as api:
-        config = kubeconfig(tmp_path, api)
+        config = kubeconfig_for(tmp_path, api)
         flags = [f"--listen=127.0.0.1:{port}", f"--kubeconfig={config}"]
         process = subprocess.Popen(
             [sys.executable, "-m", "trimtab.cli", "run", "exporter", *flags],

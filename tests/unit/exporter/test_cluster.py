@@ -128,6 +128,11 @@ def test_a_node_that_becomes_ready_has_its_pods() -> None:
     assert cpu(cluster) == {"n1": 0.1}
 
 
+def test_a_node_that_says_nothing_about_readiness_is_measured() -> None:
+    """The descheduler counts it as ready, and fails as a whole if it has no sample."""
+    assert cpu(a_cluster(a_node("n1", ready=None), a_launcher())) == {"n1": 0.1}
+
+
 def test_an_unreadable_pod_is_logged_once_counted_and_forgotten() -> None:
     bad = a_launcher(cpu="much")
     with capture_logs() as logs:

@@ -106,7 +106,7 @@ def test_both_pods_of_a_migrating_vm_are_one_vm() -> None:
         [a_share("n1", role=Role.LEAVING), a_share("n2", role=Role.ARRIVING), a_share("n2")]
     )
     reading = Reader(ledger).read(0.0)
-    assert reading.vms == (1, 1)
+    assert reading.vms == [1, 1]
     assert reading.usage.ravel().tolist() == pytest.approx([0.1, 0.2, 0.1, 0.4])
     assert reading.leaving == {0: (0.1, 0.2), 1: (0.0, 0.0)}
     assert reading.arriving == {0: (0.0, 0.0), 1: (0.1, 0.0)}  # its memory is there already
@@ -138,7 +138,7 @@ def test_pods_on_a_node_that_comes_later_are_there_when_it_comes() -> None:
     ledger.put("a", a_share("late"))
     assert reader.read(0.0).nodes == ()
     ledger.set_node("late", REFERENCE_NODE)
-    assert reader.read(0.0).vms == (1,)
+    assert reader.read(0.0).vms == [1]
 
 
 def test_nobody_keeps_a_node_without_object_and_pods() -> None:

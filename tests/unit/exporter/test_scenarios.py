@@ -5,11 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from builders.exporter import samples
 from trimtab.errors import ConfigError
 from trimtab.exporter.api import Feedback, MigrationWish, NodeVms
 from trimtab.exporter.body import decode, read_scenario
+from trimtab.exporter.fronts import compute
 from trimtab.exporter.memory import Memory
 from trimtab.exporter.objects import first_vms, is_same, vm_object, warnings
+from trimtab.exporter.openapi import generate
+from trimtab.exporter.page import Page
 from trimtab.exporter.problems import Refused, field_in, problem_of
 from trimtab.exporter.scene import nodes_with_vms
 from trimtab.kube.resources import ObjectMeta
@@ -238,3 +242,21 @@ def test_a_vm_that_is_already_so_is_recognised() -> None:
     assert not is_same(existing(spec), wanted)
     stopped = msgspec.structs.replace(spec, running=False)
     assert not is_same(existing(stopped, **{INITIAL_NODE: "n-1"}), wanted)
+
+
+@pytest.mark.parametrize("nodes", [2, 60], ids=["a small cluster", "a large one"])
+async def test_every_metric_is_in_the_reference(nodes: int) -> None:
+    memory = Memory(now=lambda: 1000.0)
+    await memory.load(read_scenario(OURS.replace("count: 2", f"count: {nodes}").encode()))
+    page = Page(memory, production=True)
+    if page.fronts.sample():
+        page.fronts.latest = compute(list(page.fronts._samples))
+    names = {each.name for each in samples(page.nodes())}
+    reference = (EXAMPLES.parents[1] / "docs" / "reference" / "exporter.md").read_text()
+    assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
+    assert ("trimtab_node_pareto_front" in names) == (nodes > 50)
+
+
+def test_the_description_is_up_to_date() -> None:
+    for path, text in generate().items():
+        assert (EXAMPLES.parents[1] / path).read_text() == text, "run: make generate"
