@@ -20,6 +20,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "sim": ("trimtab.cli.sim:app", "Simulate one run and compare it with doing nothing"),
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
+    "vm": ("trimtab.cli.vm:app", "Create, look at, move, stop and delete VirtualMachines"),
     "run": ("trimtab.cli.run:app", "One service in this process, until SIGTERM"),
     "study": (
         "trimtab.cli.study:app",

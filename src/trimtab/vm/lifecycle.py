@@ -43,6 +43,7 @@ from trimtab.vm.steps import (
 )
 
 RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
+OVERDUE_S = 5.0
 Rule = Callable[[Situation, Vm], Step | None]
 
 
@@ -222,9 +223,9 @@ def restart_delay_s(s: Situation) -> float:
 
 
 def _leaves_in_s(s: Situation, pod: Pod) -> float:
-    """A pod that does not leave in its time is on a node that is lost: it is not waited for."""
+    """A pod that is still there long after its time is on a lost node: it is not waited for."""
     leaves = pod.metadata.deletion_timestamp
-    return max(0.0, (leaves - s.now).total_seconds()) if leaves else 0.0
+    return max(0.0, (leaves - s.now).total_seconds() + OVERDUE_S) if leaves else 0.0
 
 
 def _placement(s: Situation) -> Placement:

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.lab import running_lab
-from builders.vmcluster import Cluster, cluster_of
-from builders.vmlab import vm_stack
+from builders.vmcluster import Cluster
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.resources import NAMESPACES, NODES
+from trimtab.kube.resources import NODES
 from trimtab.kube.virt import (
     CANCEL_EVACUATION,
     EVICTION_IN_PROGRESS,
@@ -20,25 +18,8 @@ from trimtab.kube.virt import (
 from trimtab.vm.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines
-SCALE = 15
+SCALE = 15  # of the lab
 SECONDS_OF_COPYING = f"{SCALE}Gi"  # at 0.8 in use and 1 GiB/s, 0.8 s of real time each
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with (
-        running_lab(tmp_path_factory, stacks=(vm_stack(),), nodes=4, scale=SCALE) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def home(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"t{abs(hash(request.node.name)) % 10**8}"
-    yield cluster.new_namespace(name)
-    assert cluster.complaints(name) == []
-    cluster.call(cluster.client.delete(NAMESPACES, name))
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ import msgspec
 import pytest
 import trustme
 
-from builders.lab import running_lab
-from builders.vmcluster import Cluster, cluster_of
-from builders.vmlab import vm_stack
+from builders.vmcluster import Cluster
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
 from trimtab.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, free_kind
 from trimtab.kube.virt import VMS
@@ -29,22 +27,6 @@ HOOKS = free_kind(
     "ValidatingWebhookConfiguration",
     namespaced=False,
 )
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with (
-        running_lab(tmp_path_factory, stacks=(vm_stack(),), nodes=3, scale=15) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def home(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"t{abs(hash(request.node.name)) % 10**8}"
-    yield cluster.new_namespace(name)
-    assert cluster.complaints(name) == []
 
 
 @contextmanager
@@ -159,26 +141,37 @@ def test_a_pod_of_higher_priority_may_take_the_place_of_a_vm(cluster: Cluster, h
 def test_certificate_and_authority_are_changed_without_a_restart(
     cluster: Cluster, home: str
 ) -> None:
-    cluster.start_vm(home, "before")
-    cluster.start_vm(home, "after")
+    names = ("both", "new", "old")
+    for name in names:
+        cluster.start_vm(home, name)
     process = cluster.lab.processes()["webhook"]
     pki = cluster.lab.dir / "pki"
     old_ca = (pki / "ca.crt").read_bytes()
+    old = [(pki / f"webhook-server.{part}").read_bytes() for part in ("key", "crt")]
     authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
     new_ca = authority.cert_pem.bytes()
     leaf = authority.issue_cert("127.0.0.1", "localhost")
+    new = [leaf.private_key_pem.bytes(), leaf.cert_chain_pems[0].bytes()]
 
     trust(cluster, old_ca + new_ca)
-    write_private(pki / "webhook-server.key", leaf.private_key_pem.bytes())
-    write_private(pki / "webhook-server.crt", leaf.cert_chain_pems[0].bytes())
-    port = cluster.lab.status().ports["webhook"]
-    wanted = ssl.PEM_cert_to_DER_cert(leaf.cert_chain_pems[0].bytes().decode())
-    cluster.wait(lambda: _served(port) == wanted, "the new certificate is not served")
-
-    cluster.wait(lambda: _judged(cluster, home, "before"), "not with both authorities")
+    present(cluster, *new)
+    cluster.wait(lambda: _judged(cluster, home, "both"), "not with both authorities")
     trust(cluster, new_ca)
-    cluster.wait(lambda: _judged(cluster, home, "after"), "not with the new one alone")
+    cluster.wait(lambda: _judged(cluster, home, "new"), "not with the new one alone")
+    trust(cluster, old_ca)
+    present(cluster, *old)
+    cluster.wait(lambda: _judged(cluster, home, "old"), "not when it is changed back")
     assert cluster.lab.processes()["webhook"] == process
+
+
+def present(cluster: Cluster, key: bytes, certificate: bytes) -> None:
+    """Replace the webhook's files and wait until new connections get the new certificate."""
+    pki = cluster.lab.dir / "pki"
+    write_private(pki / "webhook-server.key", key)
+    write_private(pki / "webhook-server.crt", certificate)
+    wanted = ssl.PEM_cert_to_DER_cert(certificate.decode())
+    port = cluster.lab.status().ports["webhook"]
+    cluster.wait(lambda: _served(port) == wanted, "the new certificate is not served")
 
 
 def trust(cluster: Cluster, bundle: bytes) -> None:

@@ -1,12 +1,8 @@
 """The life of VMs on a real control plane: started, followed, replaced, stopped, removed."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from builders.lab import running_lab
-from builders.vmcluster import Cluster, cluster_of
-from builders.vmlab import vm_stack
+from builders.vmcluster import Cluster
 from trimtab.kube.errors import Invalid
 from trimtab.kube.resources import NAMESPACES, NODES, PODS
 from trimtab.kube.virt import (
@@ -18,26 +14,8 @@ from trimtab.kube.virt import (
 from trimtab.lab.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines
-SCALE = 15
+SCALE = 15  # of the lab
 COLLECTOR = "system:serviceaccount:kube-system:pod-garbage-collector"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with (
-        running_lab(tmp_path_factory, stacks=(vm_stack(),), nodes=3, scale=SCALE) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def home(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace for one test; what happened in it is judged at the end."""
-    name = f"t{abs(hash(request.node.name)) % 10**8}"
-    yield cluster.new_namespace(name)
-    assert cluster.complaints(name) == []
-    cluster.call(cluster.client.delete(NAMESPACES, name))
 
 
 def test_a_vm_is_started_stopped_started_again_and_deleted(cluster: Cluster, home: str) -> None:

@@ -1,0 +1,112 @@
+"""VMs as a person sees them: a table of many, and all about one."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from trimtab.kube.resources import Event, Pod
+from trimtab.kube.virt import VirtualMachine, VirtualMachineMigration
+from trimtab.view.terminal import out, show_table
+
+
+def show_vms(vms: Sequence[VirtualMachine], *, namespaces: bool) -> None:
+    """One line per VM."""
+    columns = ("name", "phase", "node", "CPU", "memory", "CPU %", "memory %", "evacuating", "age")
+    rows = [
+        (
+            str(vm.metadata.key) if namespaces else vm.metadata.name,
+            vm.status.phase or "new",
+            vm.status.node_name,
+            vm.status.allocated.cpu or vm.spec.resources.cpu,
+            vm.status.allocated.memory or vm.spec.resources.memory,
+            vm.status.cpu_percent,
+            vm.status.memory_percent,
+            vm.status.evacuation_node_name and "yes",
+            age(vm.metadata.creation_timestamp),
+        )
+        for vm in vms
+    ]
+    show_table(columns, rows, right=("CPU", "memory", "CPU %", "memory %", "age"))
+
+
+def show_vm(
+    vm: VirtualMachine,
+    pod: Pod | None,
+    migrations: Sequence[VirtualMachineMigration],
+    events: Sequence[Event],
+) -> None:
+    """Everything about one VM."""
+    show_table(("VM", str(vm.metadata.key)), [row for row in facts(vm, pod) if row[1]])
+    if migrations:
+        out.print()
+        show_migrations(migrations)
+    if events:
+        out.print()
+        rows = [
+            (
+                age(each.event_time),
+                each.type,
+                each.reason,
+                each.series.count if each.series else 1,
+                each.note,
+            )
+            for each in events
+        ]
+        show_table(("ago", "type", "reason", "times", "note"), rows, right=("ago", "times"))
+
+
+def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
+    spec, status = vm.spec, vm.status
+    movable = "" if spec.live_migratable else " (cannot migrate)"
+    return [
+        ("phase", status.phase or "new"),
+        ("node", status.node_name),
+        ("pod", f"{status.pod_name} {pod.status.phase if pod else '(not there)'}".strip()),
+        ("incarnation", status.incarnation),
+        ("CPU", f"{status.used.cpu or '?'} used of {status.allocated.cpu or spec.resources.cpu}"),
+        (
+            "memory",
+            f"{status.used.memory or '?'} used of "
+            f"{status.allocated.memory or spec.resources.memory}",
+        ),
+        ("eviction", f"{spec.eviction_strategy}{movable}"),
+        ("to leave node", status.evacuation_node_name),
+        ("migration", status.migration_name),
+        *(
+            (each.type, f"{each.status} {each.reason} {each.message}".strip())
+            for each in status.conditions
+        ),
+    ]
+
+
+def show_migrations(migrations: Sequence[VirtualMachineMigration]) -> None:
+    columns = ("migration", "phase", "from", "to", "seconds", "attempt", "reason")
+    rows = [
+        (
+            each.metadata.name,
+            each.status.phase or "new",
+            each.status.source_node,
+            each.status.target_node or each.spec.target_node,
+            duration(each),
+            each.status.attempts,
+            each.status.reason,
+        )
+        for each in migrations
+    ]
+    show_table(columns, rows, right=("seconds", "attempt"))
+
+
+def duration(migration: VirtualMachineMigration) -> str:
+    start, end = migration.status.start_time, migration.status.completion_time
+    return f"{(end - start).total_seconds():.1f}" if start and end else ""
+
+
+def age(since: datetime | None) -> str:
+    """How long ago, in one unit."""
+    if since is None:
+        return ""
+    seconds = int((datetime.now(UTC) - since).total_seconds())
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{max(0, seconds)}s"
