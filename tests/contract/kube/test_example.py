@@ -28,8 +28,9 @@ async def test_the_example_counts_pods(apiserver: ApiServer, client: Client) -> 
     await client.create(NAMESPACES, {"metadata": {"name": "trimtab-system"}})
     await client.create(CONFIG_MAPS, {"metadata": {"name": "pod-counts"}}, "default")
     counts = Reflector(client, CONFIG_MAPS, namespace="default")
+    events = Reflector(client, EVENTS, namespace="default")
     service = asyncio.create_task(first_example()["main"](apiserver.kubeconfig))
-    async with following(counts):
+    async with following(counts), following(events):
         for number in range(3):
             pod = pod_to_create(f"example-{number}", "default", labels={"app": "virt-launcher"})
             pod["spec"]["nodeName"] = "example-node"
@@ -42,7 +43,6 @@ async def test_the_example_counts_pods(apiserver: ApiServer, client: Client) -> 
         await until(lambda: counted() == "3")
         await client.delete(PODS, "example-0", "default", grace_s=0)
         await until(lambda: counted() == "2")
+        await until(lambda: any(event.note == "example-node: 2" for event in events.store))
     service.cancel()
     await asyncio.gather(service, return_exceptions=True)
-    notes = {event.note for event in await client.list(EVENTS, "default")}
-    assert "example-node: 2" in notes
