@@ -61,6 +61,7 @@ class Cluster:
         self.pods.store.subscribe(self._pod_changed)
         self.nodes.store.subscribe(self._node_changed)
         self.clocks.store.subscribe(self._clock_changed)
+        metrics.left_out.set_function(lambda: len(self.ledger.left_out()))
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -106,8 +107,6 @@ class Cluster:
             self.ledger.set_node(new.metadata.name, facts(new))
         elif old is not None:
             self.ledger.remove_node(old.metadata.name)
-        books = self.ledger.nodes.values()
-        metrics.left_out.set(sum(b.facts is not None and not b.measurable for b in books))
 
     def _clock_changed(self, _: ConfigMap | None, new: ConfigMap | None) -> None:
         try:

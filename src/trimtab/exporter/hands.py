@@ -14,8 +14,11 @@ LOOK_EVERY_S = 0.05
 
 
 class Hands(Protocol):
-    async def load(self, scenario: Scenario) -> list[str]:
-        """Make the scenario true; what of it could not be used, one line each."""
+    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+        """Make the scenario true; what of it could not be used, one line each.
+
+        To `resume` leaves VMs that have moved since where they are.
+        """
         ...
 
     async def migrate(self, wishes: Sequence[MigrationWish]) -> list[Moved]:
@@ -26,7 +29,7 @@ class Hands(Protocol):
 class NoHands:
     """Of an exporter that may only look."""
 
-    async def load(self, scenario: Scenario) -> list[str]:
+    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
         raise _not_allowed()
 
     async def migrate(self, wishes: Sequence[MigrationWish]) -> list[Moved]:

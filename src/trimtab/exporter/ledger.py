@@ -146,6 +146,11 @@ class Ledger:
         """Nodes with a ratio, in name order."""
         return sorted(name for name, book in self.nodes.items() if book.measurable)
 
+    def left_out(self) -> list[str]:
+        """Nodes that exist but have none, in name order."""
+        books = self.nodes.items()
+        return sorted(name for name, b in books if b.facts is not None and not b.measurable)
+
     def _book(self, contribution: Contribution, uid: str, sign: int) -> None:
         book = self._open(contribution.node)
         self._note(contribution.node, book)

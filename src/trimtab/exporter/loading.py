@@ -2,7 +2,7 @@
 
 VMs that nobody's scenario made are never touched. A scenario is refused as a whole before
 anything changes; VMs that are already as it wants them stay as they run, so that loading it
-again, after a failure or a restart, goes on where it was left.
+again after a failure goes on where it was left.
 """
 
 import asyncio
@@ -13,9 +13,17 @@ from msgspec import json
 from trimtab.errors import Conflict, NotReady
 from trimtab.exporter.cluster import Cluster
 from trimtab.exporter.hands import each, until
-from trimtab.exporter.objects import MANAGED_BY, first_vms, is_same, vm_object, warnings
+from trimtab.exporter.objects import (
+    MANAGED_BY,
+    first_vms,
+    is_same,
+    starting_node,
+    vm_object,
+    warnings,
+)
+from trimtab.exporter.problems import Refused
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import Invalid, NotFound
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.virt import VMS, VirtualMachine
 from trimtab.model.scenario import Scenario
@@ -31,20 +39,33 @@ class Loader:
         self._client, self._cluster, self._limit_s = client, cluster, limit_s
         self._busy = asyncio.Lock()
 
-    async def load(self, scenario: Scenario) -> list[str]:
-        """Create and delete VMs, then wait until each has a node, or the time is up."""
+    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+        """Create and delete VMs, then wait until each has a node, or the time is up.
+
+        A VM that has left the node where the scenario starts it is made anew, except to
+        `resume` a scenario after a restart of the exporter.
+        """
         if self._busy.locked():
             raise Conflict("another scenario is being loaded; try again when it is done")
         async with self._busy:
             nodes = {node.metadata.name for node in self._cluster.nodes.store}
             where = self._cluster.namespace
             wanted = {vm.name: vm_object(vm, where, nodes) for vm in first_vms(scenario)}
-            await self._replace(wanted)
-            await until(lambda: all(map(self._is_placed, wanted)), self._limit_s)
+            await self._replace(wanted, resume=resume)
+            await self._placed(wanted)
             log.info("scenario loaded", scenario=scenario.name, vms=len(wanted))
             return warnings(scenario, nodes, self._cluster.pressure)
 
-    async def _replace(self, wanted: dict[str, Free]) -> None:
+    async def _placed(self, names: Iterable[str]) -> None:
+        waiting = list(names)
+
+        def all_placed() -> bool:
+            waiting[:] = [name for name in waiting if self._node_of(name) is None]
+            return not waiting
+
+        await until(all_placed, self._limit_s)
+
+    async def _replace(self, wanted: dict[str, Free], *, resume: bool) -> None:
         where = self._cluster.namespace
         found = await self._client.list(VMS, where, labels="=".join(MANAGED_BY))
         ours = {vm.metadata.name: vm for vm in found}
@@ -52,7 +73,9 @@ class Loader:
         new = {
             name: vm
             for name, vm in wanted.items()
-            if name not in ours or not is_same(ours[name], vm)
+            if name not in ours
+            or not is_same(ours[name], vm)
+            or not (resume or starting_node(vm) in (None, self._node_of(name)))
         }
         await self._rehearse(new.values())
         await self._remove([vm for name, vm in ours.items() if name not in wanted or name in new])
@@ -74,7 +97,12 @@ class Loader:
     async def _dry_run(self, vm: Free) -> None:
         metadata = {field: value for field, value in vm["metadata"].items() if field != "name"}
         other = vm | {"metadata": metadata | {"generateName": "rehearsal-"}}
-        await self._client.create(VMS, other, dry_run=True)
+        try:
+            await self._client.create(VMS, other, dry_run=True)
+        except Invalid as error:
+            field = error.causes[0].field if error.causes else ""
+            detail = f'VM "{vm["metadata"]["name"]}": {error.message}'
+            raise Refused(422, "The API server refuses it", detail, field) from error
 
     async def _create(self, vm: Free) -> None:
         await self._client.create(VMS, vm)
@@ -98,5 +126,5 @@ class Loader:
         key = vm.metadata.key
         return key in self._cluster.vms.store or self._cluster.node_of(key) is not None
 
-    def _is_placed(self, name: str) -> bool:
-        return self._cluster.node_of(Key(self._cluster.namespace, name)) is not None
+    def _node_of(self, name: str) -> str | None:
+        return self._cluster.node_of(Key(self._cluster.namespace, name))

@@ -4,10 +4,11 @@ There is no scheduler either: a VM without a node goes where it fits best, which
 that is least full afterwards.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
+
+import numpy as np
 
 from trimtab.exporter.api import MigrationWish, Moved
 from trimtab.exporter.clock import Clock
@@ -42,31 +43,44 @@ class Memory:
     def unplaced(self) -> list[str]:
         return self._homeless
 
-    async def load(self, scenario: Scenario) -> list[str]:
-        """Become the scenario; its curves begin now."""
+    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+        """Become the scenario; its curves begin now. There is nothing to `resume` in memory."""
         self.ledger.clear()
         self.clock = Clock(epoch=self._now())
         self.pressure = scenario.pressure
         self._homeless = []
         for node in scenario.nodes:
             self.ledger.set_node(node.name, NodeFacts(float(node.cpu), float(node.memory)))
-        for count, vm in enumerate(sorted(first_vms(scenario), key=lambda vm: vm.node is None)):
-            self._place(vm)
-            if count % 500 == 499:
-                await asyncio.sleep(0)  # let others have the loop
+        vms = first_vms(scenario)
+        for vm in vms:
+            if vm.node is not None:
+                share = contribution_of(vm, self.namespace)
+                self.ledger.put(vm.name, share._replace(node=vm.node))
+        self._place([vm for vm in vms if vm.node is None])
         return ["events: nothing happens later without Kubernetes"] if scenario.events else []
 
     async def migrate(self, wishes: Sequence[MigrationWish]) -> list[Moved]:
         """Every move at once, one after the other."""
         return [self._move(wish) for wish in wishes]
 
-    def _place(self, vm: Vm) -> None:
-        share = contribution_of(vm, self.namespace)
-        node = vm.node or self._least_full(share)
-        if node is None:
-            self._homeless.append(vm.name)
-        else:
+    def _place(self, vms: Sequence[Vm]) -> None:
+        """Find a node for each VM in turn."""
+        room = self._room()
+        for vm in vms:
+            share = contribution_of(vm, self.namespace)
+            node = room.least_full(share.whole(0.0))
+            if node is None:
+                self._homeless.append(vm.name)
+                continue
+            room.fill(node, share.whole(0.0))
             self.ledger.put(vm.name, share._replace(node=node))
+
+    def _elsewhere(self, share: Contribution) -> str | None:
+        use = share.whole(self.clock.curve_time(self._now()))
+        return self._room().least_full(use, avoid=share.node)
+
+    def _room(self) -> "Room":
+        return Room(self.ledger, self.clock.curve_time(self._now()))
 
     def _move(self, wish: MigrationWish) -> Moved:
         name = vm_id(vm_key(wish.vm_id, self.namespace), self.namespace)
@@ -77,24 +91,36 @@ class Memory:
             return _unmoved(wish, share.node, f'VM "{wish.vm_id}" is on node "{share.node}"')
         if wish.to_node is not None and wish.to_node not in self.ledger.nodes:
             return _unmoved(wish, share.node, f'there is no node "{wish.to_node}"')
-        node = wish.to_node or self._least_full(share, avoid=share.node)
+        node = wish.to_node or self._elsewhere(share)
         if node is None or node == share.node:
             return _unmoved(wish, share.node, f'there is no other node for VM "{wish.vm_id}"')
         self.ledger.put(name, share._replace(node=node))
         return Moved(wish.vm_id, wish.from_node, wish.to_node, node)
 
-    def _least_full(self, share: Contribution, avoid: str = "") -> str | None:
+
+class Room:
+    """How full every node is at a moment, all at once: 20,000 VMs look for one in seconds."""
+
+    def __init__(self, ledger: Ledger, time: float) -> None:
+        self._names = ledger.measurable()
+        self._rows = {name: row for row, name in enumerate(self._names)}
+        books = [ledger.nodes[name] for name in self._names]
+        self._full = np.array([book.ratios(book.amounts(time)) for book in books]).reshape(-1, 2)
+        sizes = [book.ratios(Amounts(1, 1)) for book in books]
+        self._per_unit = np.array(sizes).reshape(-1, 2)
+
+    def least_full(self, use: Amounts, avoid: str = "") -> str | None:
         """The node whose fuller resource is least full with the VM on it."""
-        time = self.clock.curve_time(self._now())
-        use = share.whole(time)
+        then = (self._full + np.array(use) * self._per_unit).max(axis=1)
+        if avoid in self._rows:
+            then[self._rows[avoid]] = np.inf
+        if not np.isfinite(then).any():
+            return None
+        return self._names[int(then.argmin())]
 
-        def fullness(name: str) -> tuple[float, str]:
-            book = self.ledger.nodes[name]
-            return max(book.ratios(book.amounts(time).plus(use))), name
-
-        return min(
-            (name for name in self.ledger.measurable() if name != avoid), key=fullness, default=None
-        )
+    def fill(self, node: str, use: Amounts) -> None:
+        row = self._rows[node]
+        self._full[row] += np.array(use) * self._per_unit[row]
 
 
 def contribution_of(vm: Vm, namespace: str) -> Contribution:

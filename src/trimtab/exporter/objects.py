@@ -32,9 +32,14 @@ def vm_object(vm: Vm, namespace: str, nodes: Collection[str]) -> Free:
 
 def is_same(existing: VirtualMachine, wanted: Free) -> bool:
     """Whether a VM is already what the scenario asks for."""
-    annotations = wanted["metadata"].get("annotations", {})
-    started = existing.metadata.annotations.get(INITIAL_NODE) == annotations.get(INITIAL_NODE)
+    started = existing.metadata.annotations.get(INITIAL_NODE) == starting_node(wanted)
     return started and existing.spec == convert(wanted["spec"], VmSpec)
+
+
+def starting_node(wanted: Free) -> str | None:
+    """The node that a VM's first pod goes to, if it is not the scheduler's to choose."""
+    node: str | None = wanted["metadata"].get("annotations", {}).get(INITIAL_NODE)
+    return node
 
 
 def warnings(scenario: Scenario, nodes: Collection[str], pressure: PressureCurve) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from msgspec import Struct
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from trimtab.errors import ConfigError, Conflict, NotReady, TrimtabError, Unavailable
@@ -77,6 +77,8 @@ def guarded(path: str, endpoint: Endpoint) -> Endpoint:
             response = await endpoint(request)
         except TrimtabError as error:
             response = answer(problem_of(error))
+        except ClientDisconnect:
+            response = answer(Problem("Gone", 400, "the request ended before its body did"))
         except Exception:
             log.exception("request failed", path=path, method=request.method)
             detail = "it failed for a reason that is in the exporter's log; please report it"

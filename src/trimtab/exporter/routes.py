@@ -71,11 +71,9 @@ class Exporter:
     async def refresh(self, request: Request) -> Response:
         self._check_writing(request)
         self._source.refresh()
-        nodes = self._source.ledger.nodes
-        known = sorted(name for name, book in nodes.items() if book.facts is not None)
-        failed = [name for name in known if not nodes[name].measurable]
-        refreshed = [name for name in known if nodes[name].measurable]
-        return _json(Refreshed("partial" if failed else "success", refreshed, failed, len(known)))
+        done, failed = self._source.ledger.measurable(), self._source.ledger.left_out()
+        status: Literal["success", "partial"] = "partial" if failed else "success"
+        return _json(Refreshed(status, done, failed, len(done) + len(failed)))
 
     async def feedback(self, request: Request) -> Response:
         self._check_writing(request)

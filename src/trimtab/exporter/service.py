@@ -93,7 +93,7 @@ async def serve_cluster(
 
     async def begin() -> None:
         if scenario is not None:
-            await hands.load(scenario)
+            await hands.load(scenario, resume=True)
 
     exporter = Exporter(cluster, page, hands, access)
     await _run(exporter, settings, cluster.reflectors, [page.fronts.run, begin])

@@ -1,11 +1,13 @@
 """The exporter in a real control plane: what pods do shows on its page, what it writes happens."""
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from builders.exporter import samples
-from builders.exporter_http import Endpoint
+from builders.exporter_http import Endpoint, running_exporter
 from builders.lab import RunningLab, wait_until
 from trimtab.kube.virt import INITIAL_NODE
 from trimtab.lab.kwok import NOT_READY_LABEL
@@ -137,7 +139,8 @@ vms:
 """
     refused = exporter.post("/scenario", scenario)
     assert refused.status_code == 422, refused.text
-    assert "2000" in refused.json()["detail"]
+    assert refused.json()["field"] == "spec.load.cpu.values"
+    assert refused.json()["detail"].startswith('VM "long": ')
     assert uids(lab) == before
 
 
@@ -178,6 +181,28 @@ def test_feedback_tells_where_each_vm_really_goes(lab: RunningLab, exporter: End
     wait_until(lambda: exporter.places()["a"] == "kwok-node-3", "a did not move")
     lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
     assert exporter.metric("node_vm_count") == dict(zip(NODES, (1, 0, 1), strict=True))
+    exporter.post("/scenario", hot(a="kwok-node-1", b="kwok-node-1"))
+    assert exporter.places() == {"a": "kwok-node-1", "b": "kwok-node-1"}
+
+
+def test_a_scenario_at_the_start_is_created_once_and_then_left_alone(
+    lab: RunningLab, exporter: Endpoint, tmp_path: Path
+) -> None:
+    """An earlier exporter locked itself up here."""
+    file = tmp_path / "hot.json"
+    file.write_bytes(msgspec.json.encode(hot(a="kwok-node-1")))
+    flags = (f"--kubeconfig={lab.kubeconfig}", f"--scenario={file}", "--allow-scenario")
+    with running_exporter(tmp_path, *flags) as first:
+        wait_until(lambda: first.places() == {"a": "kwok-node-1"}, "it did not load")
+        assert first.stop() == 0
+    before = uids(lab)
+    wish = {"vm_id": "a", "from_node": "kwok-node-1", "to_node": "kwok-node-2"}
+    exporter.post("/feedback", {"migrations": [wish]})
+    wait_until(lambda: exporter.places() == {"a": "kwok-node-2"}, "it did not move")
+    with running_exporter(tmp_path, *flags) as second:
+        wait_until(lambda: "scenario loaded" in second.log, "it did not load")
+        assert second.places() == {"a": "kwok-node-2"}
+    assert uids(lab) == before
 
 
 def test_a_lost_node_has_no_metrics_until_it_returns(lab: RunningLab, exporter: Endpoint) -> None:
