@@ -80,6 +80,9 @@ def test_kwok_makes_the_fake_nodes_ready_and_leaves_others_alone(
     with running(str(locate("kwok")), f"--kubeconfig={account}", *options, log=tmp_path / "log"):
         fakes = [each["metadata"]["name"] for each in documents("kwok-nodes.yaml")]
         wait_until(lambda: ready_nodes(server) == fakes, "the fake nodes are not Ready", START_S)
+    assert node_cores(server) == ["32"] * 5
+    kubectl(server, "apply", "--server-side", "-f", str(K8S / "kwok-nodes.yaml"))
+    assert node_cores(server) == ["32"] * 5
 
 
 @pytest.mark.parametrize(
@@ -163,6 +166,11 @@ def ready_nodes(server: ApiServer) -> list[str]:
     )
     lines = kubectl(server, "get", "nodes", "-o", path).splitlines()
     return [line.split()[0] for line in lines if line.endswith(" True")]
+
+
+def node_cores(server: ApiServer) -> list[str]:
+    path = "jsonpath={.items[*].status.allocatable.cpu}"
+    return kubectl(server, "get", "nodes", "-l", "type=kwok", "-o", path).split()
 
 
 def answers(url: str) -> bool:
