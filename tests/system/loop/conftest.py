@@ -1,0 +1,20 @@
+"""One lab for all tests of the loop that can share it: they begin by loading the scenario anew."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from builders.loops import LoopLab, running_loop
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
+    with running_loop(tmp_path_factory) as loop:
+        yield loop
+
+
+@pytest.fixture
+def loop(shared: LoopLab) -> LoopLab:
+    """The shared lab, whole."""
+    shared.lab.await_ready(timeout_s=120.0)
+    return shared

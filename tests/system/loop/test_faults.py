@@ -1,0 +1,107 @@
+"""kill -9 in the middle of the loop: nothing is lost, nothing is invented, metrics come right."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from builders.invariants import Witness, guarded
+from builders.lab import wait_until
+from builders.loops import LIMIT_S, LoopLab
+
+pytestmark = pytest.mark.engines
+
+IN_EVERY_RUN = ("vm-controller", "webhook", "descheduler")
+FURTHER = ("exporter", "prometheus", "kube-scheduler", "kube-apiserver", "projector", "etcd")
+
+
+@contextmanager
+def a_loop_at_work(loop: LoopLab) -> Iterator[Witness]:
+    """From the first two marks until it is quiet again, with a witness; then all is in order."""
+    loop.algorithm("linear_amplified_ippd_k3")
+    loop.start_over()
+    with guarded(loop.lab.kubeconfig) as witness:
+        loop.await_migrations(2)
+        yield witness
+        loop.lab.await_ready(timeout_s=180.0)
+        loop.await_quiet()
+        check_order(loop)
+    witness.check()
+
+
+def check_order(loop: LoopLab) -> None:
+    """Every VM runs in its one pod, and everybody counts the same."""
+    vms = loop.vms()
+    pods = loop.lab.get("pods", "-n", "default", "-l", "app=virt-launcher")["items"]
+    alive = {p["metadata"]["name"] for p in pods if "deletionTimestamp" not in p["metadata"]}
+    assert alive == {vm.status.pod_name for vm in vms}
+    assert [vm.status.phase for vm in vms] == ["Running"] * len(vms)
+    assert loop.in_flight() == []
+    real = Counter(vm.status.node_name for vm in vms)
+
+    def counted() -> bool:
+        seen = loop.query("node_vm_count")
+        return all(seen[node] == real[node] for node in seen) and sum(seen.values()) == len(vms)
+
+    wait_until(counted, "Prometheus does not count every VM where it is", LIMIT_S)
+    assert not any(node.kind == "over" for node in loop.glance().nodes)
+
+
+def check_marks_and_moves(loop: LoopLab) -> None:
+    """No mark was lost: every VM that was marked has moved; none moved without."""
+    marked = {pod.partition("virt-launcher-")[2].rpartition("-")[0] for pod in loop.marked()}
+    moved = {m.spec.vm_name for m in loop.migrations() if m.status.phase == "Succeeded"}
+    assert moved == marked
+
+
+@pytest.mark.parametrize("component", IN_EVERY_RUN)
+def test_a_killed_part_of_the_loop_costs_no_vm_and_no_mark(loop: LoopLab, component: str) -> None:
+    with a_loop_at_work(loop):
+        loop.lab.kill(component)
+    check_marks_and_moves(loop)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("component", FURTHER)
+def test_a_killed_part_around_the_loop_costs_no_vm_and_no_mark(
+    loop: LoopLab, component: str
+) -> None:
+    with a_loop_at_work(loop):
+        loop.lab.kill(component)
+    check_marks_and_moves(loop)
+
+
+@pytest.mark.full
+def test_three_kills_in_a_row_cost_no_vm_and_no_mark(loop: LoopLab) -> None:
+    with a_loop_at_work(loop):
+        for component in IN_EVERY_RUN:
+            loop.lab.kill(component)
+            loop.lab.await_ready(timeout_s=180.0)
+    check_marks_and_moves(loop)
+
+
+@pytest.mark.full
+def test_a_second_controller_takes_over_and_never_acts_beside_the_first(loop: LoopLab) -> None:
+    with a_loop_at_work(loop), a_second_controller(loop):
+        loop.lab.kill("vm-controller")
+        loop.await_quiet()
+    check_marks_and_moves(loop)
+
+
+@contextmanager
+def a_second_controller(loop: LoopLab) -> Iterator[None]:
+    command = [sys.executable, "-m", "trimtab.cli", "run", "vm-controller", "--port=0"]
+    config = loop.lab.dir / "pki/vm-controller.kubeconfig"
+    with (loop.lab.dir / "logs/second-controller.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, f"--kubeconfig={config}"], cwd=loop.lab.dir, env=os.environ, stderr=log
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
