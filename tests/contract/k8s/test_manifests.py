@@ -257,3 +257,18 @@ def _targets(jobs: dict[str, Any]) -> list[tuple[str, int]]:
         for config in job.get("dns_sd_configs", []):
             pairs += [(n.removesuffix(".cluster.local"), config["port"]) for n in config["names"]]
     return [(host, int(port)) for host, port in pairs if host != "localhost"]
+
+
+def test_the_image_is_made_of_files_that_are_there_and_runs_without_root() -> None:
+    lines = (REPOSITORY / "Containerfile").read_text().splitlines()
+    copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+    assert copied
+    assert all((REPOSITORY / path).exists() for path in copied)
+    (user,) = [line.split()[1] for line in lines if line.startswith("USER ")]
+    accounts = {
+        str(each["spec"]["template"]["spec"]["securityContext"]["runAsUser"])
+        for each in of_kind("Deployment")
+        if "trimtab" in each["spec"]["template"]["spec"]["containers"][0]["image"]
+    }
+    assert accounts == {user.split(":")[0]}
+    assert "--require-hashes" in "\n".join(lines)
