@@ -148,6 +148,7 @@ def up(
     )
     own = None if scheduler_config is None else context.read_scheduler_config(scheduler_config)
     context.warn_of(listen)
+    loop.warn_of(chosen.scenario)
     if foreground:
         stay_up(context.home(), wish, context.means(StartDisplay(), chosen.stacks), own)
         return

@@ -58,10 +58,12 @@ def scenario(file: str | None = None, /, *, name: Name = "default") -> None:
         A scenario file, or file.json#name for one of several scenarios in a file.
     """
     from trimtab.cli.lab_context import existing
+    from trimtab.cli.lab_loop import warn_of
     from trimtab.model.scenario_io import load_scenario
     from trimtab.view.terminal import err, progress
 
     wanted = None if file is None else load_scenario(file)
+    warn_of(wanted)
     with progress(f"lab {name}") as steps:
         steps.note("removing the VMs, making new ones")
         said = asyncio.run(_change_scenario(existing(name), wanted))

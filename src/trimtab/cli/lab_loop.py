@@ -13,7 +13,7 @@ from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.loop.policy_file import with_algorithm
 from trimtab.loop.ready import await_cycle
-from trimtab.loop.scenario_objects import script_of
+from trimtab.loop.scenario_objects import left_out, script_of
 from trimtab.loop.settings import (
     STACK,
     WISHED_POLICY_FILE,
@@ -26,6 +26,7 @@ from trimtab.model.duration import parse_duration
 from trimtab.model.scenario import Scenario
 from trimtab.model.scenario_io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.view.terminal import err
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 DEFAULT_SCENARIO = "scenarios/one-hot-node.yaml"
@@ -104,6 +105,12 @@ def nodes_for(
         return asked or max(old.nodes, len(wanted)), None, None, None
     first = wanted[0]
     return asked or len(wanted), str(first.cpu), str(first.memory), first.pods
+
+
+def warn_of(scenario: Scenario | None) -> None:
+    """What of a scenario a lab leaves out is said aloud."""
+    for text in left_out(scenario) if scenario else ():
+        err.print(f"note: {text}", markup=False)
 
 
 def await_loop(lab: LabDir, note: Callable[[str], None]) -> None:

@@ -29,6 +29,7 @@ Port = Annotated[int, Parameter(name="--port", help="The port to listen on; 0 ta
 LOOP = "trimtab.cli.run_loop:"
 app.command(f"{LOOP}projector", name="projector", help="Make files of a lab's policy and rules.")
 app.command(f"{LOOP}scenario", name="scenario", help="Make a scenario's VMs, play its events.")
+app.command(f"{LOOP}soft_tainter", name="soft-tainter", help="Taint fuller nodes softly.")
 
 WRITES_PER_S, BURST = 200, 400  # 1,000 VMs are started in less than a minute
 

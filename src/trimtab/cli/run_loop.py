@@ -1,4 +1,4 @@
-"""`trimtab run projector|scenario`: the services that make a lab's loop."""
+"""`trimtab run projector|scenario|soft-tainter`: the services that make a lab's loop."""
 
 from pathlib import Path
 
@@ -83,5 +83,43 @@ def scenario(
 
     async def main() -> None:
         await serve(client(kubeconfig, NAME), script, host=host, port=port)
+
+    run(main())
+
+
+def soft_tainter(
+    *,
+    policy: Path,
+    kubeconfig: Kubeconfig = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8088,
+    prometheus: str = "http://127.0.0.1:9090",
+    interval: str = "60s",
+    log_level: LogLevel = "info",
+) -> None:
+    """Taint fuller nodes softly, so that the scheduler prefers the emptier ones, as OpenShift does.
+
+    Parameters
+    ----------
+    policy
+        The descheduler's policy file; it is read at every turn.
+    prometheus
+        Where the policy's query is asked.
+    interval
+        Time between two turns.
+    """
+    from trimtab import obs
+    from trimtab.kube.service import run
+    from trimtab.loop.soft_tainter import NAME, SoftTainter, serve
+    from trimtab.model.duration import parse_duration
+    from trimtab.prom.client import Prometheus
+
+    obs.configure(log_level)
+    every_s = parse_duration(interval, "--interval")
+
+    async def main() -> None:
+        async with Prometheus(prometheus) as source:
+            tainter = SoftTainter(client(kubeconfig, NAME), source, policy, every_s)
+            await serve(tainter, host=host, port=port)
 
     run(main())

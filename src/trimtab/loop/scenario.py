@@ -27,7 +27,7 @@ from trimtab.kube.virt import APP_LABEL, VMS, VirtualMachine
 from trimtab.kube.web import Web
 from trimtab.lab.kwok import NOT_READY_LABEL
 from trimtab.loop.rbac import HOME
-from trimtab.loop.scenario_objects import SCENARIO_LABEL, Happening, Script
+from trimtab.loop.scenario_objects import MANAGED, Happening, Script
 from trimtab.obs import get_logger
 from trimtab.vm.settings import Clock, clock_from
 
@@ -52,7 +52,7 @@ class Player:
         self, client: Client, script: Script, now: Callable[[], float] = time.time
     ) -> None:
         self._client, self._script, self._now = client, script, now
-        self.vms = Reflector(client, VMS, labels=SCENARIO_LABEL)
+        self.vms = Reflector(client, VMS, labels=MANAGED)
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=HOME, fields="metadata.name=clock", name="clock"
         )
@@ -136,13 +136,13 @@ class Player:
 
     async def _clear(self) -> None:
         """Remove the VMs of whatever scenario was here before, and wait until they are gone."""
-        for vm in await self._client.list(VMS, labels=SCENARIO_LABEL):
+        for vm in await self._client.list(VMS, labels=MANAGED):
             await self._delete(vm.metadata.name, vm.metadata.namespace)
         await self._until(lambda: not len(self.vms.store))
 
     async def _await_vms(self) -> None:
         """Until the store has seen everything that was created here."""
-        mine = await _until_answered(lambda: self._client.list(VMS, labels=SCENARIO_LABEL))
+        mine = await _until_answered(lambda: self._client.list(VMS, labels=MANAGED))
         await self._until(lambda: all(vm.metadata.key in self.vms.store for vm in mine))
 
     async def _until(self, holds: Callable[[], bool]) -> None:

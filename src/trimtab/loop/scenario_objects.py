@@ -9,13 +9,13 @@ from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.kube.virt import GROUP, INITIAL_NODE, VERSION
+from trimtab.exporter.objects import MANAGED_BY, vm_object
 from trimtab.lab.kwok import NOT_READY_LABEL
 from trimtab.lab.objects import node_name
-from trimtab.model.curve import Constant, Curve, Trace
+from trimtab.model.curve import Trace
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenario import Scenario
 from trimtab.vm.crd import MAX_TRACE
@@ -23,6 +23,8 @@ from trimtab.vm.crd import MAX_TRACE
 Free = dict[str, Any]
 NAMESPACE = "default"
 SCENARIO_LABEL = "trimtab.dev/scenario"
+MANAGED = "=".join(MANAGED_BY)
+"""Selects the VMs that came from any scenario; the next one replaces them."""
 NODE_LABEL = "trimtab.dev/scenario-node"
 """What a node is called in the scenario."""
 
@@ -62,7 +64,7 @@ class Script(Struct, frozen=True, kw_only=True):
 def script_of(scenario: Scenario, namespace: str = NAMESPACE) -> Script:
     """Everything that makes a lab play this scenario; a ConfigError says what it cannot."""
     names = {node.name: node_name(at) for at, node in enumerate(scenario.nodes, 1)}
-    made = {vm.name: vm_object(vm, scenario.name, names, namespace) for vm in scenario.vms}
+    made = {vm.name: scenario_vm(vm, scenario.name, names, namespace) for vm in scenario.vms}
     later = {event.name for event in scenario.events if event.what == "arrive"}
     return Script(
         name=scenario.name,
@@ -72,26 +74,13 @@ def script_of(scenario: Scenario, namespace: str = NAMESPACE) -> Script:
     )
 
 
-def vm_object(vm: Vm, scenario: str, nodes: Mapping[str, str], namespace: str) -> Free:
+def scenario_vm(vm: Vm, scenario: str, nodes: Mapping[str, str], namespace: str) -> Free:
     """The VirtualMachine; its first pod starts where the scenario puts it."""
-    annotations = {} if vm.node is None else {INITIAL_NODE: nodes[vm.node]}
-    spec: Free = {
-        "resources": {"cpu": str(vm.cpu), "memory": str(vm.memory)},
-        "evictionStrategy": vm.eviction_strategy,
-        "liveMigratable": vm.live_migratable,
-        **_use(vm),
-    }
-    return {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": "VirtualMachine",
-        "metadata": {
-            "name": vm.name,
-            "namespace": namespace,
-            "labels": {SCENARIO_LABEL: scenario},
-            "annotations": annotations,
-        },
-        "spec": spec,
-    }
+    _check_curves(vm)
+    here = structs.replace(vm, node=None if vm.node is None else nodes[vm.node])
+    made = vm_object(here, namespace, nodes.values())
+    made["metadata"]["labels"] |= {SCENARIO_LABEL: scenario}
+    return made
 
 
 def shape(node: Node, name: str) -> NodeShape:
@@ -108,25 +97,26 @@ def shape(node: Node, name: str) -> NodeShape:
     )
 
 
-def _use(vm: Vm) -> Free:
-    """Constant use as `utilization`, anything else as a curve."""
-    curves = {"cpu": vm.cpu_load, "memory": vm.memory_load}
-    flat = {name: c.value for name, c in curves.items() if isinstance(c, Constant)}
-    moving = {
-        name: _curve(curve, vm.name)
-        for name, curve in curves.items()
-        if not isinstance(curve, Constant)
+def left_out(scenario: Scenario) -> list[str]:
+    """What of a scenario a lab cannot play, one line each."""
+    rates = {vm.dirty_rate for vm in scenario.vms}
+    parts = {
+        "vms.priority: a VirtualMachine has none": any(vm.priority for vm in scenario.vms),
+        "vms.dirtyRate: all VMs get the mean of their rates": len(rates) > 1,
+        "migration.failureRate: migrations fail for real reasons only": bool(
+            scenario.migration.failure_rate
+        ),
     }
-    return {"utilization": flat} | ({"load": moving} if moving else {})
+    return [text for text, applies in parts.items() if applies]
 
 
-def _curve(curve: Curve, vm: str) -> Free:
-    if isinstance(curve, Trace) and len(curve.values) > MAX_TRACE:
-        raise ConfigError(
-            f"vm {vm!r}: its trace has {len(curve.values)} values, a VirtualMachine takes "
-            f"{MAX_TRACE}; shorten the trace, or widen its interval"
-        )
-    return {key: value for key, value in to_builtins(curve).items() if value is not None}
+def _check_curves(vm: Vm) -> None:
+    for curve in (vm.cpu_load, vm.memory_load):
+        if isinstance(curve, Trace) and len(curve.values) > MAX_TRACE:
+            raise ConfigError(
+                f"vm {vm.name!r}: its trace has {len(curve.values)} values, a VirtualMachine "
+                f"takes {MAX_TRACE}; shorten the trace, or widen its interval"
+            )
 
 
 def _happenings(

@@ -9,6 +9,7 @@ from msgspec import Struct, convert, to_builtins
 
 from trimtab.errors import ConfigError
 from trimtab.model.machines import RequestsModel
+from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.scenario import Scenario
 from trimtab.vm.settings import GIB, Mode
 
@@ -35,6 +36,7 @@ class LoopSettings(Struct, frozen=True, kw_only=True):
     dirty_rate: float = 0.0
     parallel: int = 5
     parallel_per_node: int = 2
+    pressure: PressureCurve = DEFAULT_PRESSURE
     soft_taints: bool = False
 
     def interval(self, scale: float) -> float:
@@ -67,6 +69,7 @@ def following(settings: LoopSettings, scenario: Scenario) -> LoopSettings:
         dirty_rate=sum(rates) / len(rates) if rates else 0.0,
         parallel=model.per_cluster,
         parallel_per_node=model.per_node_outbound,
+        pressure=scenario.pressure,
         soft_taints=settings.soft_taints,
     )
 

@@ -25,6 +25,7 @@ from trimtab.loop.rules_file import shipped_rules
 from trimtab.loop.scenario import RUNNING
 from trimtab.loop.scenario_objects import Script
 from trimtab.loop.settings import (
+    POLICY_FILE,
     POLICY_MAP,
     RULES_MAP,
     SCRIPT_FILE,
@@ -34,6 +35,7 @@ from trimtab.loop.settings import (
     LoopSettings,
     check_interval,
 )
+from trimtab.loop.soft_tainter_rights import soft_tainter_rights
 from trimtab.vm.admission import eviction_webhook, guard
 from trimtab.vm.crd import crds
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
@@ -48,6 +50,7 @@ PORTS = {
     "projector": 8086,
     "scenario": 8087,
 }
+SOFT_TAINTER_PORT = {"soft-tainter": 8088}
 SERVICES = ("vm-controller", "webhook", "exporter", "projector", "scenario")
 _AFTER_TOKENS = ("tokens", "kube-apiserver")
 Manifest = dict[str, Any]
@@ -65,12 +68,14 @@ def loop_stack(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
             servers=(ServerCert("webhook-server"), CERTIFICATE),
-            services=tuple(Service(name) for name in SERVICES),
+            services=tuple(Service(name) for name in (*SERVICES, *optional)),
             files=files,
-            objects=tuple(_objects(lab)),
+            objects=tuple(_objects(lab, settings)),
         )
 
-    return Stack(name=STACK, contribute=contribute, ports=PORTS, settings=settings.to_lab())
+    optional = SOFT_TAINTER_PORT if settings.soft_taints else {}
+    ports = PORTS | optional
+    return Stack(name=STACK, contribute=contribute, ports=ports, settings=settings.to_lab())
 
 
 def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str]:
@@ -86,10 +91,12 @@ def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str
 
 
 def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list[Component]:
+    optional = [_soft_tainter(lab, settings)] if settings.soft_taints else []
     return [
+        *optional,
         _vm_controller(lab, settings),
         _webhook(lab),
-        _exporter(lab),
+        _exporter(lab, settings),
         _projector(lab, files),
         _scenario(lab, files),
         prometheus(lab),
@@ -97,7 +104,7 @@ def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list
     ]
 
 
-def _objects(lab: Lab) -> list[Manifest]:
+def _objects(lab: Lab, settings: LoopSettings) -> list[Manifest]:
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         for name in dict.fromkeys(("default", POLICY_MAP[0], RULES_MAP[0]))
@@ -113,6 +120,7 @@ def _objects(lab: Lab) -> list[Manifest]:
         *projector_rbac([POLICY_MAP, RULES_MAP]),
         *scenario_rbac(),
         *descheduler_objects(),
+        *(soft_tainter_rights() if settings.soft_taints else ()),
     ]
 
 
@@ -160,10 +168,16 @@ def _webhook(lab: Lab) -> Component:
     )
 
 
-def _exporter(lab: Lab) -> Component:
+def _exporter(lab: Lab, settings: LoopSettings) -> Component:
     """With the counters of production rules, so that changing the rules is all it takes."""
-    listen = f"--listen=127.0.0.1:{lab.port('exporter')}"
-    return _service(lab, "exporter", listen, "--node-exporter", "--allow-scenario")
+    return _service(
+        lab,
+        "exporter",
+        f"--listen=127.0.0.1:{lab.port('exporter')}",
+        f"--pressure={msgspec.json.encode(settings.pressure).decode()}",
+        "--node-exporter",
+        "--allow-scenario",
+    )
 
 
 def _projector(lab: Lab, files: dict[str, str]) -> Component:
@@ -191,6 +205,18 @@ def _scenario(lab: Lab, files: dict[str, str]) -> Component:
         shows=RUNNING,
         needs=(*_AFTER_TOKENS, "nodes-ready", "vm-controller"),
         env=_wishes(lab, files, SCRIPT_FILE),
+    )
+
+
+def _soft_tainter(lab: Lab, settings: LoopSettings) -> Component:
+    return _service(
+        lab,
+        "soft-tainter",
+        f"--policy={POLICY_FILE}",
+        f"--prometheus=http://127.0.0.1:{lab.port('prometheus')}",
+        f"--interval={settings.interval(lab.spec.clock.scale):g}",
+        f"--port={lab.port('soft-tainter')}",
+        needs=("projector", "prometheus"),
     )
 
 
