@@ -22,7 +22,6 @@ from trimtab.lab.launch import launching
 from trimtab.lab.layout import Home, LabDir, make_private_dir
 from trimtab.lab.lock import held
 from trimtab.lab.ports import check_address, choose_ports, holder, is_free
-from trimtab.lab.prepare import prepare
 from trimtab.lab.ready import await_ready
 from trimtab.lab.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.settle import Wish, settle
@@ -30,7 +29,6 @@ from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.stack import Stack, choose
 from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.stop import check_stopped, end_leftovers
-from trimtab.lab.supervisor import supervise
 
 NEEDED_DISK = 300 * 1024 * 1024
 TURN_LIMIT_S = 120.0
@@ -78,6 +76,8 @@ def up(
 
 def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | None) -> None:
     """Be the supervisor ourselves: make or resume the lab, tell what happens, until Ctrl-C."""
+    from trimtab.lab.supervisor import supervise  # 0.15 s of imports
+
     lab = home.lab(wish.name)
     with _turn(home, lab):
         check_stopped(lab)
@@ -103,9 +103,17 @@ def _order(
     def write() -> None:
         with held(home.ports_lock, wait_s=TURN_LIMIT_S):
             complete = _with_ports(home, agreed, stacks, means)
-            prepare(lab, complete, stacks, means.locate, own_scheduler_config)
+            _prepare(lab, complete, stacks, means, own_scheduler_config)
 
     return _Order("resumed" if old else "created", write)
+
+
+def _prepare(
+    lab: LabDir, spec: LabSpec, stacks: tuple[Stack, ...], means: Means, own: str | None
+) -> None:
+    from trimtab.lab.prepare import prepare  # certificates: 0.05 s of imports
+
+    prepare(lab, spec, stacks, means.locate, own)
 
 
 def _with_ports(home: Home, spec: LabSpec, stacks: tuple[Stack, ...], means: Means) -> LabSpec:
@@ -137,7 +145,7 @@ def _join(
     _refuse_other_config(lab, own_scheduler_config)
     if spec == old:
         return "unchanged", await_ready(lab, means.progress)
-    prepare(lab, spec, choose(spec.stacks, means.stacks), means.locate, None)
+    _prepare(lab, spec, choose(spec.stacks, means.stacks), means, None)
     control.ask(lab, control.Refresh())
     return "grown", await_ready(lab, means.progress)
 

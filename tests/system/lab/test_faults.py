@@ -51,7 +51,7 @@ def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: Running
         lab.kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
         lab.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
     assert {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]} == before
-    assert lab.status().ports == ports
+    assert lab.status().ports == ports, lab.reports
 
 
 def test_deaths_are_counted_and_told(lab: RunningLab) -> None:

@@ -21,12 +21,13 @@ from trimtab.lab.component import Action, Component, Plan, Unit
 from trimtab.lab.inspection import SUPERVISOR_LOCK
 from trimtab.lab.layout import LabDir, write_private
 from trimtab.lab.lock import held
-from trimtab.lab.process import Child, Run, identify
+from trimtab.lab.process import Run, identify
 from trimtab.lab.spec import LabSpec
 from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
 from trimtab.lab.supervisor.board import Board
+from trimtab.lab.supervisor.child import Child
 from trimtab.lab.supervisor.order import stop_waves
 from trimtab.lab.supervisor.server import serve
 from trimtab.lab.supervisor.tokens import keep_tokens

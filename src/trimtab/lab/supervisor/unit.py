@@ -19,9 +19,9 @@ from trimtab.lab import logfiles
 from trimtab.lab.api import Api
 from trimtab.lab.component import Action, Component, LogLine, Task
 from trimtab.lab.layout import LabDir
-from trimtab.lab.process import Child, how_it_ended, spawn
 from trimtab.lab.status import State, UnitStatus
 from trimtab.lab.supervisor.board import Board
+from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
 from trimtab.lab.supervisor.probes import Target, missing
 from trimtab.lab.supervisor.restart import GiveUp, after_death
 
