@@ -21,7 +21,9 @@ def test_two_labs_run_side_by_side_and_know_nothing_of_each_other(
         with running_lab(tmp_path_factory, home=home, name="two", nodes=2) as two:
             # a stopped lab keeps its ports
             assert set(ports.values()).isdisjoint(two.status().ports.values())
-            assert any('taken by lab "one"' in line for line in two.reports)
+            usual_ports = ports["kube-apiserver"] == 6443  # unless somebody else has them
+            assert any("taken by" in line for line in two.reports)
+            assert any('taken by lab "one"' in line for line in two.reports) or not usual_ports
             assert one.up() == "resumed"
             assert one.status().ports == ports
             assert len(two.get("nodes")["items"]) == 2
