@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, field
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Invalid, NotFound
@@ -162,14 +161,20 @@ def answer(request: AdmissionRequest, verdict: Verdict) -> Free:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
 
-def route(cluster: Cluster) -> Route:
-    async def evict(request: Request) -> Response:
+class Endpoint:
+    """The webhook as a bare ASGI application: requests and responses as objects cost 20 µs."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            review = _REVIEW.decode(await request.body())
+            review = _REVIEW.decode(await read_body(receive))
         except msgspec.MsgspecError as error:
-            return Response(f"not an AdmissionReview: {error}\n", 400)
+            await reply(send, 400, f"not an AdmissionReview: {error}\n".encode(), b"text/plain")
+            return
         asked = review.request
-        verdict = await judge(asked, cluster)
+        verdict = await judge(asked, self._cluster)
         decisions.labels(verdict.name).inc()
         log.info(
             "eviction judged",
@@ -179,9 +184,26 @@ def route(cluster: Cluster) -> Route:
             rehearsal=asked.is_rehearsal,
             user=asked.user_info.get("username", ""),
         )
-        return Response(msgspec.json.encode(answer(asked, verdict)), media_type="application/json")
+        await reply(send, 200, msgspec.json.encode(answer(asked, verdict)), b"application/json")
 
-    return Route(PATH, evict, methods=["POST"])
+
+async def read_body(receive: Receive) -> bytes:
+    message = await receive()
+    parts = [message.get("body", b"")]
+    while message.get("more_body"):
+        message = await receive()
+        parts.append(message.get("body", b""))
+    return b"".join(parts)
+
+
+async def reply(send: Send, status: int, body: bytes, kind: bytes) -> None:
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def route(cluster: Cluster) -> Route:
+    return Route(PATH, Endpoint(cluster), methods=["POST"])
 
 
 async def serve(client: Client, *, host: str, port: int, certificate: Path, key: Path) -> None:
