@@ -50,6 +50,9 @@ class Accounts:
         self._fleet, self._loads, self._sums, self._clusters = fleet, loads, sums, clusters
         self._in_flight = in_flight
         self._inner: list[tuple[int, float, float, Floats, Floats, Floats | None]] = []
+        nothing = np.zeros((0, 0))
+        self._last = nothing, nothing, nothing
+        """Sums of CPU and memory at the end of the last slice, and their inputs."""
         self.meter = Meter(fleet, len(clusters))
 
     def change(self, r: int, start: float, end: float) -> None:
@@ -70,19 +73,29 @@ class Accounts:
 
     def _pieces(self, starts: Sequence[float], end: float) -> Pieces:
         inner, count = self._inner, len(starts)
-        inputs = self._sums.inputs(
-            np.concatenate([*(piece[3][None] for piece in inner), self._sums.cpu]),
-            np.concatenate([*(piece[4][None] for piece in inner), self._sums.memory]),
-        )
-        if self._in_flight:
-            moving = [piece[5] for piece in inner] + [self._moving(r) for r in range(count)]
-            inputs = np.concatenate([inputs, np.stack([m for m in moving if m is not None])], 1)
         return Pieces(
             np.array([*(piece[0] for piece in inner), *range(count)], dtype=np.intp),
             np.array([*(piece[1] for piece in inner), *starts]),
             np.array([*(piece[2] for piece in inner), *([end] * count)]),
-            inputs,
+            self._inputs(count),
         )
+
+    def _inputs(self, count: int) -> Floats:
+        """Of the inner pieces and of the present; the last array again if nothing has changed."""
+        sums, inner = self._sums, self._inner
+        cpu, memory, known = self._last
+        same = np.array_equal(sums.cpu, cpu) and np.array_equal(sums.memory, memory)
+        if same and not inner and not self._in_flight:
+            return known
+        inputs = sums.inputs(
+            np.concatenate([*(piece[3][None] for piece in inner), sums.cpu]),
+            np.concatenate([*(piece[4][None] for piece in inner), sums.memory]),
+        )
+        if self._in_flight:
+            moving = [piece[5] for piece in inner] + [self._moving(r) for r in range(count)]
+            inputs = np.concatenate([inputs, np.stack([m for m in moving if m is not None])], 1)
+        self._last = sums.cpu.copy(), sums.memory.copy(), inputs[-count:]
+        return inputs
 
     def _serve(self, r: int, seconds: float) -> None:
         cpu, meter = self._sums.cpu[r], self.meter

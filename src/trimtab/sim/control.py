@@ -43,6 +43,8 @@ class Control:
         self._deschedulers = [
             Descheduler(spec, policy, fleet, wardrobe, replica) for replica in replicas
         ]
+        self._calm = [False for _ in replicas]
+        """Nothing was over-utilised in the last cycle, so a glance may do in the next."""
         self.errors: list[list[str]] = [[] for _ in replicas]
 
     def start(self, sums: Sums) -> None:
@@ -63,13 +65,14 @@ class Control:
         """One descheduling cycle in every replica."""
         scores = self._sensor.scores(now, recorder.ready[cycle])
         recorder.score[:, cycle] = scores
-        seen = self._glance(scores)
+        seen = self._glance(scores) if any(self._calm) else None
         for r, descheduler in enumerate(self._deschedulers):
             self._replicas[r].sweep()
-            if seen is not None and seen.idle[r]:
+            if seen is not None and self._calm[r] and seen.idle[r]:
                 verdict = Verdict(seen.classes[r], float(seen.low[r]), float(seen.high[r]))
             else:
                 verdict = descheduler.decide(cycle, scores[r])
+            self._calm[r] = not (verdict.classes > 0).any()
             recorder.classes[r, cycle] = verdict.classes
             recorder.thresholds[r, cycle] = verdict.low, verdict.high
             if verdict.error:

@@ -58,6 +58,8 @@ class Sensor:
         self._reach = sight + timing.rules_s + timing.scrape_s
         self._phases = np.array([phases(seed, timing) for seed in seeds])
         self._past: deque[Pieces] = deque()
+        self._order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._known: Floats = np.zeros((0, 0))
         self.seen: Floats = np.zeros((0, 0, 0))
         """(replicas, columns, nodes) the means of the last minute behind the last scores"""
 
@@ -96,8 +98,19 @@ class Sensor:
             counts = _hits(pieces, scrapes).sum(axis=1)
             for piece in counts.nonzero()[0]:
                 total[pieces.owner[piece]] += counts[piece] * pieces.inputs[piece]
-        self.seen = total / self._samples
-        return evaluate_means(self._score, self.seen[:, :, order].transpose(0, 2, 1))
+        return self._evaluated(total / self._samples, order)
+
+    def _evaluated(self, seen: Floats, order: NDArray[np.intp]) -> Floats:
+        """Scores of the replicas whose view has changed since the last query; the rest is known."""
+        same_nodes = np.array_equal(order, self._order) and seen.shape == self.seen.shape
+        changed = (seen != self.seen).any(axis=(1, 2)) if same_nodes else np.ones(len(seen), bool)
+        if not same_nodes:
+            self._known = np.empty((len(seen), len(order)))
+        if changed.any():
+            values = seen[changed][:, :, order].transpose(0, 2, 1)
+            self._known[changed] = evaluate_means(self._score, values)
+        self.seen, self._order = seen, order
+        return self._known
 
     def _window(self, now: float, order: NDArray[np.intp]) -> Floats:
         scrapes = self.scrapes(now)

@@ -56,12 +56,11 @@ class Timeline:
         count = int(np.ceil(end / period))
         self.cycles: Floats = _clock(np.arange(count, dtype=np.float64) * period)
         self._happenings = [h for h in _happenings(scenario.events) if h.at < end]
-        moments = [self.cycles, np.array([h.at for h in self._happenings])]
+        moments = {*self.cycles.tolist(), *(happening.at for happening in self._happenings)}
         sight = MEAN_WINDOW_S + timing.scrape_s + timing.rules_s
         if period > sight:
-            moments.append(self.cycles[1:] - sight)
-        starts = np.unique(_clock(np.concatenate(moments)))
-        self.edges: Floats = np.append(starts, end)
+            moments.update(_clock(self.cycles[1:] - sight).tolist())
+        self.edges: Floats = np.array([*sorted(moments), end])
 
     def slices(self) -> Iterator[Slice]:
         cycle_at = {float(at): number for number, at in enumerate(self.cycles)}
