@@ -77,8 +77,12 @@ def lines(texts: Iterable[str]) -> Iterator[Line]:
         level, _, time, pid, rest = match.groups()
         quoted = _MESSAGE.match(rest)
         message = quoted[1] if quoted else rest
-        fields = {key: quoted or plain for key, quoted, plain in _FIELD.findall(rest)}
+        fields = {key: _plain(text) or bare for key, text, bare in _FIELD.findall(rest)}
         yield Line(level, time, int(pid), message, fields)
+
+
+def _plain(quoted: str) -> str:
+    return quoted.replace('\\"', '"')
 
 
 def cycles(told: Iterable[Line]) -> Iterator[Cycle]:

@@ -15,6 +15,8 @@ SIX = (
     "ideal_point_positive_distance",
     "volume",
 )
+KINDS = {"underutilized": "under", "appropriate": "appropriate", "overutilized": "over"}
+"""What the descheduler's log calls a node, and what we do."""
 
 
 def check_story(loop: LoopLab, story: Story) -> None:
@@ -24,6 +26,7 @@ def check_story(loop: LoopLab, story: Story) -> None:
     kinds = {node.name: node.kind for node in story.at_last.nodes}
     assert "over" not in kinds.values(), kinds
     assert len(kinds) == 5
+    assert kinds == {node: KINDS[said] for node, said in loop.cycles()[-1].classes.items()}
     assert len(story.migrations) >= 5
     check_traces(loop, story)
     assert loop.query("node_vm_count") == placements(loop)

@@ -51,9 +51,10 @@ def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_g
         wait_until(lambda: worn(loop) == hot, "not the hot node alone is tainted", LIMIT_S)
         loop.await_quiet()
         assert not any(node.kind == "over" for node in loop.glance().nodes)
-        config = loop.lab.dir / "pki/soft-tainter.kubeconfig"
+        as_tainter = ("--kubeconfig", str(loop.lab.dir / "pki/soft-tainter.kubeconfig"))
+        cordon = ("patch", "node", "kwok-node-2", "-p", '{"spec": {"unschedulable": true}}')
         with pytest.raises(AssertionError, match="nothing of a node but its own two taints"):
-            loop.lab.kubectl("--kubeconfig", str(config), "cordon", "kwok-node-2")
+            loop.lab.kubectl(*as_tainter, *cordon)
 
 
 def test_an_orderly_stop_leaves_no_soft_taint_behind(
