@@ -88,12 +88,16 @@ def warn_of(listen: str | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let `kill` and a closed terminal end a start as Ctrl-C does: with nothing left behind."""
+    """Let `kill` and a closed terminal end a start as Ctrl-C does: with nothing left behind.
+
+    A signal that whoever started us has us ignore (`nohup`, `&` in a script) stays ignored.
+    """
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in heeded}
     try:
         yield
     finally:

@@ -79,9 +79,11 @@ def ask(lab: LabDir, request: Request, timeout_s: float = 60.0) -> Answer:
     """One request, one answer; a refusal by the supervisor is raised."""
     with _connected(lab, timeout_s) as connection:
         connection.sendall(msgspec.json.encode(request) + b"\n")
-        for line in _lines(connection):
-            return _checked(_ANSWERS.decode(line))
-    raise Unavailable(f'lab "{lab.name}": the supervisor ended before it answered')
+        with connection.makefile("rb") as stream:
+            line = stream.readline()
+    if not line:
+        raise Unavailable(f'lab "{lab.name}": the supervisor ended before it answered')
+    return _checked(_ANSWERS.decode(line))
 
 
 def read_status(lab: LabDir, timeout_s: float = 5.0) -> LabStatus:
@@ -96,10 +98,11 @@ def follow(lab: LabDir, silence_s: float = 600.0) -> Iterator[EventAnswer]:
     """Events until the supervisor ends; a silence longer than `silence_s` is an error."""
     with _connected(lab, silence_s) as connection:
         connection.sendall(msgspec.json.encode(Follow()) + b"\n")
-        for line in _lines(connection):
-            answer = _checked(_ANSWERS.decode(line))
-            if isinstance(answer, EventAnswer):
-                yield answer
+        with connection.makefile("rb") as stream:
+            for line in stream:
+                answer = _checked(_ANSWERS.decode(line))
+                if isinstance(answer, EventAnswer):
+                    yield answer
 
 
 def _checked(answer: Answer) -> Answer:
@@ -127,8 +130,3 @@ def _connected(lab: LabDir, timeout_s: float) -> Iterator[socket.socket]:
         ) from error
     finally:
         os.close(directory)
-
-
-def _lines(connection: socket.socket) -> Iterator[bytes]:
-    with connection.makefile("rb") as stream:
-        yield from stream

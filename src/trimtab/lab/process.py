@@ -8,6 +8,7 @@ import contextlib
 import os
 import select
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,9 +32,19 @@ class Run(Struct, frozen=True):
 
 
 def identify(pid: int) -> ProcessId | None:
-    """Who has this pid now; None if nobody (or only a zombie)."""
-    seen = _read(pid)
-    return None if seen is None or seen[1] else seen[0]
+    """Who has this pid now; None if nobody (or only a zombie).
+
+    For some microseconds after an exec, and before an exit, there is no command to be read:
+    then look again.
+    """
+    deadline = time.monotonic() + 1.0
+    while (seen := _read(pid)) is not None and seen.state not in "ZX":
+        if seen.process.command:
+            return seen.process
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.0005)
+    return None
 
 
 def is_alive(process: ProcessId) -> bool:
@@ -58,8 +69,14 @@ def await_end(process: ProcessId, wait_s: float) -> bool:
         return descriptor is None or _ended(descriptor, wait_s)
 
 
-def _read(pid: int) -> tuple[ProcessId, bool] | None:
-    """The process of this pid, and whether it is ending: then its command can no longer be read."""
+class _Seen(Struct, frozen=True):
+    """A process as /proc shows it; one without a command is just beginning or ending."""
+
+    process: ProcessId
+    state: str
+
+
+def _read(pid: int) -> _Seen | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -69,15 +86,15 @@ def _read(pid: int) -> tuple[ProcessId, bool] | None:
     fields = stat.rpartition(")")[2].split()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     text = command.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    return ProcessId(pid, int(fields[19]), boot, text), fields[0] in "ZX" or not text
+    return _Seen(ProcessId(pid, int(fields[19]), boot, text), fields[0])
 
 
 def _is_same(process: ProcessId) -> bool:
     seen = _read(process.pid)
     if seen is None:
         return False
-    found, ending = seen
-    return found == (structs.replace(process, command="") if ending else process)
+    expected = process if seen.process.command else structs.replace(process, command="")
+    return seen.process == expected
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,17 @@ def trimtab(state: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # whoever started the tests in the background has made them ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[RunningLab]:
+    """The lab that the commands make; stopped at the end even if a test fails."""
+    lab = RunningLab(Home(tmp_path / "trimtab"), "default", ())
+    yield lab
+    lab.down()
 
 
 def finished(command: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -72,6 +83,7 @@ def test_a_broken_program_is_named_with_its_last_lines(
 
 FILL = """
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from trimtab.engines import locate
 from trimtab.errors import TrimtabError
@@ -117,11 +129,13 @@ def test_a_full_disk_is_told_before_and_after_the_start(tmp_path: Path) -> None:
     assert "no space left on device" in late
 
 
-def test_ctrl_c_during_up_leaves_nothing_running(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_during_up_leaves_nothing_running(
+    tmp_path: Path, lab: RunningLab, number: signal.Signals
+) -> None:
     command = trimtab(tmp_path, "lab", "up", "--with", "none", "--nodes", "1")
-    lab = RunningLab(Home(tmp_path / "trimtab"), "default", ())
     wait_until(lambda: "kube-apiserver" in lab.processes(), "the API server did not start")
-    command.send_signal(signal.SIGINT)
+    command.send_signal(number)
     code, _, err = finished(command)
     assert code == 130
     assert err.endswith("trimtab: interrupted\n")
@@ -148,9 +162,10 @@ def test_a_start_that_is_interrupted_at_once_leaves_no_supervisor(tmp_path: Path
     assert not is_alive(*started)
 
 
-def test_the_foreground_shows_what_happens_and_stops_on_ctrl_c(tmp_path: Path) -> None:
+def test_the_foreground_shows_what_happens_and_stops_on_ctrl_c(
+    tmp_path: Path, lab: RunningLab
+) -> None:
     command = trimtab(tmp_path, "lab", "up", "--with", "none", "--nodes", "1", "--foreground")
-    lab = RunningLab(Home(tmp_path / "trimtab"), "default", ())
     wait_until(lambda: "supervisor" in lab.processes(), "no supervisor")
     lab.await_ready()
     assert lab.processes()["supervisor"].pid == command.pid
@@ -164,6 +179,7 @@ def test_the_foreground_shows_what_happens_and_stops_on_ctrl_c(tmp_path: Path) -
     assert lab.left_over() == []
 
 
+@pytest.mark.usefixtures("lab")
 def test_the_commands_tell_and_refuse(tmp_path: Path) -> None:
     code, _, err = finished(trimtab(tmp_path, "lab", "up", "--with", "magic"))
     assert code == 2

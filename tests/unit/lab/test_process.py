@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import structs
@@ -12,6 +14,15 @@ from msgspec import structs
 from builders.lab import wait_until
 from trimtab.lab.process import await_end, end, identify, is_alive
 from trimtab.lab.supervisor.child import how_it_ended, spawn
+
+
+@contextmanager
+def killed_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_we_know_ourselves() -> None:
@@ -41,29 +52,35 @@ def test_a_process_that_is_gone_is_nobody() -> None:
 
 
 def test_a_zombie_is_nobody() -> None:
-    process = subprocess.Popen(["sleep", "60"])
-    known = identify(process.pid)
-    assert known is not None
-    assert end(known, signal.SIGKILL, wait_s=10)
-    assert identify(process.pid) is None
-    assert not is_alive(known)
-    process.wait()
+    with killed_at_the_end(subprocess.Popen(["sleep", "60"])) as process:
+        known = identify(process.pid)
+        assert known is not None
+        assert end(known, signal.SIGKILL, wait_s=10)
+        assert identify(process.pid) is None
+        assert not is_alive(known)
 
 
 def test_a_process_lives_until_its_last_thread_has_ended() -> None:
     program = (
         "import ctypes, threading, time\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
-        "print('up', flush=True)\n"
         "ctypes.CDLL(None).pthread_exit(None)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+    with killed_at_the_end(subprocess.Popen([sys.executable, "-c", program])) as process:
         known = identify(process.pid)
         assert known is not None
         wait_until(lambda: identify(process.pid) is None, "the first thread has not ended")
         assert is_alive(known)
         assert end(known, signal.SIGKILL, wait_s=10)
         assert not is_alive(known)
+
+
+def test_a_process_is_known_from_its_first_moment() -> None:
+    for _ in range(20):  # the kernel shows no command for a moment after an exec
+        with killed_at_the_end(subprocess.Popen(["sleep", "60"])) as process:
+            known = identify(process.pid)
+            assert known is not None
+            assert known.command == "sleep 60"
 
 
 async def test_a_child_runs_in_its_own_session_and_writes_to_its_log(tmp_path: Path) -> None:
