@@ -18,6 +18,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.model.reference:generate",
     "trimtab.scores.files:generated_files",
     "trimtab.scores.reference:generate",
+    "trimtab.vm.reference:generate",
 )
 
 

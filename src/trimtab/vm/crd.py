@@ -89,7 +89,8 @@ def _vm_spec() -> Schema:
 
 
 def _vm_status() -> Schema:
-    amounts = _object({"cpu": _text(64), "memory": _text(64)})
+    given = _object({"cpu": _text(64, "Cores it has."), "memory": _text(64, "Memory it has.")})
+    used = _object({"cpu": _text(64, "Cores it uses."), "memory": _text(64, "Memory it uses.")})
     return _object(
         {
             "phase": _choice(get_args(Phase), "Where the VM is in its life."),
@@ -98,8 +99,8 @@ def _vm_status() -> Schema:
             "incarnation": _count("How many pods the VM has had."),
             "evacuationNodeName": _text(253, "The node that the VM is to leave."),
             "migrationName": _text(253, "The migration under way."),
-            "allocated": amounts,
-            "used": amounts,
+            "allocated": given,
+            "used": used,
             "cpuPercent": _count("Use of the allocated cores."),
             "memoryPercent": _count("Use of the allocated memory."),
             "observedGeneration": _count("The spec that this status answers."),
@@ -127,14 +128,14 @@ def _migration_status() -> Schema:
     return _object(
         {
             "phase": _choice(get_args(MigrationPhase), "Where the migration is."),
-            "sourceNode": _text(253),
-            "targetNode": _text(253),
-            "targetPod": _text(253),
-            "startTime": time,
-            "precopyStartTime": time,
-            "completionTime": time,
-            "reason": _text(1024),
-            "attempts": _count("How often it was tried."),
+            "sourceNode": _text(253, "The node that the VM leaves."),
+            "targetNode": _text(253, "The node that it came to."),
+            "targetPod": _text(253, "Its new pod; named here before it is created."),
+            "startTime": time | {"description": "When it began, after waiting for its turn."},
+            "precopyStartTime": time | {"description": "When copying the memory began."},
+            "completionTime": time | {"description": "When it ended, well or not."},
+            "reason": _text(1024, "Why it did not succeed."),
+            "attempts": _count("Which attempt in a row this is; failures count."),
         }
     )
 
@@ -225,6 +226,7 @@ def _conditions() -> Schema:
         required=["type", "status"],
     )
     return {
+        "description": "Ready: its pod runs. LiveMigratable: it can move.",
         "type": "array",
         "maxItems": 16,
         "items": condition,

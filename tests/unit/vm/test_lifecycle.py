@@ -15,6 +15,8 @@ from trimtab.kube.virt import (
     VmLoad,
 )
 from trimtab.model.curve import Steps
+from trimtab.vm.amounts import machine
+from trimtab.vm.evacuation import clear_stale_mark
 from trimtab.vm.history import EVACUATION_LABEL, attempt_number, backoff_left_s
 from trimtab.vm.launcher import pod_name
 from trimtab.vm.lifecycle import next_step, restart_delay_s
@@ -32,6 +34,8 @@ from trimtab.vm.steps import (
     WriteMigration,
     WriteStatus,
 )
+
+SIZE = machine(World().vm)
 
 
 def running() -> World:
@@ -77,8 +81,12 @@ def test_a_mark_stays_while_we_do_not_see_where_the_pod_is() -> None:
     world = running()
     unplaced = next(s.pods for s in world.history if s.pods)
     world.evict(world.active)  # type: ignore[arg-type]
-    s = structs.replace(world.look(), pods=tuple(unplaced.values()))
-    assert not isinstance(next_step(s), ClearMark)
+    s = world.look()
+    assert s.status.evacuation_node_name
+    assert clear_stale_mark(structs.replace(s, pods=tuple(unplaced.values())), SIZE) is None
+    moved = structs.replace(s.status, evacuation_node_name="n9")
+    left = structs.replace(s, vm=structs.replace(s.the_vm, status=moved))
+    assert clear_stale_mark(left, SIZE) == ClearMark("n9")
 
 
 def test_a_spec_that_makes_no_sense_is_told_and_not_acted_on() -> None:
