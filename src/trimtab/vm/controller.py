@@ -48,6 +48,16 @@ FORGIVEN_S = 600.0
 """A pod that ran for so long (of the lab's time) was not lost in a row with the one before."""
 
 
+class _Loop(Controller):
+    """Tells when it begins, which is each time that this process begins to lead."""
+
+    begin: Callable[[], None] = staticmethod(lambda: None)
+
+    async def run(self) -> None:
+        self.begin()
+        await super().run()
+
+
 class VmController:
     """`reconcile` for VMs, and the stores that it decides from."""
 
@@ -63,13 +73,14 @@ class VmController:
     ) -> None:
         """`client` writes, perhaps only while it leads; `reading` always may."""
         self._client = reading = reading or client
-        self.vms = Reflector(reading, VMS)
+        self.vms = Reflector(reading, VMS, indexes={"migrating": migrating_index})
         self.pods = Reflector(reading, PODS, labels="=".join(APP_LABEL), indexes={"vm": pod_index})
         self.migrations = Reflector(reading, MIGRATIONS, indexes={"vm": migration_index})
         self.clocks = Reflector(
             reading, CONFIG_MAPS, namespace=NAMESPACE, fields=f"metadata.name={CLOCK}"
         )
-        self.controller = Controller("vm", self.reconcile, workers=workers)
+        self.controller = _Loop("vm", self.reconcile, workers=workers)
+        self.controller.begin = self._forget
         self.controller.follow(self.vms).follow(self.pods, keys_of_pod)
         self.controller.follow(self.migrations, keys_of_migration)
         self.controller.follow(self.clocks, lambda _: self.vms.store.keys())
@@ -78,10 +89,8 @@ class VmController:
         stores = {each.kind.type: _looking(each) for each in (self.vms, self.pods, self.migrations)}
         self._own = OwnWrites(stores, lambda: now().timestamp())
         self._hands = Hands(client, recorder, self._own)
-        self.slots = Slots(settings.limits, self._migrating, self.controller.queue.add)
-        self._copies = Copies(settings.bandwidth, self.controller.queue.add)
-        self._losses: dict[Key, Losses] = {}
         self._bad_clock = ""
+        self._forget()
         metrics.watch_phases(lambda: Counter(vm.status.phase for vm in self.vms.store))
         metrics.running.set_function(lambda: len(self.slots.running()))
 
@@ -211,6 +220,13 @@ class VmController:
 
     # What only this process knows
 
+    def _forget(self) -> None:
+        """Begin to lead: what we knew when we last did may be about VMs that are gone."""
+        wake = self.controller.queue.add
+        self.slots = Slots(self._settings.limits, self._migrating, wake)
+        self._copies = Copies(self._settings.bandwidth, wake)
+        self._losses: dict[Key, Losses] = {}
+
     def _precopy(self, s: Situation) -> Precopy | None:
         current = s.current if s.vm else None
         if current is None or current.status.phase != "PreCopy":
@@ -248,11 +264,13 @@ class VmController:
 
     def _migrating(self) -> Mapping[Key, str]:
         """The VMs that migrate, and the nodes that they leave."""
-        return {
-            vm.metadata.key: vm.status.node_name
-            for vm in self.vms.store
-            if vm.status.migration_name
-        }
+        return {vm.metadata.key: self._source(vm) for vm in self.vms.store.by("migrating", "yes")}
+
+    def _source(self, vm: VirtualMachine) -> str:
+        """Not where the VM is: one that is recreated is nowhere already."""
+        name, namespace = vm.status.migration_name, vm.metadata.namespace
+        migration = self.migrations.store.get(name, namespace)
+        return migration.status.source_node if migration else vm.status.node_name
 
 
 def _request(key: Key, step: Start) -> Request:
@@ -274,6 +292,10 @@ def keys_of_pod(pod: Pod) -> Iterable[Key]:
 
 def keys_of_migration(migration: VirtualMachineMigration) -> Iterable[Key]:
     return (Key(migration.metadata.namespace, migration.spec.vm_name),)
+
+
+def migrating_index(vm: VirtualMachine) -> Iterable[str]:
+    return ("yes",) if vm.status.migration_name else ()
 
 
 def pod_index(pod: Pod) -> Iterable[str]:

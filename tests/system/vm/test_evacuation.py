@@ -1,8 +1,10 @@
 """Evictions and migrations on a real control plane, with the webhook in the API server's path."""
 
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from builders.vmcluster import Cluster
 from trimtab.kube.errors import NotFound, TooManyRequests
@@ -96,6 +98,21 @@ def test_an_eviction_becomes_a_migration(cluster: Cluster, home: str) -> None:
     assert {"EvacuationStarted", "Migrating", "CutOver", "Migrated"} <= set(reasons)
     about = {e["regarding"]["kind"] for e in cluster.events(home) if e["reason"] == "CutOver"}
     assert about == {"VirtualMachine", "Pod"}
+
+
+def test_the_controller_counts_what_it_did(cluster: Cluster, home: str) -> None:
+    cluster.start_vm(home, "web")
+    cluster.migrate(home, "web")
+    only(cluster, home, "Succeeded")
+    with urlopen(f"{cluster.lab.urls['vm-controller']}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    ended = {s.labels.get("outcome"): s.value for s in families["trimtab_vm_migrations"].samples}
+    assert ended["succeeded"] >= 1
+    phases = {s.labels["phase"]: s.value for s in families["trimtab_vms"].samples}
+    assert phases["Running"] >= 1
+    assert "trimtab_vm_without_pod_seconds" in families
+    assert "trimtab_vm_migration_seconds" in families
 
 
 def test_a_dry_run_is_answered_and_changes_nothing(cluster: Cluster, home: str) -> None:
