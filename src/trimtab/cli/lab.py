@@ -7,6 +7,8 @@ from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.examples import examples
+
 app = App(name="lab", help="A real Kubernetes control plane with fake nodes on this computer.")
 
 Name = Annotated[str, Parameter(name="--name", env_var="TRIMTAB_LAB", help="Which lab.")]
@@ -14,22 +16,18 @@ Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON in
 Flag = Annotated[bool, Parameter(negative=())]
 
 
-def _examples(*commands: str) -> str:
-    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
-
-
 _LIVE = "trimtab.cli.lab_live:"
 app.command(
     f"{_LIVE}algorithm",
     name="algorithm",
     help="Change the node score that the descheduler goes by, while the lab runs.",
-    help_epilogue=_examples("trimtab lab algorithm", "trimtab lab algorithm cpu_focused"),
+    help_epilogue=examples("trimtab lab algorithm", "trimtab lab algorithm cpu_focused"),
 )
 app.command(
     f"{_LIVE}scenario",
     name="scenario",
     help="Start over with the VMs of a scenario, while the lab runs.",
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab lab scenario", "trimtab lab scenario examples/scenarios/diurnal.yaml"
     ),
 )
@@ -37,18 +35,18 @@ app.command(
     f"{_LIVE}watch",
     name="watch",
     help="Nodes with bars and classes, evictions and migrations, live.",
-    help_epilogue=_examples("trimtab lab watch", "trimtab lab watch --once --json"),
+    help_epilogue=examples("trimtab lab watch", "trimtab lab watch --once --json"),
 )
 app.command(
     f"{_LIVE}links",
     name="test",
     help="Is the loop closed? Each link, and what to look at if one is broken.",
-    help_epilogue=_examples("trimtab lab test", "trimtab lab test --json | jq .ok"),
+    help_epilogue=examples("trimtab lab test", "trimtab lab test --json | jq .ok"),
 )
 
 
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab lab up",
         "trimtab lab up --scale 10 --algorithm cpu_focused",
         "trimtab lab up --scenario examples/scenarios/diurnal.yaml --migration recreate",
@@ -160,7 +158,7 @@ def up(
     show_started(outcome, status)
 
 
-@app.command(help_epilogue=_examples("trimtab lab down"))
+@app.command(help_epilogue=examples("trimtab lab down"))
 def down(*, name: Name = "default") -> None:
     """Stop a lab in order; its data and ports stay, `up` resumes it."""
     from trimtab.cli.lab_context import existing
@@ -175,7 +173,7 @@ def down(*, name: Name = "default") -> None:
     err.print(f"lab {name} {what}; resume: trimtab lab up{name_option(name)}", markup=False)
 
 
-@app.command(help_epilogue=_examples("trimtab lab status", "trimtab lab status --json | jq .phase"))
+@app.command(help_epilogue=examples("trimtab lab status", "trimtab lab status --json | jq .phase"))
 def status(*, name: Name = "default", json: Json = False) -> int:
     """Show every component and task of a lab, and warnings. Exits with 1 unless it is ready."""
     from trimtab.cli.lab_context import existing
@@ -188,7 +186,7 @@ def status(*, name: Name = "default", json: Json = False) -> int:
     return 0 if seen.phase == "ready" else 1
 
 
-@app.command(name="list", help_epilogue=_examples("trimtab lab list"))
+@app.command(name="list", help_epilogue=examples("trimtab lab list"))
 def list_(*, json: Json = False) -> None:
     """Show all labs of this user."""
     from trimtab.cli.lab_context import home
@@ -201,7 +199,7 @@ def list_(*, json: Json = False) -> None:
 
 
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab lab logs kube-scheduler -f", "trimtab lab logs supervisor -n 20"
     )
 )
@@ -240,7 +238,7 @@ def logs(
             print(text, end="", flush=True)
 
 
-@app.command(help_epilogue=_examples("trimtab lab restart kube-scheduler"))
+@app.command(help_epilogue=examples("trimtab lab restart kube-scheduler"))
 def restart(component: str, *, name: Name = "default") -> int:
     """Stop one component in order and start it again; returns when it is ready."""
     from trimtab.cli.lab_context import existing
@@ -258,7 +256,7 @@ def restart(component: str, *, name: Name = "default") -> int:
     help_flags=[],  # kubectl has a --help and a --version of its own
     version_flags=[],
     end_of_options_delimiter="",
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab lab kubectl get nodes", "trimtab lab kubectl --name second get pods -A"
     ),
 )
@@ -273,7 +271,7 @@ def kubectl(
     os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": config})
 
 
-@app.command(help_epilogue=_examples("export KUBECONFIG=$(trimtab lab kubeconfig)"))
+@app.command(help_epilogue=examples("export KUBECONFIG=$(trimtab lab kubeconfig)"))
 def kubeconfig(*, name: Name = "default") -> None:
     """Print where a lab's kubeconfig is."""
     from trimtab.cli.lab_context import existing
@@ -281,7 +279,7 @@ def kubeconfig(*, name: Name = "default") -> None:
     print(existing(name).kubeconfig)
 
 
-@app.command(help_epilogue=_examples("trimtab lab wipe --name second --yes"))
+@app.command(help_epilogue=examples("trimtab lab wipe --name second --yes"))
 def wipe(*, name: Name = "default", yes: Flag = False) -> int:
     """Remove a stopped lab with all its data; asks first.
 
@@ -305,7 +303,7 @@ def wipe(*, name: Name = "default", yes: Flag = False) -> int:
     return 0
 
 
-@app.command(help_epilogue=_examples("trimtab lab bundle", "trimtab lab bundle /tmp/lab.tar.gz"))
+@app.command(help_epilogue=examples("trimtab lab bundle", "trimtab lab bundle /tmp/lab.tar.gz"))
 def bundle(file: Path | None = None, *, name: Name = "default") -> None:
     """Pack logs, versions and status into one archive for a bug report; no keys, no tokens.
 

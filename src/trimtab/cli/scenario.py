@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.examples import examples
+
 if TYPE_CHECKING:
     from trimtab.model.scenario import Event
     from trimtab.model.summary import NodeAtStart, Summary, VmsAlike
@@ -17,12 +19,8 @@ Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON in
 _LEVELS = "▁▂▃▄▅▆▇█"
 
 
-def _examples(*commands: str) -> str:
-    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
-
-
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab scenario validate examples/scenarios/*", "trimtab scenario validate --json my.yaml"
     )
 )
@@ -55,7 +53,7 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
 
 
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab scenario show examples/scenarios/one-hot-node.yaml",
         "trimtab scenario show examples/scenarios/seed-sample.json#level --json",
     )
@@ -81,7 +79,7 @@ def show(file: str, /, *, json: Json = False) -> None:
 
 
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab scenario convert old.json#mixed -o mixed.yaml",
         "trimtab scenario convert my.yaml --expand | less",
     )
@@ -117,7 +115,7 @@ def convert(
         err.print(f"written to {output}", markup=False)
 
 
-@app.command(help_epilogue=_examples("trimtab scenario schema > scenario.schema.json"))
+@app.command(help_epilogue=examples("trimtab scenario schema > scenario.schema.json"))
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that check while you type."""
     from trimtab.model.reference import schema_text

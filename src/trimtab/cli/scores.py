@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.examples import examples
+
 if TYPE_CHECKING:
     from trimtab.scores import Score
     from trimtab.scores.window import Floats
@@ -17,13 +19,9 @@ Mode = Literal["score", "avg1m"]
 DEFAULT = "linear_amplified_ippd_k3"
 
 
-def _examples(*commands: str) -> str:
-    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
-
-
 @app.command(
     name="list",
-    help_epilogue=_examples("trimtab scores list", "trimtab scores list --json | jq '.[].name'"),
+    help_epilogue=examples("trimtab scores list", "trimtab scores list --json | jq '.[].name'"),
 )
 def list_scores(*, json: Json = False) -> None:
     """List all scores with when to choose them."""
@@ -38,7 +36,7 @@ def list_scores(*, json: Json = False) -> None:
 
 
 @app.command(
-    help_epilogue=_examples("trimtab scores show sustained", "trimtab scores show ./my_score.py")
+    help_epilogue=examples("trimtab scores show sustained", "trimtab scores show ./my_score.py")
 )
 def show(name: str, *, json: Json = False) -> None:
     """Show one score: formula, strengths, weaknesses, record names and PromQL.
@@ -64,7 +62,7 @@ def show(name: str, *, json: Json = False) -> None:
 
 @app.command(
     name="eval",
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab scores eval nodes.yaml",
         "trimtab scores eval nodes.yaml --score robust --score sustained",
         "trimtab scores eval nodes.yaml --all --json",

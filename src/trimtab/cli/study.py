@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.examples import examples
+
 if TYPE_CHECKING:
     from trimtab.study.execute import Engine
     from trimtab.study.result import StudyResult
@@ -19,14 +21,10 @@ INTERRUPTED = 130
 A_CLUSTER = 32  # workers; decides how finely the work is cut, not how many there are
 
 
-def _examples(*commands: str) -> str:
-    return "\n".join(("Examples:", *(f"  {command}" for command in commands)))
-
-
 app = App(
     name="study",
     help="Compare scores, thresholds and limits over many simulations.",
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab study my-study.yaml",
         "trimtab study my-study.yaml --out results/monday --jobs 4",
         "trimtab study my-study.yaml --engine dask --scheduler tcp://10.0.0.5:8786",
@@ -77,7 +75,7 @@ def run(
     return _run(file, store, chosen, part, fresh=fresh, json=json)
 
 
-@app.command(help_epilogue=_examples("trimtab study demo", "trimtab study demo --out /tmp/demo"))
+@app.command(help_epilogue=examples("trimtab study demo", "trimtab study demo --out /tmp/demo"))
 def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = False) -> int | None:
     """All 19 algorithms and do-nothing on three small clusters, in under a minute.
 
@@ -98,7 +96,7 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     return _run(demo_file(), Store(out), engine, Shard(), fresh=fresh, json=False)
 
 
-@app.command(help_epilogue=_examples("trimtab study report results/demo"))
+@app.command(help_epilogue=examples("trimtab study report results/demo"))
 def report(directory: Path, /) -> None:
     """Write result.json, the Parquet files and report.html anew from the runs in DIRECTORY."""
     from trimtab.study.run import write_results
@@ -111,7 +109,7 @@ def report(directory: Path, /) -> None:
 
 
 @app.command(
-    help_epilogue=_examples(
+    help_epilogue=examples(
         "trimtab study show results/demo",
         "trimtab study show results/demo --json | jq .summary",
     )
@@ -138,7 +136,7 @@ def show(
     _show(load_result(Store(directory)), scenario=scenario, json=json)
 
 
-@app.command(help_epilogue=_examples("trimtab study rerun results/demo"))
+@app.command(help_epilogue=examples("trimtab study rerun results/demo"))
 def rerun(
     directory: Path,
     /,
