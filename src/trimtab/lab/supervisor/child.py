@@ -82,6 +82,10 @@ def how_it_ended(code: int) -> str:
 
 def _die_with(parent: int) -> Callable[[], None]:
     def in_the_child() -> None:
+        # Under nohup or in the background of a shell these are ignored, and that is inherited:
+        # a reload by SIGHUP would then do nothing.
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died between fork and here: no signal will come
             os._exit(1)
