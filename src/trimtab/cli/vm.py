@@ -1,41 +1,19 @@
 """`trimtab vm`: VirtualMachines of a lab or a cluster; kubectl can do all of it too."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
+from trimtab.cli.vm_where import HERE, Where, talk, tell
 
 if TYPE_CHECKING:
     from trimtab.vm.desk import Desk
 
-T = TypeVar("T")
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Where:
-    """Which cluster and namespace a command means."""
-
-    kubeconfig: Annotated[Path | None, Parameter(help="A cluster by its kubeconfig.")] = None
-    lab: Annotated[
-        str,
-        Parameter(
-            env_var="TRIMTAB_LAB",
-            help="A lab by its name; otherwise the default lab, or the cluster of this pod.",
-        ),
-    ] = ""
-    namespace: Annotated[
-        str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
-    ] = "default"
-    timeout: Annotated[float, Parameter(help="Seconds to wait with --wait.")] = 300.0
-
-
-HERE = Where()
 Wait = Annotated[bool, Parameter(negative=(), help="Return when it is so, and show the way there.")]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
 Strategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
@@ -97,7 +75,7 @@ def create(
             vm = await (desk.await_stopped(name) if stopped else desk.await_running(name))
         return vm
 
-    _ask(where, ask, f"VM {name} created", json=json)
+    tell(where, ask, f"VM {name} created", json=json)
 
 
 @app.command(
@@ -119,7 +97,7 @@ def apply(
     file
         A file, or - for what comes in; repeatable.
     """
-    from trimtab.cli.vm_files import read_manifests
+    from trimtab.cli.vm_context import read_manifests
 
     manifests = [manifest for each in file for manifest in read_manifests(each)]
 
@@ -130,7 +108,7 @@ def apply(
                 await desk.await_running(manifest["metadata"]["name"])
         return written
 
-    _ask(where, ask, f"{len(manifests)} objects applied", json=json)
+    tell(where, ask, f"{len(manifests)} objects applied", json=json)
 
 
 @app.command(name="list", help_epilogue=examples("trimtab vm list -A", "trimtab vm list --json"))
@@ -150,7 +128,7 @@ def list_(
     from trimtab.view.terminal import show_json
     from trimtab.view.vm import show_vms
 
-    vms = _talk(where, lambda desk: desk.all(everywhere=everywhere))
+    vms = talk(where, lambda desk: desk.all(everywhere=everywhere))
     show_json(vms) if json else show_vms(vms, namespaces=everywhere)
 
 
@@ -166,7 +144,7 @@ def show(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
         vm = await desk.get(name)
         return vm, await desk.pod(vm), await desk.migrations(name), await desk.events(vm)
 
-    vm, pod, migrations, events = _talk(where, look)
+    vm, pod, migrations, events = talk(where, look)
     if json:
         show_json({"vm": vm, "pod": pod, "migrations": migrations, "events": events})
     else:
@@ -223,7 +201,7 @@ def set_(
     spec = {field: value for field, value in spec.items() if value not in (None, {})}
     if not spec:
         raise ConfigError("nothing to change; give an option, see: trimtab vm set --help")
-    _ask(where, lambda desk: desk.change(name, spec), f"VM {name} changed", json=json)
+    tell(where, lambda desk: desk.change(name, spec), f"VM {name} changed", json=json)
 
 
 @app.command(
@@ -255,7 +233,7 @@ def migrate(
         migration = await desk.migrate(name, to=to, force=force)
         return await desk.await_migrated(migration) if wait else {"migration": migration}
 
-    _ask(where, ask, f"VM {name} {'migrated' if wait else 'is to migrate'}", json=json)
+    tell(where, ask, f"VM {name} {'migrated' if wait else 'is to migrate'}", json=json)
 
 
 @app.command(help_epilogue=examples("trimtab vm stop web --wait"))
@@ -266,7 +244,7 @@ def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: Where =
         vm = await desk.change(name, {"running": False})
         return await desk.await_stopped(name) if wait else vm
 
-    _ask(where, ask, f"VM {name} {'stopped' if wait else 'is to stop'}", json=json)
+    tell(where, ask, f"VM {name} {'stopped' if wait else 'is to stop'}", json=json)
 
 
 @app.command(help_epilogue=examples("trimtab vm start web --wait"))
@@ -277,7 +255,7 @@ def start(name: str, /, *, wait: Wait = False, json: Json = False, where: Where 
         vm = await desk.change(name, {"running": True})
         return await desk.await_running(name) if wait else vm
 
-    _ask(where, ask, f"VM {name} {'runs' if wait else 'is to start'}", json=json)
+    tell(where, ask, f"VM {name} {'runs' if wait else 'is to start'}", json=json)
 
 
 @app.command(help_epilogue=examples("trimtab vm delete web --wait"))
@@ -290,7 +268,7 @@ def delete(name: str, /, *, wait: Wait = False, where: Where = HERE) -> None:
             await desk.await_gone(name)
         return None
 
-    _ask(where, ask, f"VM {name} deleted", json=False)
+    tell(where, ask, f"VM {name} deleted", json=False)
 
 
 @app.command(help_epilogue=examples("trimtab vm cancel web"))
@@ -307,7 +285,7 @@ def cancel(name: str, /, *, wait: Wait = False, where: Where = HERE) -> int:
             await desk.await_unmarked(name)
         return asked
 
-    asked = _talk(where, ask)
+    asked = talk(where, ask)
     text = f"cancelled: {', '.join(asked)}" if asked else f"VM {name}: there is nothing to cancel"
     err.print(text, markup=False)
     return 0 if asked else 1
@@ -315,33 +293,3 @@ def cancel(name: str, /, *, wait: Wait = False, where: Where = HERE) -> int:
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _ask(
-    where: Where, ask: "Callable[[Desk], Awaitable[object]]", done: str, *, json: bool
-) -> None:
-    """Make a request; say that it was made, or print what it led to."""
-    from trimtab.view.terminal import err, show_json
-
-    result = _talk(where, ask)
-    if json:
-        show_json(result)
-    else:
-        err.print(done, markup=False)
-
-
-def _talk(where: Where, ask: "Callable[[Desk], Awaitable[T]]") -> T:
-    """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
-    import asyncio
-
-    from trimtab.cli.vm_files import connect
-    from trimtab.view.terminal import progress
-    from trimtab.vm.desk import Desk
-
-    async def talk() -> T:
-        with progress("vm") as steps:
-            async with connect(where.kubeconfig, where.lab) as client:
-                desk = Desk(client, where.namespace, timeout_s=where.timeout, say=steps.note)
-                return await ask(desk)
-
-    return asyncio.run(talk())

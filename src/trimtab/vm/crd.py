@@ -4,23 +4,11 @@ Written by hand rather than derived: the limits and sentences in here are what a
 when a VM is refused. Every string and list has a bound, which keeps the CEL rules affordable.
 """
 
-from typing import Any, get_args
+from typing import get_args
 
 from trimtab.kube.virt import GROUP, VERSION, MigrationPhase, Phase, Strategy
-
-Schema = dict[str, Any]
-MAX_TRACE = 2000
-_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "constant": (("value",), ()),
-    "steps": (("points",), ("repeat", "delay")),
-    "diurnal": (("low", "high"), ("peakAt", "period")),
-    "spikes": (("base", "peak", "every", "lasts"), ("seed", "delay")),
-    "trace": (("values",), ("interval", "repeat")),
-}
-"""The fields of each curve: those it needs, those it may have."""
-_POSITIVE = (
-    "type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))"
-)
+from trimtab.vm.crd_curve import curve
+from trimtab.vm.schema import Schema, choice, count, flag, number, obj, quantity, rule, string
 
 
 def crds() -> list[Schema]:
@@ -39,7 +27,7 @@ def _virtual_machine() -> Schema:
         _column("Evacuating", ".status.evacuationNodeName", wide=True),
         _column("Age", ".metadata.creationTimestamp", "date"),
     ]
-    schema = _object({"spec": _vm_spec(), "status": _vm_status()}, required=["spec"])
+    schema = obj({"spec": _vm_spec(), "status": _vm_status()}, required=["spec"])
     return _crd("VirtualMachine", "virtualmachines", ["vm", "vms"], schema, columns)
 
 
@@ -53,7 +41,7 @@ def _migration() -> Schema:
         _column("Reason", ".status.reason", wide=True),
         _column("Age", ".metadata.creationTimestamp", "date"),
     ]
-    schema = _object({"spec": _migration_spec(), "status": _migration_status()}, required=["spec"])
+    schema = obj({"spec": _migration_spec(), "status": _migration_status()}, required=["spec"])
     return _crd(
         "VirtualMachineMigration", "virtualmachinemigrations", ["vmm", "vmms"], schema, columns
     )
@@ -61,49 +49,49 @@ def _migration() -> Schema:
 
 def _vm_spec() -> Schema:
     properties = {
-        "running": _flag(True, "Whether the VM is to run."),
-        "resources": _object(
+        "running": flag(True, "Whether the VM is to run."),
+        "resources": obj(
             {
-                "cpu": _quantity("Cores given to the VM.", below_zero="cpu must be above 0"),
-                "memory": _quantity("Memory given to the VM.", below_zero="memory must be above 0"),
+                "cpu": quantity("Cores given to the VM.", below_zero="cpu must be above 0"),
+                "memory": quantity("Memory given to the VM.", below_zero="memory must be above 0"),
             },
             required=["cpu", "memory"],
         ),
-        "utilization": _object(
+        "utilization": obj(
             {
-                "cpu": _number("Share of the cores in use; may exceed 1.", default=0.5),
-                "memory": _number("Share of the memory in use.", default=0.8, most=1),
+                "cpu": number("Share of the cores in use; may exceed 1.", default=0.5),
+                "memory": number("Share of the memory in use.", default=0.8, most=1),
             },
             default={},
         ),
-        "load": _object(
-            {"cpu": _curve("CPU use over time."), "memory": _curve("Memory use over time.")},
+        "load": obj(
+            {"cpu": curve("CPU use over time."), "memory": curve("Memory use over time.")},
             text="Curves over time that replace `utilization`.",
         ),
-        "evictionStrategy": _choice(
+        "evictionStrategy": choice(
             get_args(Strategy), "What an eviction does to the VM.", default="LiveMigrate"
         ),
-        "liveMigratable": _flag(True, "False simulates a VM that cannot move."),
+        "liveMigratable": flag(True, "False simulates a VM that cannot move."),
     }
-    return _object(properties, required=["resources"])
+    return obj(properties, required=["resources"])
 
 
 def _vm_status() -> Schema:
-    given = _object({"cpu": _text(64, "Cores it has."), "memory": _text(64, "Memory it has.")})
-    used = _object({"cpu": _text(64, "Cores it uses."), "memory": _text(64, "Memory it uses.")})
-    return _object(
+    given = obj({"cpu": string(64, "Cores it has."), "memory": string(64, "Memory it has.")})
+    used = obj({"cpu": string(64, "Cores it uses."), "memory": string(64, "Memory it uses.")})
+    return obj(
         {
-            "phase": _choice(get_args(Phase), "Where the VM is in its life."),
-            "nodeName": _text(253, "The node of the active pod."),
-            "podName": _text(253, "The active pod; named here before it is created."),
-            "incarnation": _count("How many pods the VM has had."),
-            "evacuationNodeName": _text(253, "The node that the VM is to leave."),
-            "migrationName": _text(253, "The migration under way."),
+            "phase": choice(get_args(Phase), "Where the VM is in its life."),
+            "nodeName": string(253, "The node of the active pod."),
+            "podName": string(253, "The active pod; named here before it is created."),
+            "incarnation": count("How many pods the VM has had."),
+            "evacuationNodeName": string(253, "The node that the VM is to leave."),
+            "migrationName": string(253, "The migration under way."),
             "allocated": given,
             "used": used,
-            "cpuPercent": _count("Use of the allocated cores."),
-            "memoryPercent": _count("Use of the allocated memory."),
-            "observedGeneration": _count("The spec that this status answers."),
+            "cpuPercent": count("Use of the allocated cores."),
+            "memoryPercent": count("Use of the allocated memory."),
+            "observedGeneration": count("The spec that this status answers."),
             "conditions": _conditions(),
         }
     )
@@ -111,117 +99,44 @@ def _vm_status() -> Schema:
 
 def _migration_spec() -> Schema:
     properties = {
-        "vmName": _text(253, "The VM to move.", least=1),
-        "targetNode": _text(253, "Where to: a wish, or with `force` a condition."),
-        "force": _flag(False, "Only `targetNode` will do."),
+        "vmName": string(253, "The VM to move.", least=1),
+        "targetNode": string(253, "Where to: a wish, or with `force` a condition."),
+        "force": flag(False, "Only `targetNode` will do."),
     }
     rules = [
-        _rule("self.vmName == oldSelf.vmName", "vmName cannot change; create another migration"),
-        _rule("!self.force || self.targetNode != ''", "force needs a targetNode"),
+        rule("self.vmName == oldSelf.vmName", "vmName cannot change; create another migration"),
+        rule("!self.force || self.targetNode != ''", "force needs a targetNode"),
     ]
     properties["targetNode"]["default"] = ""
-    return _object(properties, required=["vmName"], rules=rules)
+    return obj(properties, required=["vmName"], rules=rules)
 
 
 def _migration_status() -> Schema:
     time = {"type": "string", "format": "date-time"}
-    return _object(
+    return obj(
         {
-            "phase": _choice(get_args(MigrationPhase), "Where the migration is."),
-            "sourceNode": _text(253, "The node that the VM leaves."),
-            "targetNode": _text(253, "The node that it came to."),
-            "targetPod": _text(253, "Its new pod; named here before it is created."),
+            "phase": choice(get_args(MigrationPhase), "Where the migration is."),
+            "sourceNode": string(253, "The node that the VM leaves."),
+            "targetNode": string(253, "The node that it came to."),
+            "targetPod": string(253, "Its new pod; named here before it is created."),
             "startTime": time | {"description": "When it began, after waiting for its turn."},
             "precopyStartTime": time | {"description": "When copying the memory began."},
             "completionTime": time | {"description": "When it ended, well or not."},
-            "reason": _text(1024, "Why it did not succeed."),
-            "attempts": _count("Which attempt in a row this is; failures count."),
+            "reason": string(1024, "Why it did not succeed."),
+            "attempts": count("Which attempt in a row this is; failures count."),
         }
     )
 
 
-def _curve(text: str) -> Schema:
-    """One object for all five curves: a structural schema cannot say "one of these types"."""
-    point = {
-        "type": "array",
-        "minItems": 2,
-        "maxItems": 2,
-        "items": {"type": "number", "minimum": 0},
-    }
-    properties = {
-        "type": _choice(tuple(_FIELDS), "Which curve."),
-        "value": _number("constant: the value."),
-        "points": {
-            "description": "steps: pairs of seconds and the value from then on.",
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 500,
-            "items": point,
-        },
-        "repeat": {
-            "description": "steps: seconds after which it starts again; trace: whether it does.",
-            "x-kubernetes-preserve-unknown-fields": True,
-        },
-        "delay": {"type": "number", "description": "steps, spikes: seconds later."},
-        "low": _number("diurnal: the lowest value."),
-        "high": _number("diurnal: the highest value."),
-        "peakAt": {"type": "number", "description": "diurnal: seconds to the highest value."},
-        "period": _number("diurnal: seconds.", above_zero=True),
-        "base": _number("spikes: the value between spikes."),
-        "peak": _number("spikes: the value during a spike."),
-        "every": _number("spikes: seconds from one to the next, on average.", above_zero=True),
-        "lasts": _number("spikes: seconds.", above_zero=True),
-        "seed": {"type": "integer", "description": "spikes: another seed, other moments."},
-        "values": {
-            "description": "trace: the recorded values.",
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MAX_TRACE,
-            "items": {"type": "number", "minimum": 0},
-        },
-        "interval": _number("trace: seconds that each value lasts.", above_zero=True),
-    }
-    return _object(properties, required=["type"], rules=_curve_rules(), text=text)
-
-
-def _curve_rules() -> list[Schema]:
-    """What each type needs and must not have: elsewhere other fields are an error, too.
-
-    `repeat` is missing, because CEL does not see a field of two types.
-    """
-    fields = {name for needs, may in _FIELDS.values() for name in (*needs, *may)} - {"repeat"}
-    rules = [
-        _rule("!has(self.low) || !has(self.high) || self.low <= self.high", "low is above high"),
-        _rule(
-            "!has(self.lasts) || !has(self.every) || self.lasts <= self.every",
-            "lasts is longer than every",
-        ),
-        _rule(
-            "!has(self.points) || self.points.map(point, point[0]).isSorted()",
-            "the times of the points must rise",
-        ),
-    ]
-    for kind, (needs, may) in _FIELDS.items():
-        foreign = sorted(fields.difference(needs, may))
-        has = " && ".join(f"has(self.{name})" for name in needs)
-        not_has = " && ".join(f"!has(self.{name})" for name in foreign)
-        other = f"self.type != '{kind}'"
-        rules += [
-            _rule(f"{other} || ({has})", f"a {kind} curve needs {', '.join(needs)}"),
-            _rule(f"{other} || ({not_has})", f"a {kind} curve has no {', '.join(foreign)}"),
-        ]
-    return rules
-
-
 def _conditions() -> Schema:
-    condition = _object(
+    condition = obj(
         {
-            "type": _text(64),
-            "status": _choice(("True", "False", "Unknown"), ""),
-            "reason": _text(128),
-            "message": _text(1024),
+            "type": string(64),
+            "status": choice(("True", "False", "Unknown"), ""),
+            "reason": string(128),
+            "message": string(1024),
             "lastTransitionTime": {"type": "string", "format": "date-time"},
-            "observedGeneration": _count(""),
+            "observedGeneration": count(""),
         },
         required=["type", "status"],
     )
@@ -256,79 +171,3 @@ def _crd(kind: str, plural: str, short: list[str], schema: Schema, columns: list
 def _column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> Schema:
     column: Schema = {"name": name, "type": kind, "jsonPath": path}
     return column | {"priority": 1} if wide else column
-
-
-def _object(
-    properties: Schema,
-    *,
-    required: list[str] | None = None,
-    rules: list[Schema] | None = None,
-    text: str = "",
-    default: Any = None,
-) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties}
-    if text:
-        schema["description"] = text
-    if required:
-        schema["required"] = required
-    if rules:
-        schema["x-kubernetes-validations"] = rules
-    if default is not None:
-        schema["default"] = default
-    return schema
-
-
-def _rule(expression: str, message: str) -> Schema:
-    return {"rule": expression, "message": message}
-
-
-def _quantity(text: str, *, below_zero: str) -> Schema:
-    return {
-        "description": text,
-        "x-kubernetes-int-or-string": True,
-        "anyOf": [{"type": "integer"}, {"type": "string"}],
-        "maxLength": 32,
-        "x-kubernetes-validations": [
-            _rule(_POSITIVE, f"{below_zero}, as a quantity like 2, 500m or 4Gi")
-        ],
-    }
-
-
-def _number(
-    text: str,
-    *,
-    default: float | None = None,
-    most: float | None = None,
-    above_zero: bool = False,
-) -> Schema:
-    schema: Schema = {"type": "number", "minimum": 0, "description": text}
-    if above_zero:
-        schema["exclusiveMinimum"] = True
-    if default is not None:
-        schema["default"] = default
-    if most is not None:
-        schema["maximum"] = most
-    return schema
-
-
-def _flag(default: bool, text: str) -> Schema:
-    return {"type": "boolean", "default": default, "description": text}
-
-
-def _choice(names: tuple[str, ...], text: str, *, default: str | None = None) -> Schema:
-    schema: Schema = {"type": "string", "enum": list(names)}
-    if text:
-        schema["description"] = text
-    return schema | {"default": default} if default is not None else schema
-
-
-def _text(most: int, text: str = "", *, least: int = 0) -> Schema:
-    schema: Schema = {"type": "string", "maxLength": most}
-    if least:
-        schema["minLength"] = least
-    return schema | {"description": text} if text else schema
-
-
-def _count(text: str) -> Schema:
-    schema: Schema = {"type": "integer", "minimum": 0}
-    return schema | {"description": text} if text else schema

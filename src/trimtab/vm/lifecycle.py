@@ -4,17 +4,18 @@ Every rule looks at the whole situation and never at what happened, so it does n
 which write was the last one before the process died: the next turn goes on from there.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Pod
-from trimtab.kube.virt import CANCEL_EVACUATION, GUARD_LABEL, INITIAL_NODE
+from trimtab.kube.virt import INITIAL_NODE
 from trimtab.model.machines import Vm
 from trimtab.vm.amounts import machine
 from trimtab.vm.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.eviction import FINISHED_PHASES
 from trimtab.vm.history import forget_oldest
 from trimtab.vm.launcher import Placement, desired_pod, dressing
+from trimtab.vm.leaving import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.migrating import (
     accept,
     advance,
@@ -26,13 +27,12 @@ from trimtab.vm.migrating import (
     wanted_placement,
 )
 from trimtab.vm.situation import Situation, is_leaving, is_over, named, owner_uid
-from trimtab.vm.status import LOST, following, next_incarnation, refused, stopped
+from trimtab.vm.status import LOST, following, next_incarnation
 from trimtab.vm.steps import (
     Check,
     ClearMark,
     CreatePod,
     DeletePod,
-    DropCancel,
     Lose,
     News,
     PatchPod,
@@ -44,19 +44,18 @@ from trimtab.vm.steps import (
 
 RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
 OVERDUE_S = 5.0
-Rule = Callable[[Situation, Vm], Step | None]
 
 
 def next_step(s: Situation) -> Step:
     """The one thing to do now."""
     if s.vm is None:
-        return _gone(s)
+        return gone(s)
     if s.vm.metadata.deletion_timestamp is not None:
-        return end_all(s, "the VM is being deleted") or _let_go(s.owned) or Rest()
+        return removed(s)
     try:
         size = machine(s.vm)
     except ConfigError as error:
-        return _refuse(s, str(error))
+        return refuse(s, str(error))
     return _first(RUNNING if s.vm.spec.running else STOPPED, s, size)
 
 
@@ -70,71 +69,6 @@ def _first(rules: Iterable[Rule], s: Situation, size: Vm) -> Step:
         elif step is not None:
             return step
     return Wait(min(waits)) if waits else Rest()
-
-
-# A VM that is not there, not wanted, or not understood
-
-
-def _gone(s: Situation) -> Step:
-    """Its pods lose their guard and go; migrations that wait for it fail.
-
-    A pod without an owner was orphaned on purpose: it only loses the guard.
-    """
-    left = [pod for pod in s.pods if not is_leaving(pod) and (owner_uid(pod) or _is_bare(pod))]
-    if not (s.unfinished or left):
-        return forget_oldest(s) or Rest()
-    if not s.checked:
-        return Check("the VM is not in the store")
-    return end_all(s, f'there is no VM "{s.key}"') or _let_go(left) or Rest()
-
-
-def _is_bare(pod: Pod) -> bool:
-    return pod.metadata.controller is None and GUARD_LABEL in pod.metadata.labels
-
-
-def _let_go(pods: Iterable[Pod]) -> Step | None:
-    for pod in pods:
-        if is_leaving(pod):
-            continue
-        if GUARD_LABEL in pod.metadata.labels:
-            return PatchPod(pod, {"labels": {GUARD_LABEL: None}})
-        return DeletePod(pod)
-    return None
-
-
-def _refuse(s: Situation, problem: str) -> Step:
-    status = refused(s.the_vm, problem, s.now)
-    if status == s.status:
-        return Rest()
-    return WriteStatus(status, (News("InvalidSpec", problem, warning=True),))
-
-
-def _end_migrations(s: Situation, _: Vm) -> Step | None:
-    return end_all(s, "the VM is stopped")
-
-
-def _release_pods(s: Situation, _: Vm) -> Step | None:
-    return _let_go(s.owned)
-
-
-def _forget_mark(s: Situation, _: Vm) -> Step | None:
-    mark = s.status.evacuation_node_name
-    return ClearMark(mark) if mark else None
-
-
-def _forget_cancel(s: Situation, _: Vm) -> Step | None:
-    node = s.the_vm.metadata.annotations.get(CANCEL_EVACUATION)
-    return None if node is None else DropCancel(node)
-
-
-def _stopped(s: Situation, size: Vm) -> Step | None:
-    status = stopped(s.the_vm, size, s.now)
-    if s.owned or status == s.status:
-        return None
-    return WriteStatus(status, (News("Stopped", "the VM is stopped"),))
-
-
-# A VM that is to run
 
 
 def intend(s: Situation, _: Vm) -> Step | None:
@@ -263,14 +197,6 @@ def dress(s: Situation, size: Vm) -> Step | None:
     return None
 
 
-STOPPED: tuple[Rule, ...] = (
-    _end_migrations,
-    _release_pods,
-    _forget_mark,
-    _forget_cancel,
-    _stopped,
-    lambda s, _: forget_oldest(s),
-)
 RUNNING: tuple[Rule, ...] = (
     settle_cut_over,
     intend,

@@ -10,8 +10,9 @@ from trimtab.kube.virt import (
     LOAD,
     MIGRATION_LABEL,
 )
-from trimtab.vm.crd import Schema, crds
+from trimtab.vm.crd import crds
 from trimtab.vm.history import EVACUATION_LABEL
+from trimtab.vm.schema import Schema
 
 FILE = "docs/reference/virtualmachine.md"
 _HEAD = """\

@@ -9,8 +9,9 @@ from trimtab.kube.events import Recorder
 from trimtab.kube.lease import Elector
 from trimtab.kube.service import Service, unique_identity
 from trimtab.kube.web import Web
-from trimtab.vm.controller import NAMESPACE, VmController
+from trimtab.vm.controller import VmController
 from trimtab.vm.settings import Settings
+from trimtab.vm.stores import NAMESPACE
 
 NAME = "vm-controller"
 
@@ -22,12 +23,12 @@ async def serve(client: Client, settings: Settings, *, host: str, port: int) -> 
     elector = Elector(client, NAME, NAMESPACE, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
     writing = client.guarded(elector.check)
-    vm = VmController(writing, recorder, settings, reading=client)
+    controller = VmController(writing, recorder, settings, reading=client)
     web = Web(host=host, port=port)
     await Service(
         NAME,
-        reflectors=vm.reflectors,
-        controllers=[vm.controller],
+        reflectors=controller.stores.reflectors,
+        controllers=[controller],
         elector=elector,
         recorder=recorder,
         web=web,

@@ -8,6 +8,7 @@ from msgspec import structs
 from trimtab.kube.virt import MigrationSpec, MigrationStatus, VmSpec, VmStatus
 from trimtab.model.curve import Curve
 from trimtab.vm.crd import crds
+from trimtab.vm.crd_curve import FIELDS
 
 
 def schema(kind: int, part: str) -> dict[str, Any]:
@@ -39,10 +40,8 @@ def test_every_field_of_every_curve_can_be_written() -> None:
 
 @pytest.mark.parametrize("curve", get_args(Curve), ids=lambda curve: curve.__name__)
 def test_a_curve_needs_exactly_the_fields_without_a_default(curve: Any) -> None:
-    from trimtab.vm.crd import _FIELDS
-
     tag = curve.__struct_config__.tag
     fields = structs.fields(curve)
     needs = {field.encode_name for field in fields if field.required}
-    assert set(_FIELDS[tag][0]) == needs
-    assert set(_FIELDS[tag][1]) == {field.encode_name for field in fields} - needs
+    assert set(FIELDS[tag][0]) == needs
+    assert set(FIELDS[tag][1]) == {field.encode_name for field in fields} - needs

@@ -1,0 +1,65 @@
+"""Which cluster a `trimtab vm` command means, and talking to it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from trimtab.vm.desk import Desk
+
+T = TypeVar("T")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Which cluster and namespace a command means."""
+
+    kubeconfig: Annotated[Path | None, Parameter(help="A cluster by its kubeconfig.")] = None
+    lab: Annotated[
+        str,
+        Parameter(
+            env_var="TRIMTAB_LAB",
+            help="A lab by its name; otherwise the default lab, or the cluster of this pod.",
+        ),
+    ] = ""
+    namespace: Annotated[
+        str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
+    ] = "default"
+    timeout: Annotated[float, Parameter(help="Seconds to wait with --wait.")] = 300.0
+
+
+HERE = Where()
+
+
+def tell(
+    where: Where, ask: "Callable[[Desk], Awaitable[object]]", done: str, *, json: bool
+) -> None:
+    """Make a request; say that it was made, or print what it led to."""
+    from trimtab.view.terminal import err, show_json
+
+    result = talk(where, ask)
+    if json:
+        show_json(result)
+    else:
+        err.print(done, markup=False)
+
+
+def talk(where: Where, ask: "Callable[[Desk], Awaitable[T]]") -> T:
+    """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
+    import asyncio
+
+    from trimtab.cli.vm_context import connect
+    from trimtab.view.terminal import progress
+    from trimtab.vm.desk import Desk
+
+    async def talk() -> T:
+        with progress("vm") as steps:
+            async with connect(where.kubeconfig, where.lab) as client:
+                desk = Desk(client, where.namespace, timeout_s=where.timeout, say=steps.note)
+                return await ask(desk)
+
+    return asyncio.run(talk())

@@ -1,0 +1,86 @@
+"""The schema of a load curve, and which fields belong to which kind of it."""
+
+from trimtab.vm.schema import Schema, choice, number, obj, rule
+
+MAX_TRACE = 2000
+FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "constant": (("value",), ()),
+    "steps": (("points",), ("repeat", "delay")),
+    "diurnal": (("low", "high"), ("peakAt", "period")),
+    "spikes": (("base", "peak", "every", "lasts"), ("seed", "delay")),
+    "trace": (("values",), ("interval", "repeat")),
+}
+"""The fields of each curve: those it needs, those it may have."""
+
+
+def curve(text: str) -> Schema:
+    """One object for all five curves: a structural schema cannot say "one of these types"."""
+    point = {
+        "type": "array",
+        "minItems": 2,
+        "maxItems": 2,
+        "items": {"type": "number", "minimum": 0},
+    }
+    properties = {
+        "type": choice(tuple(FIELDS), "Which curve."),
+        "value": number("constant: the value."),
+        "points": {
+            "description": "steps: pairs of seconds and the value from then on.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 500,
+            "items": point,
+        },
+        "repeat": {
+            "description": "steps: seconds after which it starts again; trace: whether it does.",
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+        "delay": {"type": "number", "description": "steps, spikes: seconds later."},
+        "low": number("diurnal: the lowest value."),
+        "high": number("diurnal: the highest value."),
+        "peakAt": {"type": "number", "description": "diurnal: seconds to the highest value."},
+        "period": number("diurnal: seconds.", above_zero=True),
+        "base": number("spikes: the value between spikes."),
+        "peak": number("spikes: the value during a spike."),
+        "every": number("spikes: seconds from one to the next, on average.", above_zero=True),
+        "lasts": number("spikes: seconds.", above_zero=True),
+        "seed": {"type": "integer", "description": "spikes: another seed, other moments."},
+        "values": {
+            "description": "trace: the recorded values.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_TRACE,
+            "items": {"type": "number", "minimum": 0},
+        },
+        "interval": number("trace: seconds that each value lasts.", above_zero=True),
+    }
+    return obj(properties, required=["type"], rules=_curve_rules(), text=text)
+
+
+def _curve_rules() -> list[Schema]:
+    """What each type needs and must not have: elsewhere other fields are an error, too.
+
+    `repeat` is missing, because CEL does not see a field of two types.
+    """
+    fields = {name for needs, may in FIELDS.values() for name in (*needs, *may)} - {"repeat"}
+    rules = [
+        rule("!has(self.low) || !has(self.high) || self.low <= self.high", "low is above high"),
+        rule(
+            "!has(self.lasts) || !has(self.every) || self.lasts <= self.every",
+            "lasts is longer than every",
+        ),
+        rule(
+            "!has(self.points) || self.points.map(point, point[0]).isSorted()",
+            "the times of the points must rise",
+        ),
+    ]
+    for kind, (needs, may) in FIELDS.items():
+        foreign = sorted(fields.difference(needs, may))
+        has = " && ".join(f"has(self.{name})" for name in needs)
+        not_has = " && ".join(f"!has(self.{name})" for name in foreign)
+        other = f"self.type != '{kind}'"
+        rules += [
+            rule(f"{other} || ({has})", f"a {kind} curve needs {', '.join(needs)}"),
+            rule(f"{other} || ({not_has})", f"a {kind} curve has no {', '.join(foreign)}"),
+        ]
+    return rules
