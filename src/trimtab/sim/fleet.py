@@ -113,8 +113,10 @@ def _requests(scenario: Scenario) -> tuple[Integers, Integers]:
     """Milli-cores and bytes of each VM's pod, fixed for its life."""
     known: dict[tuple[Quantity, Quantity, int, int], tuple[int, int]] = {}
     found = []
+    by_load = scenario.requests == "consumption"  # otherwise only the size counts
     for vm in scenario.vms:
-        kind = (vm.cpu, vm.memory, id(vm.cpu_load), id(vm.memory_load))
+        loads = (id(vm.cpu_load), id(vm.memory_load)) if by_load else (0, 0)
+        kind = (vm.cpu, vm.memory, *loads)
         if kind not in known:
             cpu, memory = requested(vm, scenario.requests)
             known[kind] = (cpu.milli_value(), memory.value())
