@@ -10,6 +10,7 @@ Numbers come from Prometheus, decisions from the descheduler's log and the webho
 import asyncio
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from builders.lab import RunningLab, running_lab, wait_until
+from builders.lab import RunningLab, running_lab
 from trimtab.kube.virt import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.loop.access import Loop, open_loop
 from trimtab.loop.change import change_algorithm, change_policy, change_scenario
@@ -41,6 +42,14 @@ ONE_HOT_NODE = EXAMPLES / "scenarios" / "one-hot-node.yaml"
 QUIET = 3
 LIMIT_S = 400.0
 """For machines that do a dozen other things; a quiet one needs a minute."""
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = LIMIT_S) -> None:
+    """Look twice a second; each look asks several programs, and the machine has work to do."""
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.5)
 
 
 class Decision(Struct):
@@ -65,8 +74,9 @@ class Story(Struct, frozen=True):
 class LoopLab:
     """A running loop; everything here may be called from a plain test."""
 
-    def __init__(self, lab: RunningLab) -> None:
+    def __init__(self, lab: RunningLab, scenario: Scenario) -> None:
         self.lab = lab
+        self._scenario = scenario
         self._marks_read = 0
         self._cycles_read = 0
 
@@ -120,10 +130,10 @@ class LoopLab:
         self.ask(change)
 
     def start_over(self, scenario: Scenario | None = None) -> None:
-        """Load the scenario anew; the loop then begins from its hot node."""
+        """Load a scenario, or the lab's own once more; the loop then begins from its hot node."""
 
         async def change(loop: Loop) -> None:
-            await asyncio.to_thread(change_scenario, loop, scenario)
+            await asyncio.to_thread(change_scenario, loop, scenario or self._scenario)
 
         self._marks_read += len(self.decisions())
         self._cycles_read += len(self.cycles())
@@ -211,4 +221,4 @@ def running_loop(
     options = {"scale": 10, "nodes": len(wanted.nodes)} | options
     with running_lab(tmp_path_factory, stacks=(stack,), **options) as lab:
         asyncio.run(await_cycle(lab.lab))
-        yield LoopLab(lab)
+        yield LoopLab(lab, wanted)

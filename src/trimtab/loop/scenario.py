@@ -128,10 +128,15 @@ class Player:
     async def _load(self) -> None:
         await self._clear()
         for node in self._script.nodes:
-            await self._patch_node(node.name, node.patch)
+            await self._patch_node(node.name, node.open)
             await self._patch_node(node.name, node.status, "status")
         for vm in self._script.vms:
             await self._create(vm)
+        closing = [node for node in self._script.nodes if node.closed]
+        if closing:
+            await self._until(self._all_run)
+        for node in closing:
+            await self._patch_node(node.name, node.closed)
         log.info("scenario loaded", scenario=self._script.name, vms=len(self._script.vms))
 
     async def _clear(self) -> None:
@@ -139,6 +144,10 @@ class Player:
         for vm in await self._client.list(VMS, labels=MANAGED):
             await self._delete(vm.metadata.name, vm.metadata.namespace)
         await self._until(lambda: not len(self.vms.store))
+
+    def _all_run(self) -> bool:
+        vms = list(self.vms.store)
+        return len(vms) == len(self._script.vms) and all(is_settled(vm) for vm in vms)
 
     async def _await_vms(self) -> None:
         """Until the store has seen everything that was created here."""

@@ -18,7 +18,7 @@ from trimtab.lab.objects import node_name
 from trimtab.model.curve import Trace
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenario import Scenario
-from trimtab.vm.crd import MAX_TRACE
+from trimtab.vm.crd_curve import MAX_TRACE
 
 Free = dict[str, Any]
 NAMESPACE = "default"
@@ -30,11 +30,15 @@ NODE_LABEL = "trimtab.dev/scenario-node"
 
 
 class NodeShape(Struct, frozen=True):
-    """What a node of the lab must look like: two merge patches."""
+    """What a node of the lab must look like, as merge patches in this order.
+
+    VMs start on cordoned and tainted nodes too, so it is `closed` only when they run.
+    """
 
     name: str
-    patch: Free
+    open: Free
     status: Free
+    closed: Free = {}
 
 
 class Happening(Struct, frozen=True):
@@ -86,14 +90,15 @@ def scenario_vm(vm: Vm, scenario: str, nodes: Mapping[str, str], namespace: str)
 def shape(node: Node, name: str) -> NodeShape:
     """The size, labels, taints and cordon of a node; it is Ready to begin with."""
     labels = {**node.labels, NODE_LABEL: node.name, NOT_READY_LABEL: None}
-    spec: Free = {"unschedulable": node.unschedulable}
-    if node.taints:
-        spec["taints"] = to_builtins(node.taints)
     size = {"cpu": str(node.cpu), "memory": str(node.memory), "pods": str(node.pods)}
+    closed: Free = {"unschedulable": True} if node.unschedulable else {}
+    if node.taints:
+        closed["taints"] = to_builtins(node.taints)
     return NodeShape(
         name,
-        {"metadata": {"labels": labels}, "spec": spec},
+        {"metadata": {"labels": labels}, "spec": {"unschedulable": None, "taints": None}},
         {"status": {"capacity": size, "allocatable": size}},
+        {"spec": closed} if closed else {},
     )
 
 

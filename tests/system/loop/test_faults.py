@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from builders.invariants import Witness, guarded
-from builders.lab import wait_until
-from builders.loops import LIMIT_S, LoopLab
+from builders.loops import LIMIT_S, LoopLab, wait_until
 
 pytestmark = pytest.mark.engines
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from builders.lab import wait_until
-from builders.loops import LoopLab, running_loop
+from builders.loops import LoopLab, running_loop, wait_until
 from trimtab.loop.ready import await_cycle
 
 pytestmark = pytest.mark.engines

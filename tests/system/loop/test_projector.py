@@ -6,8 +6,7 @@ import httpx2
 import pytest
 import yaml
 
-from builders.lab import wait_until
-from builders.loops import LoopLab
+from builders.loops import LoopLab, wait_until
 from trimtab.loop.policy_file import with_algorithm
 from trimtab.loop.projection import JUDGED, OUTCOME, digest
 from trimtab.loop.settings import POLICY_FILE, POLICY_KEY, POLICY_MAP, RULES_FILE, RULES_MAP

@@ -2,8 +2,7 @@
 
 import pytest
 
-from builders.lab import wait_until
-from builders.loops import LIMIT_S, LoopLab, running_loop
+from builders.loops import LIMIT_S, LoopLab, running_loop, wait_until
 from trimtab.loop.soft_taints import APPROPRIATE, OURS, OVER
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]

@@ -6,8 +6,7 @@ import pytest
 from msgspec import structs
 
 from builders.invariants import guarded
-from builders.lab import wait_until
-from builders.loops import LIMIT_S, ONE_HOT_NODE, LoopLab, running_loop
+from builders.loops import LIMIT_S, ONE_HOT_NODE, LoopLab, running_loop, wait_until
 from trimtab.model.scenario import Scenario
 from trimtab.model.scenario_io import load_scenario
 from trimtab.scores import RuleSettings, rule_groups
@@ -41,6 +40,7 @@ def test_vms_that_are_recreated_level_the_cluster_as_well(
 def test_vms_that_cannot_move_stay_and_the_others_level_the_cluster(
     loop: LoopLab, hot: Scenario
 ) -> None:
+    loop.algorithm("linear_amplified_ippd_k3")
     fixed = tuple(
         structs.replace(vm, live_migratable=not vm.name.startswith("hot-web")) for vm in hot.vms
     )
@@ -54,6 +54,8 @@ def test_vms_that_cannot_move_stay_and_the_others_level_the_cluster(
 
 
 def test_a_cordoned_node_gives_nothing_and_gets_nothing(loop: LoopLab, hot: Scenario) -> None:
+    """With a score of load: cordoned nodes count in the mean, so deviations never settle."""
+    loop.algorithm("cpu_focused")
     first, second, *others = hot.nodes
     cordoned = (first, structs.replace(second, unschedulable=True), *others)
     loop.start_over(structs.replace(hot, nodes=cordoned))
@@ -66,6 +68,7 @@ def test_a_cordoned_node_gives_nothing_and_gets_nothing(loop: LoopLab, hot: Scen
 
 
 def test_a_lost_node_loses_its_vms_to_others_and_the_loop_goes_on(loop: LoopLab) -> None:
+    loop.algorithm("cpu_focused")
     loop.start_over()
     with guarded(loop.lab.kubeconfig, may_be_absent=True) as witness:
         loop.await_migrations(2)

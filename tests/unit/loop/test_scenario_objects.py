@@ -10,9 +10,10 @@ from trimtab.errors import ConfigError
 from trimtab.kube.resources import Condition
 from trimtab.kube.virt import INITIAL_NODE, VirtualMachine, VmStatus
 from trimtab.loop.scenario import is_settled, read_script
-from trimtab.loop.scenario_objects import Script, left_out, script_of
+from trimtab.loop.scenario_objects import Script, left_out, script_of, shape
 from trimtab.loop.settings import LoopSettings, following, from_lab
 from trimtab.model.curve import Trace
+from trimtab.model.machines import Node, Taint
 from trimtab.model.scenario_io import load_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
@@ -35,7 +36,7 @@ def test_vms_start_where_the_scenario_puts_them_by_the_labs_names() -> None:
     starts = {vm["metadata"]["annotations"][INITIAL_NODE] for vm in made.vms}
     assert starts <= {node.name for node in made.nodes}
     assert [node.name for node in made.nodes[:2]] == ["kwok-node-1", "kwok-node-2"]
-    assert made.nodes[0].patch["metadata"]["labels"]["trimtab.dev/scenario-node"] == "node-1"
+    assert made.nodes[0].open["metadata"]["labels"]["trimtab.dev/scenario-node"] == "node-1"
 
 
 def test_nodes_keep_their_sizes() -> None:
@@ -43,6 +44,15 @@ def test_nodes_keep_their_sizes() -> None:
     sizes = [node.status["status"]["allocatable"]["cpu"] for node in script_of(scenario).nodes]
     assert sizes == [str(node.cpu) for node in scenario.nodes]
     assert len(set(sizes)) > 1
+
+
+def test_a_node_is_cordoned_and_tainted_only_when_its_vms_run() -> None:
+    taint = Taint("dedicated", "db")
+    node = shape(Node("n", unschedulable=True, taints=(taint,)), "kwok-node-1")
+    assert node.open["spec"] == {"unschedulable": None, "taints": None}
+    tainted = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+    assert node.closed == {"spec": {"unschedulable": True, "taints": [tainted]}}
+    assert shape(Node("n"), "kwok-node-1").closed == {}
 
 
 def test_vms_that_arrive_later_wait_and_events_are_in_order() -> None:
