@@ -93,7 +93,7 @@ def shape(node: Node, name: str) -> NodeShape:
     size = {"cpu": str(node.cpu), "memory": str(node.memory), "pods": str(node.pods)}
     closed: Free = {"unschedulable": True} if node.unschedulable else {}
     if node.taints:
-        closed["taints"] = to_builtins(node.taints)
+        closed["taints"] = [to_builtins(taint) for taint in node.taints]
     return NodeShape(
         name,
         {"metadata": {"labels": labels}, "spec": {"unschedulable": None, "taints": None}},
