@@ -6,6 +6,7 @@ tested value), so one that comes too late fails and the VM is looked at again.
 
 from typing import Literal
 
+from trimtab import errors
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.controller import After, Done, Outcome
@@ -49,6 +50,8 @@ log = get_logger()
 MANAGER = "trimtab-vm-controller"
 NAMESPACE_ENDS_S = 10.0
 AGAIN = After(0.0)
+WHEN_SEEN = After(1.0)
+"""A deletion leaves no version to wait for: its event brings the VM back, or else this does."""
 
 
 class Hands:
@@ -61,30 +64,39 @@ class Hands:
 
     async def do(self, s: Situation, step: Step) -> Outcome:
         """Carry out `step`; afterwards the VM is looked at again."""
+        if isinstance(step, CreatePod):
+            return await self._create_pod(s, step)
+        try:
+            outcome = await self._write(s, step)
+        except NotFound as error:
+            raise errors.Conflict(f"{s.key} changed meanwhile: {error}") from error
+        self._tell(s, getattr(step, "news", ()))
+        return outcome
+
+    async def _write(self, s: Situation, step: Step) -> Outcome:
         match step:
-            case Rest() | Check():
+            case Rest() | Check() | CreatePod():  # nothing to write; pods are made above
                 return Done()
             case Wait(seconds=seconds):
                 return After(seconds)
             case WriteStatus() | Lose() | Start():
                 await self._write_status(s, step.status)
-            case CreatePod():
-                return await self._create_pod(s, step)
             case PatchPod(pod=pod, metadata=change):
                 await self._patch_pod(s, pod, change)
             case DeletePod(pod=pod):
                 await self._delete_pod(pod)
+                return WHEN_SEEN
             case ClearMark():
                 await self._clear_mark(s, step)
             case DropCancel(node=node):
                 await self._drop_cancel(s, node)
             case CreateMigration(migration=migration):
-                await self._create_migration(s, migration)
+                return await self._create_migration(s, migration)
             case WriteMigration():
                 await self._write_migration(s, step)
             case DeleteMigration(migration=migration):
                 await self._delete_migration(migration)
-        self._tell(s, getattr(step, "news", ()))
+                return WHEN_SEEN
         return AGAIN
 
     # The VM
@@ -123,8 +135,7 @@ class Hands:
         try:
             written = await self._client.patch(VMS, name, patch, namespace, subresource=subresource)
         except Invalid as error:  # a test failed: it is not what we thought any more
-            log.debug("vm changed meanwhile", error=str(error))
-            return
+            raise errors.Conflict(f"{s.key} changed meanwhile: {error}") from error
         self._own.note(s.key, written)
 
     # Pods
@@ -166,10 +177,7 @@ class Hands:
     async def _patch_pod(self, s: Situation, pod: Pod, change: Free) -> None:
         meta = pod.metadata
         patch = {"metadata": change | {"uid": meta.uid}}
-        try:
-            written = await self._client.patch(PODS, meta.name, patch, meta.namespace)
-        except NotFound:
-            return
+        written = await self._client.patch(PODS, meta.name, patch, meta.namespace)
         self._own.note(s.key, written)
         log.debug("pod metadata patched", pod=meta.name, change=change)
 
@@ -183,23 +191,21 @@ class Hands:
 
     # Migrations
 
-    async def _create_migration(self, s: Situation, migration: Free) -> None:
+    async def _create_migration(self, s: Situation, migration: Free) -> Outcome:
         try:
             created = await self._client.create(MIGRATIONS, migration)
         except AlreadyExists:
-            return  # made before the last crash; the store will show it
+            return WHEN_SEEN  # made before the last crash; the store will show it
         self._own.note(s.key, created, created=True)
         log.info("migration created", migration=created.metadata.name)
+        return AGAIN
 
     async def _write_migration(self, s: Situation, step: WriteMigration) -> None:
         meta, status = step.migration.metadata, step.status
         body = {"metadata": identity(meta), "status": applied_migration(status)}
-        try:
-            written = await apply(
-                self._client, MIGRATIONS, body, manager=MANAGER, force=True, subresource="status"
-            )
-        except NotFound:
-            return  # cancelled by its deletion
+        written = await apply(
+            self._client, MIGRATIONS, body, manager=MANAGER, force=True, subresource="status"
+        )
         self._own.note(s.key, written)
         log.info("migration written", migration=meta.name, phase=status.phase, why=status.reason)
         if status.phase in FINISHED:
