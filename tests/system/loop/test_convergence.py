@@ -33,8 +33,11 @@ def check_story(loop: LoopLab, story: Story) -> None:
 
 
 def check_traces(loop: LoopLab, story: Story) -> None:
-    """Each migration answers a mark that the descheduler's own eviction made, and no other."""
-    marked = Counter(vm_of(pod) for pod in loop.marked().elements())
+    """Each migration answers a mark that the descheduler's own eviction made, and no other.
+
+    A pod may be marked twice: an answer that comes too late on a busy machine is asked for again.
+    """
+    marked = Counter(vm_of(pod) for pod in set(loop.marked()))
     moved = Counter(migration.spec.vm_name for migration in story.migrations)
     assert moved == marked
     asked = {request.pod for request in loop.requests() if request.background}
