@@ -42,10 +42,10 @@ def check_traces(loop: LoopLab, story: Story) -> None:
     ours = {
         pod_name(vm, number) for vm in loop.vms() for number in range(1, vm.status.incarnation + 1)
     }
-    marked = ours & set(loop.marked())
+    marked = ours & {pod.rpartition("/")[2] for pod in loop.marked()}
     moved = Counter(migration.spec.vm_name for migration in story.migrations)
     assert moved == Counter(vm_of(pod) for pod in marked)
-    asked = {request.pod for request in loop.requests() if request.background}
+    asked = {request.pod.rpartition("/")[2] for request in loop.requests() if request.background}
     assert marked == ours & asked
 
 
