@@ -6,9 +6,21 @@ when a VM is refused. Every string and list has a bound, which keeps the CEL rul
 
 from typing import get_args
 
-from trimtab.kube.virt import GROUP, VERSION, MigrationPhase, Phase, Strategy
+from trimtab.kube.crd_schema import (
+    Schema,
+    choice,
+    column,
+    count,
+    crd,
+    flag,
+    number,
+    obj,
+    quantity,
+    rule,
+    string,
+)
+from trimtab.kube.virt import MIGRATIONS, VMS, MigrationPhase, Phase, Strategy
 from trimtab.vm.crd_curve import curve
-from trimtab.vm.schema import Schema, choice, count, flag, number, obj, quantity, rule, string
 
 
 def crds() -> list[Schema]:
@@ -17,34 +29,32 @@ def crds() -> list[Schema]:
 
 def _virtual_machine() -> Schema:
     columns = [
-        _column("Phase", ".status.phase"),
-        _column("Node", ".status.nodeName"),
-        _column("CPU", ".status.allocated.cpu"),
-        _column("Memory", ".status.allocated.memory"),
-        _column("CPU%", ".status.cpuPercent", "integer"),
-        _column("Memory%", ".status.memoryPercent", "integer"),
-        _column("Pod", ".status.podName", wide=True),
-        _column("Evacuating", ".status.evacuationNodeName", wide=True),
-        _column("Age", ".metadata.creationTimestamp", "date"),
+        column("Phase", ".status.phase"),
+        column("Node", ".status.nodeName"),
+        column("CPU", ".status.allocated.cpu"),
+        column("Memory", ".status.allocated.memory"),
+        column("CPU%", ".status.cpuPercent", "integer"),
+        column("Memory%", ".status.memoryPercent", "integer"),
+        column("Pod", ".status.podName", wide=True),
+        column("Evacuating", ".status.evacuationNodeName", wide=True),
+        column("Age", ".metadata.creationTimestamp", "date"),
     ]
     schema = obj({"spec": _vm_spec(), "status": _vm_status()}, required=["spec"])
-    return _crd("VirtualMachine", "virtualmachines", ["vm", "vms"], schema, columns)
+    return crd(VMS, ["vm", "vms"], schema, columns)
 
 
 def _migration() -> Schema:
     columns = [
-        _column("VM", ".spec.vmName"),
-        _column("Phase", ".status.phase"),
-        _column("Source", ".status.sourceNode"),
-        _column("Target", ".status.targetNode"),
-        _column("Attempts", ".status.attempts", "integer", wide=True),
-        _column("Reason", ".status.reason", wide=True),
-        _column("Age", ".metadata.creationTimestamp", "date"),
+        column("VM", ".spec.vmName"),
+        column("Phase", ".status.phase"),
+        column("Source", ".status.sourceNode"),
+        column("Target", ".status.targetNode"),
+        column("Attempts", ".status.attempts", "integer", wide=True),
+        column("Reason", ".status.reason", wide=True),
+        column("Age", ".metadata.creationTimestamp", "date"),
     ]
     schema = obj({"spec": _migration_spec(), "status": _migration_status()}, required=["spec"])
-    return _crd(
-        "VirtualMachineMigration", "virtualmachinemigrations", ["vmm", "vmms"], schema, columns
-    )
+    return crd(MIGRATIONS, ["vmm", "vmms"], schema, columns)
 
 
 def _vm_spec() -> Schema:
@@ -148,26 +158,3 @@ def _conditions() -> Schema:
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
     }
-
-
-def _crd(kind: str, plural: str, short: list[str], schema: Schema, columns: list[Schema]) -> Schema:
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": columns,
-    }
-    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "shortNames": short}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-
-
-def _column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> Schema:
-    column: Schema = {"name": name, "type": kind, "jsonPath": path}
-    return column | {"priority": 1} if wide else column

@@ -1,6 +1,6 @@
 """The schema of a load curve, and which fields belong to which kind of it."""
 
-from trimtab.vm.schema import Schema, choice, number, obj, rule
+from trimtab.kube.crd_schema import Schema, choice, number, obj, rule
 
 MAX_TRACE = 2000
 FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

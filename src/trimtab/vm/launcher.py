@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import Free, Pod
 from trimtab.kube.virt import (
     APP_LABEL,
@@ -28,7 +29,7 @@ from trimtab.kube.virt import (
 )
 from trimtab.model.machines import Vm
 from trimtab.vm.amounts import consumption, load_annotation, requests
-from trimtab.vm.settings import TOLERATION_S, Clock, Settings
+from trimtab.vm.settings import TOLERATION_S, Settings
 
 IMAGE = "quay.io/kubevirt/virt-launcher:latest"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes: no vowels, no words

@@ -59,7 +59,7 @@ class Memory:
             status, size = current.status, machine(s.the_vm)
         except ConfigError:  # somebody spoilt the spec meanwhile; `next_step` says so
             return None
-        begun_s = s.clock.lab_s(status.precopy_start_time or s.now)
+        begun_s = s.clock.lab_s((status.precopy_start_time or s.now).timestamp())
         lab = self._copies.progress(
             s.key,
             current.metadata.uid,
@@ -69,7 +69,7 @@ class Memory:
             dirty_rate=self._settings.dirty_rate,
             begun_s=begun_s,
             limit_s=TIMEOUT_S_PER_GIB * float(size.memory) / GIB,
-            now_s=s.clock.lab_s(s.now),
+            now_s=s.clock.lab_s(s.now.timestamp()),
         )
         return Precopy(s.clock.real_s(lab.ends_in_s), lab.in_time)
 
@@ -77,6 +77,6 @@ class Memory:
         """Give up what belongs to a migration that is over, or to a VM that is gone."""
         if s.vm is None or not s.status.migration_name:
             self.slots.release(s.key)
-            self._copies.drop(s.key, s.clock.lab_s(s.now))
+            self._copies.drop(s.key, s.clock.lab_s(s.now.timestamp()))
         if s.vm is None:
             self._losses.pop(s.key, None)

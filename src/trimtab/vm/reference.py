@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.kube.crd_schema import Schema
 from trimtab.kube.virt import (
     CANCEL_EVACUATION,
     GUARD_LABEL,
@@ -12,7 +13,6 @@ from trimtab.kube.virt import (
 )
 from trimtab.vm.crd import crds
 from trimtab.vm.history import EVACUATION_LABEL
-from trimtab.vm.schema import Schema
 
 FILE = "docs/reference/virtualmachine.md"
 _HEAD = """\

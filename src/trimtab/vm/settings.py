@@ -1,16 +1,13 @@
-"""How the controller is set up, and how fast time goes.
+"""How the controller is set up.
 
-All durations below are the lab's; `Clock.real_s` turns them into seconds to wait. In a
-cluster without the ConfigMap trimtab-system/clock both are the same.
+All durations below are the lab's; `kube.clock.Clock.real_s` turns them into seconds to wait.
 """
 
-from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.kube.resources import ConfigMap
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, RequestsModel
 from trimtab.model.quantity import Quantity
 
@@ -48,32 +45,3 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ConfigError("--parallel and --parallel-per-node must be 1 or more")
         if min(self.reference_cpu.nano, self.reference_memory.nano) <= 0:
             raise ConfigError("the reference node must have CPU and memory above 0")
-
-
-class Clock(Struct, frozen=True):
-    """`scale` seconds of the lab pass in each real one, counted from `epoch`."""
-
-    epoch: float = 0.0
-    scale: float = 1.0
-
-    def real_s(self, lab_s: float) -> float:
-        return lab_s / self.scale
-
-    def lab_s(self, at: datetime) -> float:
-        """The lab's time at a moment."""
-        return (at.timestamp() - self.epoch) * self.scale
-
-
-def clock_from(config: ConfigMap | None) -> Clock:
-    """The clock that a ConfigMap sets; a ConfigError names what is wrong with it."""
-    if config is None:
-        return Clock()
-    try:
-        clock = Clock(float(config.data["epoch"]), float(config.data["scale"]))
-    except (KeyError, ValueError) as error:
-        raise ConfigError(
-            f"ConfigMap {config.metadata.key}: epoch and scale must be numbers ({error!r})"
-        ) from error
-    if not clock.scale > 0:
-        raise ConfigError(f"ConfigMap {config.metadata.key}: scale must be above 0")
-    return clock

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import Key, Pod
 from trimtab.kube.virt import (
     DOMAIN,
@@ -20,7 +21,7 @@ from trimtab.kube.virt import (
     VmStatus,
 )
 from trimtab.vm.eviction import FINISHED_PHASES
-from trimtab.vm.settings import Clock, Settings
+from trimtab.vm.settings import Settings
 
 T = TypeVar("T", Pod, VirtualMachineMigration)
 KIND = "VirtualMachine"

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.clock import NAMESPACE, Clock, clock_from
 from trimtab.kube.errors import NotFound
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
@@ -22,11 +24,9 @@ from trimtab.kube.virt import (
 from trimtab.obs import get_logger
 from trimtab.vm.launcher import label_value
 from trimtab.vm.own_writes import Look
-from trimtab.vm.settings import Clock, clock_from
 from trimtab.vm.situation import named, owner_uid
 
 log = get_logger()
-NAMESPACE, CLOCK = "trimtab-system", "clock"
 
 
 class Objects(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from trimtab.kube.resources import Kind
+
 Schema = dict[str, Any]
 _POSITIVE = (
     "type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))"
@@ -82,3 +84,39 @@ def string(most: int, text: str = "", *, least: int = 0) -> Schema:
 def count(text: str) -> Schema:
     schema: Schema = {"type": "integer", "minimum": 0}
     return schema | {"description": text} if text else schema
+
+
+def column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> Schema:
+    """A printer column; a wide one shows with `-o wide` only."""
+    shown: Schema = {"name": name, "type": kind, "jsonPath": path}
+    return shown | {"priority": 1} if wide else shown
+
+
+def crd(resource: Kind[Any], short: list[str], schema: Schema, columns: list[Schema]) -> Schema:
+    """A CustomResourceDefinition with one served and stored version and a status subresource."""
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+    }
+    names: Schema = {
+        "kind": resource.kind,
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+    }
+    if short:
+        names["shortNames"] = short
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
