@@ -1,0 +1,119 @@
+"""The seam between a profile and the operator: what a profile may look at, what it may wish.
+
+A profile is pure. It first says which objects it wants to see (`reads`, asked again with what
+was found until nothing new is wanted, since a pool names the rendered config to look at),
+then drafts its wishes from them. Live planning fills `Facts` from the API, offline planning
+from a directory of manifests; both therefore give the same items.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from trimtab.advisor.api import Options, Severity, TargetRef
+from trimtab.errors import ConfigError
+from trimtab.kube.resources import Free
+
+
+class Resource(Struct, frozen=True, order=True):
+    """A kind of object, as the API addresses it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def crd(self) -> str:
+        return f"{self.plural}.{self.group}"
+
+    def ref(self, name: str, namespace: str = "") -> TargetRef:
+        return TargetRef(
+            api_version=self.api_version, kind=self.kind, name=name, namespace=namespace
+        )
+
+
+class Need(Struct, frozen=True):
+    """A resource that must exist before the profile can plan, and how to get it."""
+
+    resource: Resource
+    hint: str
+
+
+class Facts(Struct, frozen=True):
+    """What was read of the cluster: objects (None = absent) and the CRDs' schemas."""
+
+    objects: Mapping[TargetRef, Free | None]
+    crds: Mapping[str, Free | None]
+    """CustomResourceDefinitions by name, whole."""
+
+    def get(self, ref: TargetRef) -> Free | None:
+        return self.objects.get(ref)
+
+
+class Pool(Struct, frozen=True):
+    """Effect to wait for: this MachineConfig is in the pool's rendered config, and every node
+    of the pool runs that config."""
+
+    name: str
+    kernel_arguments: tuple[str, ...] = ()
+
+
+class Wish(Struct, frozen=True):
+    """One object as the profile wants it; becomes an item of the plan."""
+
+    name: str
+    desired: Free
+    managed_fields: tuple[str, ...]
+    """Dotted paths that the snapshot hash, drift and rollback are about."""
+    severity: Severity
+    impact: str
+    message: str
+    depends_on: tuple[str, ...] = ()
+    effect: Pool | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Draft(Struct, frozen=True):
+    """A profile's answer: its wishes in order, and the inputs it derived them from."""
+
+    wishes: tuple[Wish, ...]
+    inputs: Mapping[str, Any] = {}
+    """Values from outside the options that shaped the wishes (HyperConverged's limits, the
+    descheduler CRD's capabilities, PSI in effect), by name; a later change re-plans."""
+    warnings: tuple[str, ...] = ()
+
+
+class OptionError(ConfigError):
+    """Options that this profile cannot honour: PrerequisiteFailed, with this text."""
+
+
+class Profile(Protocol):
+    """What every profile answers; all of it without side effects."""
+
+    name: str
+    description: str
+    category: str
+    impact_summary: str
+    impact: Severity
+    advertisable: bool
+
+    def manages(self) -> tuple[Resource, ...]:
+        """Every kind it may ever write: the operator's RBAC and watches come from here."""
+        ...
+
+    def needs(self, options: Options | None) -> tuple[Need, ...]: ...
+
+    def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
+        """Objects to look at besides the targets, given what was found so far."""
+        ...
+
+    def draft(self, options: Options | None, facts: Facts) -> Draft:
+        """Raises OptionError for options it cannot honour."""
+        ...
