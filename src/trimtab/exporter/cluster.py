@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from trimtab.errors import ConfigError
 from trimtab.exporter import metrics
-from trimtab.exporter.clock import NAME as CLOCK
-from trimtab.exporter.clock import NAMESPACE, Clock, clock_from
 from trimtab.exporter.consumption import BadAnnotation, contribution, counts, without_use
 from trimtab.exporter.ledger import Ledger, NodeFacts
 from trimtab.exporter.scene import vm_id
 from trimtab.exporter.wire import LAUNCHERS, MACHINES, MOVES, NODES, Launcher, Machine, Node
 from trimtab.kube.client import Client
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.clock import NAMESPACE, Clock, clock_from
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
 from trimtab.kube.virt import APP_LABEL

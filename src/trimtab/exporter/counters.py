@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.clock import Clock
 from trimtab.exporter.ledger import Ledger, NodeBook
 from trimtab.exporter.reading import Column, Reading
+from trimtab.kube.clock import Clock
 from trimtab.model.curve import means
 from trimtab.model.pressure import PressureCurve, pressure
 

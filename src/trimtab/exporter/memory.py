@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from trimtab.exporter.api import MigrationWish, Moved
-from trimtab.exporter.clock import Clock
 from trimtab.exporter.consumption import BYTES, CORES, UNIT, Amounts, Contribution
 from trimtab.exporter.ledger import Ledger, NodeFacts
 from trimtab.exporter.objects import first_vms
 from trimtab.exporter.scene import vm_id, vm_key
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import Key
 from trimtab.kube.virt import Load
 from trimtab.model.curve import Constant
@@ -76,11 +76,11 @@ class Memory:
             self.ledger.put(vm.name, share._replace(node=node))
 
     def _elsewhere(self, share: Contribution) -> str | None:
-        use = share.whole(self.clock.curve_time(self._now()))
+        use = share.whole(self.clock.lab_s(self._now()))
         return self._room().least_full(use, avoid=share.node)
 
     def _room(self) -> "Room":
-        return Room(self.ledger, self.clock.curve_time(self._now()))
+        return Room(self.ledger, self.clock.lab_s(self._now()))
 
     def _move(self, wish: MigrationWish) -> Moved:
         name = vm_id(vm_key(wish.vm_id, self.namespace), self.namespace)

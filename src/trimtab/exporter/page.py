@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from trimtab.exporter import metrics
-from trimtab.exporter.clock import Clock
 from trimtab.exporter.counters import Counters
 from trimtab.exporter.exposition import render, render_fronts, render_pairs
 from trimtab.exporter.fronts import PAIRS_UP_TO, Fronts
 from trimtab.exporter.ledger import Ledger
 from trimtab.exporter.production import render_production
 from trimtab.exporter.reading import Reader, Reading
+from trimtab.kube.clock import Clock
 from trimtab.model.pressure import PressureCurve
 from trimtab.obs.metrics import exposition
 
@@ -55,7 +55,7 @@ class Page:
             )
 
     def curve_time(self) -> float:
-        return self._timed.clock.curve_time(self._wall.ms() / 1000)
+        return self._timed.clock.lab_s(self._wall.ms() / 1000)
 
     def reading(self) -> Reading:
         """All nodes at this moment."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from trimtab.exporter.clock import NAME as CLOCK
-from trimtab.exporter.clock import NAMESPACE
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.clock import NAMESPACE
 from trimtab.kube.virt import GROUP
 
 _RBAC = "rbac.authorization.k8s.io"

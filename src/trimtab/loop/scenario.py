@@ -19,6 +19,7 @@ from starlette.routing import Route
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
+from trimtab.kube.clock import Clock, clock_from
 from trimtab.kube.errors import AlreadyExists, NotFound, TooManyRequests
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
@@ -29,7 +30,6 @@ from trimtab.lab.kwok import NOT_READY_LABEL
 from trimtab.loop.rbac import HOME
 from trimtab.loop.scenario_objects import MANAGED, Happening, Script
 from trimtab.obs import get_logger
-from trimtab.vm.settings import Clock, clock_from
 
 NAME = "scenario"
 RUNNING = "every VM runs"
@@ -117,8 +117,7 @@ class Player:
         return clock_from(self.clocks.store.get("clock", HOME))
 
     def _lab_s(self) -> float:
-        clock = self._clock
-        return (self._now() - clock.epoch) * clock.scale
+        return self._clock.lab_s(self._now())
 
     async def _await(self, lab_s: float) -> None:
         await asyncio.sleep(max(0.0, self._clock.real_s(lab_s - self._lab_s())))

@@ -10,8 +10,8 @@ from trimtab.kube.lease import Elector
 from trimtab.kube.service import Service, unique_identity
 from trimtab.kube.web import Web
 from trimtab.vm.controller import VmController
+from trimtab.vm.rbac import NAMESPACE
 from trimtab.vm.settings import Settings
-from trimtab.vm.stores import NAMESPACE
 
 NAME = "vm-controller"
 

@@ -8,12 +8,12 @@ from structlog.testing import capture_logs
 
 from builders.exporter import a_launcher, a_machine, a_node, by_node
 from trimtab.exporter import metrics
-from trimtab.exporter.clock import Clock
 from trimtab.exporter.cluster import Cluster, facts
 from trimtab.exporter.ledger import NodeFacts
 from trimtab.exporter.page import Page
 from trimtab.exporter.wire import Launcher, Machine, Node
 from trimtab.kube.client import Client
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ConfigMap, Key, ObjectMeta
 
 
@@ -165,7 +165,7 @@ def test_the_clock_follows_its_config_map() -> None:
     cluster = a_cluster()
     cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
     assert cluster.clock == Clock(1000.0, 15.0)
-    assert cluster.clock.curve_time(1010.0) == 150.0
+    assert cluster.clock.lab_s(1010.0) == 150.0
     assert "trimtab_time_scale 15.0\n" in Page(cluster).nodes()
     cluster.clocks.store.discard(Key("trimtab-system", "clock"))
     assert cluster.clock == Clock(0.0, 1.0)

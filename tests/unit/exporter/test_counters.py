@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.exporter import GIB, REFERENCE_NODE, a_share, samples
-from trimtab.exporter.clock import Clock
 from trimtab.exporter.consumption import Contribution, Role
 from trimtab.exporter.counters import OWN_SHARE, Counters
 from trimtab.exporter.ledger import Ledger, NodeFacts
 from trimtab.exporter.production import render_production
 from trimtab.exporter.reading import Reader
+from trimtab.kube.clock import Clock
 from trimtab.kube.virt import Load
 from trimtab.model.curve import Constant, Diurnal, Spikes, mean
 from trimtab.model.pressure import DEFAULT_PRESSURE
@@ -40,12 +40,12 @@ class World:
 
     def read(self) -> tuple[int, ...]:
         """Idle, busy, waiting for CPU and for memory of node n1; () if it has none."""
-        reading = self.reader.read(self.clock.curve_time(self.now_ms / 1000))
+        reading = self.reader.read(self.clock.lab_s(self.now_ms / 1000))
         rows: list[list[int]] = self.counters.read(reading, self.now_ms).tolist()
         return tuple(rows[0]) if rows else ()
 
     def page(self) -> str:
-        reading = self.reader.read(self.clock.curve_time(self.now_ms / 1000))
+        reading = self.reader.read(self.clock.lab_s(self.now_ms / 1000))
         table = self.counters.read(reading, self.now_ms)
         return render_production(reading, self.ledger, table, self.now_ms)
 

@@ -6,6 +6,7 @@ import pytest
 from msgspec import convert, structs
 
 from builders.virt import a_vm
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 from trimtab.kube.virt import (
     CPU_CONSUMPTION,
@@ -23,7 +24,7 @@ from trimtab.model.curve import Constant, Diurnal
 from trimtab.model.quantity import parse_quantity
 from trimtab.vm.amounts import machine, used_amounts
 from trimtab.vm.launcher import LETTERS, Placement, desired_pod, dressing, pod_name
-from trimtab.vm.settings import Clock, Settings
+from trimtab.vm.settings import Settings
 
 
 def sized(cpu: str, memory: str, **spec: Any) -> VirtualMachine:

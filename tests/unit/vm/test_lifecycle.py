@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from builders.vmworld import KEY, START, World
+from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from trimtab.kube.virt import (
     DOMAIN,
@@ -20,7 +21,7 @@ from trimtab.vm.evacuation import clear_stale_mark
 from trimtab.vm.history import EVACUATION_LABEL, attempt_number, backoff_left_s
 from trimtab.vm.launcher import pod_name
 from trimtab.vm.lifecycle import next_step, restart_delay_s
-from trimtab.vm.settings import Clock, Settings
+from trimtab.vm.settings import Settings
 from trimtab.vm.situation import Losses, Situation
 from trimtab.vm.steps import (
     Check,

@@ -1,6 +1,7 @@
-"""How fast time goes for load curves: the ConfigMap trimtab-system/clock.
+"""How fast time goes: the ConfigMap trimtab-system/clock, which a lab writes and services follow.
 
-Curve time is (now - epoch) * scale. Counters do not follow it: they advance in real seconds,
+The lab's time, which is also the load curves', is (now - epoch) * scale. In a cluster without
+the ConfigMap it is the real one. Counters do not follow it: they advance in real seconds,
 because Prometheus divides them by real seconds.
 """
 
@@ -15,18 +16,22 @@ NAMESPACE, NAME = "trimtab-system", "clock"
 
 
 class Clock(Struct, frozen=True):
-    """`scale` seconds of curve time pass in each real one, counted from `epoch`."""
+    """`scale` seconds of the lab pass in each real one, counted from `epoch`."""
 
     epoch: float = 0.0
     scale: float = 1.0
 
-    def curve_time(self, now: float) -> float:
-        """The curves' time at a moment in seconds since 1970."""
+    def lab_s(self, now: float) -> float:
+        """The lab's time at a moment in seconds since 1970."""
         return (now - self.epoch) * self.scale
+
+    def real_s(self, lab_s: float) -> float:
+        """How long a duration of the lab takes."""
+        return lab_s / self.scale
 
 
 def clock_from(config: ConfigMap | None) -> Clock:
-    """The clock that a ConfigMap sets; without one curves count from 1970 in real time."""
+    """The clock that a ConfigMap sets; a ConfigError names what is wrong with it."""
     if config is None:
         return Clock()
     try:
