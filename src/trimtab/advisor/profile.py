@@ -52,14 +52,20 @@ class Facts(Struct, frozen=True):
     objects: Mapping[TargetRef, Free | None]
     crds: Mapping[str, Free | None]
     """CustomResourceDefinitions by name, whole."""
+    lists: Mapping[Resource, tuple[Free, ...]] = {}
+    """All objects of the kinds that a profile asked to see whole (`Profile.lists`)."""
 
     def get(self, ref: TargetRef) -> Free | None:
         return self.objects.get(ref)
 
+    def all(self, resource: Resource) -> tuple[Free, ...]:
+        return self.lists.get(resource, ())
+
 
 class Pool(Struct, frozen=True):
     """Effect to wait for: this MachineConfig is in the pool's rendered config, and every node
-    of the pool runs that config."""
+    of the pool runs that config. `pools.health` judges it, other pools that take the config
+    included."""
 
     name: str
     kernel_arguments: tuple[str, ...] = ()
@@ -108,7 +114,15 @@ class Profile(Protocol):
         """Every kind it may ever write: the operator's RBAC and watches come from here."""
         ...
 
+    def looks_at(self) -> tuple[Resource, ...]:
+        """Every kind it may ever read besides: rights to read, and watches that re-plan."""
+        ...
+
     def needs(self, options: Options | None) -> tuple[Need, ...]: ...
+
+    def lists(self, options: Options | None) -> tuple[Resource, ...]:
+        """Kinds of which it wants to see all objects (a kind that is not served has none)."""
+        ...
 
     def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
         """Objects to look at besides the targets, given what was found so far."""
