@@ -65,7 +65,7 @@ class Accounts:
         """A slice is over; `starts` says since when nothing has changed in each replica."""
         for r, since in enumerate(starts):
             self._serve(r, end - since)
-        self.meter.ask(self._loads.cpu, end - start)
+        self.meter.ask(self._loads.cpu, ready, end - start)
         pieces = self._pieces(starts, end)
         self._inner.clear()
         self.meter.measure(pieces, ready)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.bounds import BAND, Bounds
+from trimtab.sim.energy import energy_kwh
 from trimtab.sim.fleet import Floats
 from trimtab.sim.meter import FIGURES, Meter
 from trimtab.sim.migrations import GB, Migrations
@@ -28,7 +29,9 @@ def report_card(
     average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
     unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
     slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
-    first, last = convergence(course.times, classes(course.cpu, course.memory, ready))
+    classed = classes(course.cpu, course.memory, ready)
+    first, last = convergence(course.times, classed)
+    energy = energy_kwh(meter.cpu_capacity, meter.there, meter.served(replica))
     return ReportCard(
         load_std_mean=average["cpu_std"],
         load_std_final=float(meter.last_cpu_std[replica]),
@@ -51,13 +54,16 @@ def report_card(
         vms_moved_again=_moved_again(done),
         first_converged_s=first,
         last_converged_s=last,
-        oscillations=oscillations(classes(course.cpu, course.memory, ready)),
+        oscillations=oscillations(classed),
         ping_pongs=ping_pongs(done),
         minimum_migrations=bounds.migrations,
         minimum_gb=bounds.gb,
         minimum_cycles=bounds.cycles,
         load_cv_mean=average["cpu_cv"],
         down_vm_seconds=float(meter.down[replica]),
+        overshoot=overshoot(course.cpu, course.memory, ready),
+        energy_kwh=energy,
+        esv=energy * slatah * pdm,
     )
 
 
@@ -88,6 +94,22 @@ def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]
     if not len(long_enough):
         return float("nan"), float("nan")
     return float(times[long_enough[0]]), float(times[long_enough[-1]])
+
+
+def overshoot(
+    cpu: NDArray[np.float32], memory: NDArray[np.float32], ready: NDArray[np.bool_]
+) -> float:
+    """How far past the mean a node went that had been out of the band on the other side.
+
+    The largest over nodes, CPU and memory, as a share of a node; 0 if none went past it.
+    """
+    furthest = 0.0
+    for share in (cpu, memory):
+        away = np.where(ready, _deviation(share, ready), 0.0)
+        for side in (away, -away):
+            been_out = np.logical_or.accumulate(side > BAND, axis=0)
+            furthest = max(furthest, float(np.where(been_out, -side, 0.0).max(initial=0.0)))
+    return furthest
 
 
 def oscillations(classes: NDArray[np.int8]) -> int:

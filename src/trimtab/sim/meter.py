@@ -31,6 +31,7 @@ class Meter:
 
     def __init__(self, fleet: Fleet, replicas: int) -> None:
         self._fleet = fleet
+        self.cpu_capacity = fleet.cpu_capacity
         self.seconds = 0.0
         self._figures: Floats = np.zeros((replicas, len(FIGURES)))
         self.full: Floats = np.zeros((replicas, fleet.nodes))
@@ -39,6 +40,8 @@ class Meter:
         """Node-seconds with VMs on the node."""
         self.down = np.zeros(replicas)
         """VM-seconds of VMs that should run and do not."""
+        self.there: Floats = np.zeros(fleet.nodes)
+        """Seconds in which each node was not lost; the same in every replica."""
         self.demand: Floats = np.zeros(fleet.vms)
         """CPU that each VM asked for, in units times seconds; the same in every replica."""
         self.unserved: Floats = np.zeros((replicas, fleet.vms))
@@ -46,13 +49,18 @@ class Meter:
         self.last_cpu_std = np.zeros(replicas)
         self._last = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0)
 
+    def served(self, replica: int) -> float:
+        """CPU that the VMs got, in units times seconds."""
+        return float(self.demand.sum() - self.unserved[replica].sum())
+
     def integral(self, figure: str, replica: int) -> float:
         """The time integral of one of `FIGURES`."""
         return float(self._figures[replica, FIGURES.index(figure)])
 
-    def ask(self, cpu: Floats, seconds: float) -> None:
-        """Every VM asked for its load during a slice."""
+    def ask(self, cpu: Floats, ready: Flags, seconds: float) -> None:
+        """Every VM asked for its load during a slice, of the nodes that were ready."""
         self.demand += cpu * seconds
+        self.there += ready * seconds
         self.seconds += seconds
 
     def measure(self, pieces: Pieces, ready: Flags) -> None:

@@ -63,6 +63,11 @@ class ReportCard(Struct, frozen=True, rename="camel"):
     """Standard deviation of the nodes' CPU use over its mean, averaged over time."""
     down_vm_seconds: float = nan
     """Seconds in which a VM should have run and did not, summed over VMs."""
+    overshoot: float = nan
+    """How far past the mean a node went that had been out of the band on the other side."""
+    energy_kwh: float = nan
+    esv: float = nan
+    """Energy times `slav`."""
 
 
 class Course(Struct, frozen=True):

@@ -81,11 +81,26 @@ MEASURES: tuple[Measure, ...] = (
         lambda card: float(card.vms_moved_again),
     ),
     Measure(
+        "overshoot",
+        "overshoot",
+        "points",
+        "how far past the mean a node went that had been out of the band on the other side",
+        lambda card: 100 * card.overshoot,
+    ),
+    Measure(
         "ping_pongs",
         "ping-pong",
         "",
         "VMs back on a node they had left less than an hour before",
         lambda card: float(card.ping_pongs),
+    ),
+    Measure(
+        "esv",
+        "ESV",
+        "kWh",
+        "energy times the share of time that nodes are full times the share of CPU that VMs lose "
+        "to migrations",
+        lambda card: card.esv,
     ),
     Measure(
         MINIMUM,

@@ -137,6 +137,7 @@ def _show_card(card: ReportCard, nothing: ReportCard) -> None:
         ("data moved (GB)", f"{card.gb_moved:,.1f}", f"{nothing.gb_moved:,.1f}",
          f"{card.minimum_gb:,.1f}"),
         ("VMs moved more than once", card.vms_moved_again, nothing.vms_moved_again, ""),
+        ("overshoot (points past the mean)", points(card.overshoot), points(nothing.overshoot), ""),
         ("level for the first time", _moment(card.first_converged_s),
          _moment(nothing.first_converged_s), _cycles(card.minimum_cycles)),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from trimtab.model.curve import Steps
 from trimtab.model.pressure import pressure
 from trimtab.model.scenario import Event
 from trimtab.sim import simulate_one
-from trimtab.sim.card import classes, convergence, oscillations, ping_pongs
+from trimtab.sim.card import classes, convergence, oscillations, overshoot, ping_pongs
 from trimtab.sim.meter import FIGURES, measured
 from trimtab.sim.outcome import Move, ReportCard
 from trimtab.sim.spec import RunSpec
@@ -107,6 +107,63 @@ def test_a_vm_that_is_down_is_not_served() -> None:
     assert card.degraded_vm_share == pytest.approx(200 * 4 / (600 * 8))
     # Only n1 is left: nothing to be out of balance with.
     assert card.load_std_mean == pytest.approx(0.0)
+
+
+def joules(card: ReportCard) -> float:
+    return card.energy_kwh * 3.6e6
+
+
+def test_a_core_draws_4_watts_idle_and_6_more_at_work() -> None:
+    card = idle_card([("n0", 6), ("n0", 2), ("n1", 2)])
+    assert joules(card) == pytest.approx(20 * 4 * 600 + 10 * 6 * 600)
+
+
+def test_a_full_node_draws_no_more_than_full() -> None:
+    card = idle_card([("n0", 9), ("n0", 6), ("n1", 5)])  # 15 of the 20 cores at work
+    assert joules(card) == pytest.approx(20 * 4 * 600 + 15 * 6 * 600)
+
+
+def test_a_lost_node_draws_nothing() -> None:
+    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(400.0, "fail", "n0"),))
+    assert joules(card) == pytest.approx((10 * 4 + 4 * 6) * (600 + 400))
+
+
+def test_esv_is_energy_times_both_violations() -> None:
+    # n1 is asked for 12 of its 10 cores all the time; n0's VM leaves in 8 s of 600.
+    card = idle_card([("n0", 4), ("n1", 12)], events=(Event(0.0, "drain", "n0"),))
+    assert card.slatah == pytest.approx(0.5)
+    assert card.pdm == pytest.approx(0.1 * 8 / 600 / 2)
+    served = 10 * 600 + 4 * 8  # once there, n0's VM takes its part of the same ten cores
+    assert joules(card) == pytest.approx(20 * 4 * 600 + served * 6)
+    assert card.esv == pytest.approx(card.energy_kwh * 0.5 * 0.1 * 8 / 600 / 2)
+
+
+@pytest.mark.parametrize(
+    ("first_node", "expected"),
+    [
+        pytest.param([0.70, 0.60, 0.50], 0.0, id="coming down to the mean is none"),
+        pytest.param([0.70, 0.46, 0.42], 0.08, id="below the mean after being hot"),
+        pytest.param([0.30, 0.54, 0.57], 0.07, id="above the mean after being cold"),
+        pytest.param([0.60, 0.40, 0.60], 0.0, id="it was never out of the band"),
+        pytest.param([0.42, 0.70, 0.55], 0.0, id="what was before does not count"),
+        pytest.param([0.70, 0.45, 0.55], 0.05, id="the way back up is no second one"),
+        pytest.param([0.65, 0.35, 0.63], 0.15, id="thrown across, and back: the larger one"),
+    ],
+)
+def test_overshoot_is_how_far_past_the_mean_a_node_goes(
+    first_node: list[float], expected: float
+) -> None:
+    # Three more nodes make up for the first, so that the mean is 0.5, and stay in the band.
+    cpu = np.array([[use, *[(2.0 - use) / 3] * 3] for use in first_node], dtype=np.float32)
+    rest, ready = np.full_like(cpu, 0.5), np.ones(cpu.shape, dtype=np.bool_)
+    assert overshoot(cpu, rest, ready) == pytest.approx(expected, abs=1e-6)
+    assert overshoot(rest, cpu, ready) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_node_that_is_lost_does_not_overshoot() -> None:
+    cpu = np.array([[0.8, 0.4, 0.4], [0.0, 0.4, 0.4]], dtype=np.float32)
+    ready = np.array([[True, True, True], [False, True, True]])
+    assert overshoot(cpu, cpu, ready) == 0.0
 
 
 @pytest.mark.parametrize(
