@@ -1,7 +1,7 @@
 // Command kube-scheduler is the stock scheduler with trimtab's plugins compiled in.
 //
 // The list of plugins lives here and nowhere else; which of them a profile uses is
-// configuration. With an empty list the program behaves exactly like upstream's.
+// configuration. A profile that names none of them is upstream's, unchanged.
 package main
 
 import (
@@ -12,9 +12,13 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"trimtab.dev/engines/kubernetes/qosaware"
 )
 
-func plugins() []app.Option { return nil }
+func plugins() []app.Option {
+	return []app.Option{app.WithPlugin(qosaware.Name, qosaware.New)}
+}
 
 func main() {
 	os.Exit(cli.Run(app.NewSchedulerCommand(plugins()...)))
