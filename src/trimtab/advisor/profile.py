@@ -7,7 +7,7 @@ from a directory of manifests; both therefore give the same items.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -71,6 +71,18 @@ class Pool(Struct, frozen=True):
     kernel_arguments: tuple[str, ...] = ()
 
 
+class Health(Struct, frozen=True):
+    """Whether what was applied is in effect; `pools.py` tells it of MachineConfigs:
+
+    `pool_of(obj) -> Pool | None`, `reads(pool, facts) -> tuple[TargetRef, ...]` and
+    `health(pool, config, facts, *, present=True) -> Health`, where `present=False` asks
+    whether the MachineConfig named `config` is gone from the pool's nodes.
+    """
+
+    state: Literal["ready", "waiting", "failed"]
+    message: str
+
+
 class Wish(Struct, frozen=True):
     """One object as the profile wants it; becomes an item of the plan."""
 
@@ -118,6 +130,14 @@ class Profile(Protocol):
         """Every kind it may ever read besides: rights to read, and watches that re-plan."""
         ...
 
+    def targets(self) -> tuple[TargetRef, ...]:
+        """Every object it may ever write, by name: the operator may write no other."""
+        ...
+
+    def observes(self) -> tuple[Resource, ...]:
+        """Every kind that `reads` may name: the operator's right to look at it."""
+        ...
+
     def needs(self, options: Options | None) -> tuple[Need, ...]: ...
 
     def lists(self, options: Options | None) -> tuple[Resource, ...]:
@@ -125,7 +145,7 @@ class Profile(Protocol):
         ...
 
     def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
-        """Objects to look at besides the targets, given what was found so far."""
+        """Objects to look at, targets included if `draft` wants them, given what was found."""
         ...
 
     def draft(self, options: Options | None, facts: Facts) -> Draft:
