@@ -30,6 +30,9 @@ LOOP = "trimtab.cli.run_loop:"
 app.command(f"{LOOP}projector", name="projector", help="Make files of a lab's policy and rules.")
 app.command(f"{LOOP}scenario", name="scenario", help="Make a scenario's VMs, play its events.")
 app.command(f"{LOOP}soft_tainter", name="soft-tainter", help="Taint fuller nodes softly.")
+app.command(
+    "trimtab.cli.run_qos:qos", name="qos", help="Accounts of availability, stamps, the page."
+)
 
 WRITES_PER_S, BURST = 200, 400  # 1,000 VMs are started in less than a minute
 

@@ -1,0 +1,106 @@
+"""`trimtab run qos`: the ledger of promised availability, its stamps and its page."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trimtab.cli.run import Kubeconfig, LogLevel, client
+from trimtab.errors import ConfigError
+
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def qos(
+    *,
+    kubeconfig: Kubeconfig = None,
+    address: Annotated[str, Parameter(name=("--address", "--host"))] = "127.0.0.1",
+    port: int = 10000,
+    webhook_port: int = 9444,
+    certificate: Annotated[Path | None, Parameter(name=("--certificate", "--tls-cert"))] = None,
+    key: Annotated[Path | None, Parameter(name=("--key", "--tls-key"))] = None,
+    bindings: str = "http://127.0.0.1:10001/bindings",
+    default_slo: str = "0.80",
+    class_slo: tuple[str, ...] = (),
+    safety_margin: str = "30s",
+    vm_margin: str = "5m",
+    half_life: str = "0",
+    max_wait: str = "0",
+    scheduler_name: tuple[str, ...] = ("default-scheduler",),
+    legacy: Flag = False,
+    measure_only: Flag = False,
+    log_level: LogLevel = "info",
+) -> None:
+    """Keep account of every controller's running and waiting time, and stamp its pods.
+
+    Serves the table of all controllers at /, JSON at /v1/…, /healthz, /readyz and /metrics.
+    Of several replicas one stamps and writes checkpoints (lease trimtab-system/qos).
+
+    Parameters
+    ----------
+    address
+        Where the page listens; elsewhere than on this computer it wants a token.
+    port
+        The page's port; 0 takes a free one.
+    webhook_port
+        The port of the webhook that stamps pods when they are created.
+    certificate
+        PEM file with the webhook's certificate; without one pods are stamped a moment later.
+    key
+        PEM file with its key.
+    bindings
+        Where the scheduler's plugin lists its bindings; an empty text if there is no plugin.
+    default_slo
+        The availability promised to whoever declares none.
+    class_slo
+        NAME=SLO: what a PriorityClass promises; may be repeated.
+    safety_margin
+        Whoever would miss its SLO within this time is urgent.
+    vm_margin
+        The same for VMs.
+    half_life
+        Running and waiting count half after this time; 0: they count for ever.
+    max_wait
+        A pod that waited longer goes first; 0: four margins, at least ten minutes.
+    scheduler_name
+        Pods of these schedulers are stamped; may be repeated.
+    legacy
+        Read the bare annotations `slo` and `controller`; all others share one row without a name.
+    measure_only
+        Keep accounts and serve the page, but stamp nothing.
+    """
+    from trimtab import obs
+    from trimtab.kube.service import run
+    from trimtab.model.duration import parse_duration
+    from trimtab.qos.service import serve
+    from trimtab.qos.settings import NAME, Settings
+    from trimtab.qos.slo import parse_slo
+
+    obs.configure(log_level)
+    settings = Settings(
+        address=address,
+        port=port,
+        webhook_port=webhook_port,
+        certificate=certificate,
+        key=key,
+        bindings=bindings,
+        legacy=legacy,
+        measure_only=measure_only,
+        safety_margin_s=parse_duration(safety_margin, "--safety-margin"),
+        vm_margin_s=parse_duration(vm_margin, "--vm-margin"),
+        half_life_s=parse_duration(half_life, "--half-life"),
+        max_wait_s=parse_duration(max_wait, "--max-wait"),
+        default_slo=parse_slo(default_slo, "--default-slo"),
+        class_slo=dict(_class(each) for each in class_slo),
+        scheduler_names=scheduler_name,
+    )
+    run(serve(client(kubeconfig, NAME), settings))
+
+
+def _class(text: str) -> tuple[str, float]:
+    from trimtab.qos.slo import parse_slo
+
+    name, equals, slo = text.partition("=")
+    if not name or not equals:
+        raise ConfigError(f"--class-slo {text}: write it like high-priority=0.99")
+    return name, parse_slo(slo, f"--class-slo {name}")
