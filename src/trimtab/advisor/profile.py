@@ -7,7 +7,7 @@ from a directory of manifests; both therefore give the same items.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -71,18 +71,6 @@ class Pool(Struct, frozen=True):
     kernel_arguments: tuple[str, ...] = ()
 
 
-class Health(Struct, frozen=True):
-    """Whether what was applied is in effect; `pools.py` tells it of MachineConfigs:
-
-    `pool_of(obj) -> Pool | None`, `reads(pool, facts) -> tuple[TargetRef, ...]` and
-    `health(pool, config, facts, *, present=True) -> Health`, where `present=False` asks
-    whether the MachineConfig named `config` is gone from the pool's nodes.
-    """
-
-    state: Literal["ready", "waiting", "failed"]
-    message: str
-
-
 class Wish(Struct, frozen=True):
     """One object as the profile wants it; becomes an item of the plan."""
 
@@ -112,6 +100,18 @@ class OptionError(ConfigError):
     """Options that this profile cannot honour: PrerequisiteFailed, with this text."""
 
 
+class MissingError(OptionError):
+    """Something that the cluster must have first, like a namespace: PrerequisiteFailed too."""
+
+
+def dig(obj: Mapping[str, Any] | None, *path: str) -> Any:
+    """The value at a path of keys, or None where it ends early."""
+    value: Any = obj
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
 class Profile(Protocol):
     """What every profile answers; all of it without side effects."""
 
@@ -132,10 +132,6 @@ class Profile(Protocol):
 
     def targets(self) -> tuple[TargetRef, ...]:
         """Every object it may ever write, by name: the operator may write no other."""
-        ...
-
-    def observes(self) -> tuple[Resource, ...]:
-        """Every kind that `reads` may name: the operator's right to look at it."""
         ...
 
     def needs(self, options: Options | None) -> tuple[Need, ...]: ...
