@@ -66,6 +66,8 @@ class LoadAwareOptions(Wire, frozen=True, omit_defaults=False):
     """Ours: `upstream` manages the upstream descheduler's policy and the recording rules."""
     algorithm: str = ""
     """Ours, for `upstream`: the node score; empty = the default one."""
+    background_evictions: bool = False
+    """Ours: set devEnableEvictionsInBackground also where LongLifecycle is all there is."""
 
 
 class KsmConfiguration(Wire, frozen=True, omit_defaults=False):

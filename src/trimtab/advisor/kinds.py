@@ -4,6 +4,7 @@ None of them is ours: OpenShift's descheduler operator, its machine configuratio
 HyperConverged, and the two ConfigMaps that an upstream descheduler goes by.
 """
 
+from trimtab.advisor.api import TargetRef
 from trimtab.advisor.profile import Resource
 
 KUBE_DESCHEDULERS = Resource("operator.openshift.io", "v1", "KubeDescheduler", "kubedeschedulers")
@@ -19,6 +20,8 @@ MACHINE_CONFIG_POOLS = Resource(
 )
 HYPERCONVERGEDS = Resource("hco.kubevirt.io", "v1beta1", "HyperConverged", "hyperconvergeds")
 HYPERCONVERGEDS_V1 = Resource("hco.kubevirt.io", "v1", "HyperConverged", "hyperconvergeds")
+SCHEDULERS = Resource("config.openshift.io", "v1", "Scheduler", "schedulers", namespaced=False)
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments")
 
@@ -28,6 +31,7 @@ ROLE = "machineconfiguration.openshift.io/role"
 DESCHEDULER = KUBE_DESCHEDULERS.ref("cluster", "openshift-kube-descheduler-operator")
 HYPERCONVERGED = HYPERCONVERGEDS.ref("kubevirt-hyperconverged", "openshift-cnv")
 HYPERCONVERGED_V1 = HYPERCONVERGEDS_V1.ref("kubevirt-hyperconverged", "openshift-cnv")
+SCHEDULER = SCHEDULERS.ref("cluster")
 POLICY = CONFIG_MAPS.ref("descheduler-policy", "kube-descheduler")
 RULES = CONFIG_MAPS.ref("trimtab-rules", "monitoring")
 UPSTREAM_DESCHEDULER = DEPLOYMENTS.ref("descheduler", "kube-descheduler")
@@ -39,9 +43,16 @@ KINDS = (
     MACHINE_CONFIG_POOLS,
     HYPERCONVERGEDS,
     HYPERCONVERGEDS_V1,
+    SCHEDULERS,
+    NAMESPACES,
     CONFIG_MAPS,
     DEPLOYMENTS,
 )
+
+
+def namespace_of(ref: TargetRef) -> TargetRef:
+    """The Namespace that an object lives in."""
+    return NAMESPACES.ref(ref.namespace)
 
 
 def resource_of(api_version: str, kind: str) -> Resource | None:

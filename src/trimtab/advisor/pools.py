@@ -14,7 +14,7 @@ from msgspec import Struct
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.kernel_arguments import is_effective
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, ROLE
-from trimtab.advisor.profile import Facts, Pool
+from trimtab.advisor.profile import Facts, Pool, dig
 from trimtab.kube.resources import Free
 
 DEFAULT_POOL = "worker"
@@ -38,12 +38,12 @@ def effect_of(desired: Free) -> Pool | None:
     if desired.get("kind") != MACHINE_CONFIGS.kind:
         return None
     role = _labels(desired).get(ROLE) or DEFAULT_POOL
-    return Pool(role, tuple(_dig(desired, "spec", "kernelArguments") or ()))
+    return Pool(role, tuple(dig(desired, "spec", "kernelArguments") or ()))
 
 
 def reads(facts: Facts) -> tuple[TargetRef, ...]:
     """The rendered configs that `health` looks into, given the pools in `facts.lists`."""
-    names = [_dig(pool, "status", "configuration", "name") for pool in _pools(facts)]
+    names = [dig(pool, "status", "configuration", "name") for pool in _pools(facts)]
     return tuple(MACHINE_CONFIGS.ref(name) for name in dict.fromkeys(names) if name)
 
 
@@ -79,21 +79,21 @@ def taken_by(desired: Free, pools: Sequence[Free]) -> list[Free]:
 
 
 def pool_named(name: str, facts: Facts) -> Free | None:
-    return next((p for p in _pools(facts) if _dig(p, "metadata", "name") == name), None)
+    return next((p for p in _pools(facts) if dig(p, "metadata", "name") == name), None)
 
 
 def machines(pool: Free | None) -> int:
-    return int(_dig(pool or {}, "status", "machineCount") or 0)
+    return int(dig(pool or {}, "status", "machineCount") or 0)
 
 
 def arguments_of(pool: Free | None, facts: Facts) -> list[str]:
     """The kernel arguments that the pool's nodes run with; none if that cannot be found out."""
-    return list(_dig(_rendered(pool or {}, facts), "spec", "kernelArguments") or ())
+    return list(dig(_rendered(pool or {}, facts), "spec", "kernelArguments") or ())
 
 
 def _judge(desired: Free, effect: Pool, pool: Free, facts: Facts) -> Health:
-    name = str(_dig(desired, "metadata", "name"))
-    title = f"MachineConfigPool '{_dig(pool, 'metadata', 'name')}'"
+    name = str(dig(desired, "metadata", "name"))
+    title = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'"
     if not pool.get("status"):
         return Health("waiting", f"Waiting for {title}: it has no status yet")
     trouble = _degraded(pool, title) or _overridden(effect, pool, facts, title)
@@ -113,27 +113,27 @@ def _judge(desired: Free, effect: Pool, pool: Free, facts: Facts) -> Health:
 
 def _carries(rendered: Free, desired: Free) -> bool:
     """Whether the rendered config says what ours says: an edited config keeps its name."""
-    arguments = _dig(rendered, "spec", "kernelArguments") or ()
-    wanted = _dig(desired, "spec", "kernelArguments") or ()
+    arguments = dig(rendered, "spec", "kernelArguments") or ()
+    wanted = dig(desired, "spec", "kernelArguments") or ()
     return all(is_effective(arguments, argument) for argument in wanted) and all(
-        entry in (_dig(rendered, "spec", "config", *path) or ())
+        entry in (dig(rendered, "spec", "config", *path) or ())
         for path in (("storage", "files"), ("systemd", "units"))
-        for entry in _dig(desired, "spec", "config", *path) or ()
+        for entry in dig(desired, "spec", "config", *path) or ()
     )
 
 
 def _rendered(pool: Free, facts: Facts) -> Free:
     """The config that the pool's nodes run, or nothing if it was not found."""
-    name = _dig(pool, "status", "configuration", "name")
+    name = dig(pool, "status", "configuration", "name")
     return (facts.get(MACHINE_CONFIGS.ref(name)) if name else None) or {}
 
 
 def _progress(pool: Free) -> Health:
     """How far the pool's nodes are on the way to the config that it wants now."""
-    title, status = f"MachineConfigPool '{_dig(pool, 'metadata', 'name')}'", pool.get("status", {})
+    title, status = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'", pool.get("status", {})
     total, counts = machines(pool), _counts(status)
-    wanted = _dig(pool, "spec", "configuration", "name")
-    there = wanted is None or wanted == _dig(status, "configuration", "name")
+    wanted = dig(pool, "spec", "configuration", "name")
+    there = wanted is None or wanted == dig(status, "configuration", "name")
     if (trouble := _degraded(pool, title)) is not None:
         return trouble
     if there and total == 0:
@@ -169,11 +169,11 @@ def _tells(condition: Free) -> bool:
 
 def _overridden(effect: Pool, pool: Free, facts: Facts, title: str) -> Health | None:
     """Our config is on the nodes, but a later one takes the argument back."""
-    wanted = _dig(pool, "spec", "configuration", "name")
-    running = _dig(pool, "status", "configuration", "name")
+    wanted = dig(pool, "spec", "configuration", "name")
+    running = dig(pool, "status", "configuration", "name")
     if not effect.kernel_arguments or not running or wanted not in (None, running):
         return None
-    arguments = _dig(_rendered(pool, facts), "spec", "kernelArguments") or ()
+    arguments = dig(_rendered(pool, facts), "spec", "kernelArguments") or ()
     lost = [a for a in effect.kernel_arguments if a in arguments and not is_effective(arguments, a)]
     if not lost:
         return None
@@ -181,7 +181,7 @@ def _overridden(effect: Pool, pool: Free, facts: Facts, title: str) -> Health | 
 
 
 def _paused(pool: Free, title: str) -> Health | None:
-    if not _dig(pool, "spec", "paused"):
+    if not dig(pool, "spec", "paused"):
         return None
     return Health("blocked", f"{title} is paused; unpause it to roll out the change")
 
@@ -197,13 +197,13 @@ def _conditions(status: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _sources(pool: Free, where: str) -> list[str]:
-    return [str(s.get("name")) for s in _dig(pool, where, "configuration", "source") or ()]
+    return [str(s.get("name")) for s in dig(pool, where, "configuration", "source") or ()]
 
 
 def _takes(pool: Free, role: str, labels: Mapping[str, str]) -> bool:
-    selector = _dig(pool, "spec", "machineConfigSelector")
+    selector = dig(pool, "spec", "machineConfigSelector")
     if not selector:
-        return bool(_dig(pool, "metadata", "name") == role)
+        return bool(dig(pool, "metadata", "name") == role)
     wanted = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
@@ -228,11 +228,4 @@ def _pools(facts: Facts) -> tuple[Free, ...]:
 
 
 def _labels(obj: Free) -> dict[str, str]:
-    return _dig(obj, "metadata", "labels") or {}
-
-
-def _dig(obj: Mapping[str, Any], *path: str) -> Any:
-    value: Any = obj
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+    return dig(obj, "metadata", "labels") or {}

@@ -1,0 +1,84 @@
+"""Pressure-stall information on the nodes: a kernel argument that OpenShift leaves off.
+
+One MachineConfig per role. Workers always get it; masters only where VMs can run on them:
+when they are schedulable, or when there is nothing else. Applying it reboots nodes, unless
+they run with it already.
+"""
+
+from trimtab.advisor.api import Severity
+from trimtab.advisor.kernel_arguments import PSI, is_effective
+from trimtab.advisor.kinds import MACHINE_CONFIGS, ROLE, SCHEDULER
+from trimtab.advisor.pools import (
+    DEFAULT_POOL,
+    arguments_of,
+    effect_of,
+    machines,
+    pool_named,
+    taken_by,
+)
+from trimtab.advisor.profile import Facts, Wish, dig
+from trimtab.kube.resources import Free
+
+ITEM = "enable-psi-metrics"
+MASTER = "master"
+
+
+def psi_wishes(facts: Facts, pools: tuple[Free, ...]) -> tuple[Wish, ...]:
+    """The MachineConfigs, workers first."""
+    return tuple(_wish(role, facts, pools) for role in roles(facts))
+
+
+def roles(facts: Facts) -> tuple[str, ...]:
+    """The roles whose nodes run VMs."""
+    workers, masters = (machines(pool_named(name, facts)) for name in (DEFAULT_POOL, MASTER))
+    schedulable = dig(facts.get(SCHEDULER), "spec", "mastersSchedulable") is True
+    with_masters = masters > 0 and (schedulable or workers == 0)
+    return (DEFAULT_POOL, MASTER) if with_masters else (DEFAULT_POOL,)
+
+
+def is_on(role: str, facts: Facts) -> bool:
+    """Whether the nodes of the role's pool run with PSI now."""
+    return is_effective(arguments_of(pool_named(role, facts), facts), PSI)
+
+
+def machine_config(role: str) -> Free:
+    return {
+        "apiVersion": MACHINE_CONFIGS.api_version,
+        "kind": MACHINE_CONFIGS.kind,
+        "metadata": {"name": f"99-{role}-psi-karg", "labels": {ROLE: role}},
+        "spec": {"kernelArguments": [PSI]},
+    }
+
+
+def _wish(role: str, facts: Facts, pools: tuple[Free, ...]) -> Wish:
+    desired = machine_config(role)
+    name, taking = desired["metadata"]["name"], taken_by(desired, pools)
+    severity, impact, message = _consequence(role, name, facts, taking)
+    paused = [dig(pool, "metadata", "name") for pool in taking if dig(pool, "spec", "paused")]
+    return Wish(
+        name=ITEM if role == DEFAULT_POOL else f"{ITEM}-{role}",
+        desired=desired,
+        managed_fields=("spec.kernelArguments",),
+        severity=severity,
+        impact=impact,
+        message=message,
+        effect=effect_of(desired),
+        warnings=tuple(
+            f"MachineConfigPool '{pool}' is paused: the change waits until it is unpaused"
+            for pool in paused
+        ),
+    )
+
+
+def _consequence(
+    role: str, name: str, facts: Facts, taking: list[Free]
+) -> tuple[Severity, str, str]:
+    if is_on(role, facts):
+        said = f"PSI is already effective in pool '{role}'"
+        return "Low", f"{said}: no reboot", f"{said}; MachineConfig '{name}' will keep it so"
+    count = sum(machines(pool) for pool in taking)
+    where = ", ".join(f"'{dig(pool, 'metadata', 'name')}'" for pool in taking) or f"'{role}'"
+    impact = f"reboots the {count} machines of pool {where}, one after another"
+    if not count:
+        impact = f"reboots every machine of pool {where}, one after another"
+    return "High", impact, f"MachineConfig '{name}' will enable PSI metrics ({PSI})"
