@@ -1,0 +1,210 @@
+"""The same profile on plain Kubernetes: the upstream descheduler's policy and recording rules.
+
+Both are ConfigMaps, which a lab's projector or a Deployment turns into effect. Of a policy
+that is there already two things stay, since only its author knows them: where Prometheus is
+and which nodes count. A text that means the same as ours is left as it is written.
+"""
+
+from hashlib import sha256
+from typing import Any
+
+import yaml
+
+from trimtab.advisor.api import LoadAwareOptions, TargetRef
+from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
+from trimtab.advisor.profile import Draft, Facts, OptionError, Wish, dig
+from trimtab.advisor.profiles.eviction_limits import Limits, eviction_limits
+from trimtab.errors import ConfigError
+from trimtab.kube.resources import Free
+from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.default import DEFAULT_QUERY
+from trimtab.scores import RuleSettings, Score, find_score, rule_groups
+from trimtab.scores.files import KEY as RULES_KEY
+from trimtab.scores.files import render
+from trimtab.scores.records import score_record
+
+POLICY_KEY = "policy.yaml"
+DEFAULT_ALGORITHM = "linear_amplified_ippd_k3"
+POLICY_ITEM, RULES_ITEM = "configure-descheduler-policy", "configure-recording-rules"
+DEPLOYMENT_ITEM = "configure-descheduler-deployment"
+RESTART_NOTE = "trimtab-policy"
+"""Annotation of the pod template, without dots so that a path can name it: a changed policy
+restarts the descheduler, which reads it only once."""
+_KEPT = ("nodeSelector", "metricsProviders")
+_DISTANCES = {"Low": 10, "Medium": 20, "High": 30}
+_CONTAINER = "descheduler"
+
+
+def upstream_draft(options: LoadAwareOptions, facts: Facts) -> Draft:
+    """Policy and rules, and the Deployment where there is one."""
+    score = _score(options)
+    limits = eviction_limits(options, facts, per_node=True)
+    policy = policy_text(options, score, limits, _text(facts, POLICY, POLICY_KEY))
+    deployment = facts.get(UPSTREAM_DESCHEDULER)
+    if deployment is None and options.mode == "Predictive":
+        raise OptionError(
+            "options.loadAware.mode Predictive: there is no Deployment "
+            f"{UPSTREAM_DESCHEDULER.namespace}/{UPSTREAM_DESCHEDULER.name} to run with --dry-run, "
+            "so evictions would be real; use Automatic, or install the descheduler as one"
+        )
+    wishes = [_rules_wish(score, facts), _policy_wish(score, policy, facts, options)]
+    if deployment is not None:
+        wishes.append(_deployment_wish(options, policy, deployment))
+    return Draft(
+        wishes=tuple(wishes),
+        inputs={"descheduler.deployment": deployment is not None} | limits.inputs,
+        warnings=tuple(_warnings(options, deployment is not None, limits)),
+    )
+
+
+def policy_text(options: LoadAwareOptions, score: Score, limits: Limits, live: str) -> str:
+    """The policy; the live text itself if it means the same."""
+    there = _parsed(live)
+    tree: dict[str, Any] = yaml.safe_load(DEFAULT_POLICY)
+    tree |= {key: there[key] for key in _KEPT if key in there}
+    tree["maxNoOfPodsToEvictTotal"] = limits.total
+    tree["maxNoOfPodsToEvictPerNode"] = limits.node
+    args = tree["profiles"][0]["pluginConfig"][0]["args"]
+    low, high = thresholds(options.dev_deviation_thresholds)
+    args["thresholds"], args["targetThresholds"] = ({"MetricResource": n} for n in (low, high))
+    args["metricsUtilization"]["prometheus"]["query"] = query_of(score)
+    args["evictionLimits"] = {"node": limits.node}
+    if tree == there:
+        return live
+    text: str = yaml.safe_dump(tree, sort_keys=False)
+    return text
+
+
+def query_of(score: Score) -> str:
+    """The record to ask for; the default score keeps the name that shipped policies use."""
+    return DEFAULT_QUERY if score.name == DEFAULT_ALGORITHM else score_record(score.name, "avg1m")
+
+
+def thresholds(deviation: str) -> tuple[int, int]:
+    """Points below and above the mean; asymmetric ones begin at the mean."""
+    high = _DISTANCES[deviation.removeprefix("Asymmetric")]
+    return (0 if deviation.startswith("Asymmetric") else high), high
+
+
+def rules_text(score: Score, live: str) -> str:
+    """Rules that record the score; the live text itself if it records the same already."""
+    groups = rule_groups([score], RuleSettings())
+    text = render(groups)
+    there = {(r.get("record"), r.get("expr")) for r in _rules(live)}
+    wanted = {(r["record"], r["expr"]) for r in _rules(text) if "record" in r}
+    return live if wanted <= there else text
+
+
+def arguments(options: LoadAwareOptions, there: list[str]) -> list[str]:
+    """The descheduler's command line with our interval and mode, all else as it was."""
+    interval = f"--descheduling-interval={max(1, options.descheduling_interval_seconds)}s"
+    others = [
+        a for a in there if a.partition("=")[0] not in ("--descheduling-interval", "--dry-run")
+    ]
+    simulate = ["--dry-run=true"] if options.mode == "Predictive" else []
+    before = next((i for i, a in enumerate(there) if a.startswith("--descheduling-interval")), None)
+    position = len(others) if before is None else min(before, len(others))
+    return [*others[:position], interval, *simulate, *others[position:]]
+
+
+def _score(options: LoadAwareOptions) -> Score:
+    try:
+        return find_score(options.algorithm or DEFAULT_ALGORITHM)
+    except ConfigError as error:
+        raise OptionError(f"options.loadAware.algorithm: {error}") from error
+
+
+def _policy_wish(score: Score, text: str, facts: Facts, options: LoadAwareOptions) -> Wish:
+    exists = facts.get(POLICY) is not None
+    return Wish(
+        name=POLICY_ITEM,
+        desired=_config_map(POLICY, POLICY_KEY, text),
+        managed_fields=("data",),
+        severity="Low" if exists else "Medium",
+        impact="VMs will be live-migrated away from loaded nodes"
+        if options.mode == "Automatic"
+        else "evictions are only simulated",
+        message=f"ConfigMap '{POLICY.name}' will make the descheduler go by '{score.name}'",
+        depends_on=(RULES_ITEM,),
+    )
+
+
+def _rules_wish(score: Score, facts: Facts) -> Wish:
+    exists = facts.get(RULES) is not None
+    return Wish(
+        name=RULES_ITEM,
+        desired=_config_map(RULES, RULES_KEY, rules_text(score, _text(facts, RULES, RULES_KEY))),
+        managed_fields=("data",),
+        severity="Low" if exists else "Medium",
+        impact="Prometheus records the node score",
+        message=f"ConfigMap '{RULES.name}' will record '{score.name}'",
+    )
+
+
+def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Wish:
+    containers = dig(live, "spec", "template", "spec", "containers") or ()
+    there = next((c for c in containers if c.get("name") == _CONTAINER), None)
+    if there is None:
+        raise OptionError(
+            f"Deployment {UPSTREAM_DESCHEDULER.namespace}/{UPSTREAM_DESCHEDULER.name} has no "
+            f"container '{_CONTAINER}'; rename it, or remove the Deployment"
+        )
+    container = {"name": _CONTAINER, "args": arguments(options, there.get("args") or [])}
+    mark = sha256(policy.encode()).hexdigest()[:16]
+    template = {
+        "metadata": {"annotations": {RESTART_NOTE: mark}},
+        "spec": {"containers": [container]},
+    }
+    return Wish(
+        name=DEPLOYMENT_ITEM,
+        desired={**_head(UPSTREAM_DESCHEDULER), "spec": {"template": template}},
+        managed_fields=(
+            f"spec.template.metadata.annotations.{RESTART_NOTE}",
+            "spec.template.spec.containers",
+        ),
+        severity="Low",
+        impact="restarts the descheduler",
+        message=f"Deployment '{UPSTREAM_DESCHEDULER.name}' will run with the new policy",
+        depends_on=(POLICY_ITEM,),
+    )
+
+
+def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: Limits) -> list[str]:
+    said = [limits.doubt] if limits.doubt else []
+    usual = LoadAwareOptions().descheduling_interval_seconds
+    if not has_deployment and options.descheduling_interval_seconds != usual:
+        said.append(
+            "options.loadAware.deschedulingIntervalSeconds has no effect: there is no Deployment "
+            "of the descheduler; in a lab use: trimtab lab up --interval"
+        )
+    return said
+
+
+def _config_map(ref: TargetRef, key: str, text: str) -> Free:
+    return {**_head(ref), "data": {key: text}}
+
+
+def _head(ref: TargetRef) -> Free:
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "metadata": {"name": ref.name, "namespace": ref.namespace},
+    }
+
+
+def _text(facts: Facts, ref: TargetRef, key: str) -> str:
+    return str(dig(facts.get(ref), "data", key) or "")
+
+
+def _rules(text: str) -> list[dict[str, Any]]:
+    groups = _parsed(text).get("groups") or ()
+    return [rule for group in groups for rule in group.get("rules") or ()]
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """What the text says; a text that is no YAML says nothing, and is replaced."""
+    try:
+        tree = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
