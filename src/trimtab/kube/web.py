@@ -7,7 +7,7 @@ restart.
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,8 +15,10 @@ import uvicorn
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trimtab.errors import ConfigError
+from trimtab.kube.answering import Protocol
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -46,7 +48,10 @@ class _Server(uvicorn.Server):
 
 
 class Web:
-    """One listening port with `routes` (and what the service adds to them)."""
+    """One listening port with `routes` (and what the service adds to them).
+
+    `direct` are applications by method and path, for those whose every microsecond counts.
+    """
 
     def __init__(
         self,
@@ -55,9 +60,10 @@ class Web:
         host: str = "127.0.0.1",
         port: int = 0,
         tls: Tls | None = None,
+        direct: Mapping[tuple[str, str], ASGIApp] | None = None,
     ) -> None:
         self.routes = list(routes)
-        self._tls = tls
+        self._tls, self._direct = tls, direct or {}
         try:
             self._socket = socket.create_server((host, port), reuse_port=False)
         except OSError as error:
@@ -66,13 +72,27 @@ class Web:
             ) from error
         self.host, self.port = self._socket.getsockname()[:2]
 
+    def _application(self) -> ASGIApp:
+        """Starlette for the routes; what is in `direct` costs neither routing nor middleware."""
+        routed, direct = Starlette(routes=self.routes), self._direct
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            chosen = direct.get((scope.get("method", ""), scope["path"]), routed)
+            await chosen(scope, receive, send)
+
+        return application if direct else routed
+
     async def run(self) -> None:
         """Serve until cancelled; answers under way get a second to finish."""
         config = uvicorn.Config(
-            Starlette(routes=self.routes),
+            self._application(),
+            http=Protocol,
             lifespan="off",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
             timeout_graceful_shutdown=1,
             ssl_certfile=self._tls.certificate if self._tls else None,
             ssl_keyfile=self._tls.key if self._tls else None,

@@ -166,6 +166,7 @@ class Endpoint:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._log = log.bind()  # once, not for every line
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -176,7 +177,7 @@ class Endpoint:
         asked = review.request
         verdict = await judge(asked, self._cluster)
         decisions.labels(verdict.name).inc()
-        log.info(
+        self._log.info(
             "eviction judged",
             pod=f"{asked.namespace}/{asked.name}",
             verdict=verdict.name,
@@ -209,5 +210,6 @@ def route(cluster: Cluster) -> Route:
 async def serve(client: Client, *, host: str, port: int, certificate: Path, key: Path) -> None:
     """Run the webhook until SIGTERM."""
     cluster = CachedCluster(client)
-    web = Web([route(cluster)], host=host, port=port, tls=Tls(certificate, key))
+    direct = {("POST", PATH): Endpoint(cluster)}
+    web = Web([route(cluster)], host=host, port=port, tls=Tls(certificate, key), direct=direct)
     await Service("webhook", reflectors=[cluster.pods, cluster.vms], web=web).run()
