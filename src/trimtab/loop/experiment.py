@@ -5,7 +5,7 @@ after a broken one are untested.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from trimtab.kube.errors import ApiError, NotFound, TooManyRequests, Unavailable
 from trimtab.kube.virt import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
@@ -24,11 +24,12 @@ _CONFIGURATION = "trimtab lab kubectl get validatingwebhookconfiguration trimtab
 class Experiment:
     """The steps in their order; each begins where the one before ended."""
 
-    def __init__(self, loop: Loop, patience_s: float = PATIENCE_S) -> None:
-        self._loop, self._patience_s = loop, patience_s
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self.patience_s = PATIENCE_S
         self._source = ""
 
-    async def links(self) -> AsyncIterator[Link]:
+    async def links(self) -> AsyncGenerator[Link]:
         """Each link once it is known; the VM is gone when this ends."""
         broken = False
         try:
@@ -61,7 +62,7 @@ class Experiment:
                 raise Broken(f"the test VM is {vm.status.phase or 'not looked at'}")
             return vm.status.node_name
 
-        self._source = await holds(runs, self._loop, self._patience_s)
+        self._source = await holds(runs, self._loop, self.patience_s)
         await holds(self._books_agree, self._loop, self._scrape_s)
         return f"a test VM runs on {self._source}"
 
@@ -93,7 +94,7 @@ class Experiment:
                 raise Broken(f"the migration is {state}")
             return (await self._vm()).status.node_name
 
-        target = await holds(done, self._loop, self._patience_s)
+        target = await holds(done, self._loop, self.patience_s)
         if target == self._source and self._loop.settings.migration == "live":
             raise Broken(f"the migration succeeded, but the VM is still on {target}")
         return f"the VM moved to {target}"
@@ -114,7 +115,7 @@ class Experiment:
 
     @property
     def _scrape_s(self) -> float:
-        return self._patience_s + 3 * SCRAPE_S / self._loop.spec.clock.scale
+        return self.patience_s + 3 * SCRAPE_S / self._loop.spec.clock.scale
 
     async def _vm(self) -> VirtualMachine:
         return await self._loop.api.get(VMS, NAME, NAMESPACE)

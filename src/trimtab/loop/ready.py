@@ -1,7 +1,8 @@
 """A loop is ready when it has gone round once: the descheduler has finished a cycle that worked.
 
-Its first cycle mostly fails, because its token has not been read or Prometheus has no samples
-yet; so this takes up to two intervals, which at scale 1 are two minutes.
+The descheduler begins its first cycle at the same moment as it begins to read its token, so
+that cycle mostly fails, whatever was there before its start; nobody outside can change that.
+So this takes up to two intervals, which at scale 1 are two minutes.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from trimtab.loop.access import Loop, open_loop
 from trimtab.loop.links import Broken, check_descheduler, check_samples
 
 LIMIT_S, LOOK_S = 90.0, 0.2
+_NO_TOKEN = "prometheus client not initialized"
 
 
 async def await_cycle(lab: LabDir, note: Callable[[str], None] = lambda _text: None) -> None:
@@ -27,7 +29,7 @@ async def await_cycle(lab: LabDir, note: Callable[[str], None] = lambda _text: N
                     f"the loop does not close within {limit_s:.0f} s: {missing}; "
                     "find the broken link: trimtab lab test"
                 )
-            note(f"descheduler: {missing}")
+            note(f"descheduler: {told(missing, loop.interval_s)}")
             await asyncio.sleep(LOOK_S)
 
 
@@ -38,3 +40,10 @@ async def _missing(loop: Loop) -> str | None:
     except Broken as error:
         return str(error)
     return None
+
+
+def told(problem: str, interval_s: float) -> str:
+    """A problem as `lab up` shows it; a cycle that began without the token is none."""
+    if _NO_TOKEN in problem:
+        return f"has read its token; the cycle that counts begins within {interval_s:.0f} s"
+    return problem

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from trimtab.exporter.rbac import exporter_rbac
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
@@ -22,7 +23,7 @@ from trimtab.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, desched
 from trimtab.loop.prometheus import CONFIG_FILE, prometheus, prometheus_config
 from trimtab.loop.rbac import projector_rbac, scenario_rbac
 from trimtab.loop.rules_file import shipped_rules
-from trimtab.loop.scenario import RUNNING
+from trimtab.loop.scenario import RUNNING, read_script
 from trimtab.loop.scenario_objects import Script
 from trimtab.loop.settings import (
     POLICY_FILE,
@@ -85,9 +86,18 @@ def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str
     }
     if policy is not None:
         files[WISHED_POLICY_FILE] = policy
-    if script is not None:
+    if script is not None and not _is_there(lab, script):
         files[SCRIPT_FILE] = msgspec.json.encode(script).decode()
     return files
+
+
+def _is_there(lab: Lab, script: Script) -> bool:
+    """Whether the lab plays this very scenario already, be it in a later run."""
+    kept = _kept(lab, SCRIPT_FILE)
+    if not kept:
+        return False
+    played = read_script(kept.encode(), SCRIPT_FILE)
+    return structs.replace(played, run=script.run).digest == script.digest
 
 
 def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list[Component]:

@@ -15,7 +15,10 @@ from builders.loops import LIMIT_S, LoopLab, wait_until
 pytestmark = pytest.mark.engines
 
 IN_EVERY_RUN = ("vm-controller", "webhook", "descheduler")
-FURTHER = ("exporter", "prometheus", "kube-scheduler", "kube-apiserver", "projector", "etcd")
+EVERYTHING = (
+    *IN_EVERY_RUN,
+    *("exporter", "prometheus", "projector", "kube-scheduler", "kube-apiserver", "etcd", "kwok"),
+)
 
 
 @contextmanager
@@ -57,29 +60,19 @@ def check_marks_and_moves(loop: LoopLab) -> None:
     assert moved == marked
 
 
-@pytest.mark.parametrize("component", IN_EVERY_RUN)
-def test_a_killed_part_of_the_loop_costs_no_vm_and_no_mark(loop: LoopLab, component: str) -> None:
-    with a_loop_at_work(loop):
-        loop.lab.kill(component)
-    check_marks_and_moves(loop)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("component", FURTHER)
-def test_a_killed_part_around_the_loop_costs_no_vm_and_no_mark(
-    loop: LoopLab, component: str
-) -> None:
-    with a_loop_at_work(loop):
-        loop.lab.kill(component)
-    check_marks_and_moves(loop)
-
-
-@pytest.mark.full
-def test_three_kills_in_a_row_cost_no_vm_and_no_mark(loop: LoopLab) -> None:
+def test_three_kills_in_the_middle_of_the_loop_cost_no_vm_and_no_mark(loop: LoopLab) -> None:
     with a_loop_at_work(loop):
         for component in IN_EVERY_RUN:
             loop.lab.kill(component)
             loop.lab.await_ready(timeout_s=180.0)
+    check_marks_and_moves(loop)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("component", EVERYTHING)
+def test_a_killed_part_costs_no_vm_and_no_mark(loop: LoopLab, component: str) -> None:
+    with a_loop_at_work(loop):
+        loop.lab.kill(component)
     check_marks_and_moves(loop)
 
 

@@ -104,6 +104,17 @@ def test_a_lab_without_new_wishes_keeps_its_files_and_its_processes(tmp_path: Pa
         (tmp_path / name).write_text(text)
     again = loop_stack(LoopSettings()).contribute(lab)
     assert again.components == first.components
+    later = msgspec.json.encode(Script(name="x", run=3))
+    (tmp_path / "config/scenario.json").write_bytes(later)
+    same = loop_stack(LoopSettings(), script=Script(name="x")).contribute(lab)
+    assert "config/scenario.json" not in same.files
+    fresh = loop_stack(LoopSettings(), script=Script(name="y")).contribute(lab)
+    assert "config/scenario.json" in fresh.files
+
+
+def test_another_policy_restarts_the_projector_alone(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, a_spec(ports=CONTROL_PLANE | PORTS), Path("/engines").joinpath)
+    first = loop_stack(LoopSettings(), policy="one").contribute(lab)
     other = loop_stack(LoopSettings(), policy="another").contribute(lab)
     changed = {a.name for a, b in zip(other.components, first.components, strict=True) if a != b}
     assert changed == {"projector"}
