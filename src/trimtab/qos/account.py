@@ -1,0 +1,294 @@
+"""The account of one controller: its running and waiting time, of all its pods there ever were.
+
+Of pods that ended only sums are kept, so an account stays as small as what is alive. R and W
+at any moment are what they were at the last change plus the pace since then: looking costs no
+walk over the pods. A VM is one unit however many pods it has: `vmtime` makes its spans.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.ttv import SECOND, Pace, faded, faded_span
+from trimtab.qos.vmtime import Life, Span, fold_until, vm_spans
+
+SETTLE = 10 * SECOND
+"""For so long an ended pod is kept: the scheduler's word about it may still come."""
+HISTORY = 64
+
+
+class Owner(Struct, frozen=True, rename="camel"):
+    """The top controller that an account belongs to."""
+
+    uid: str
+    kind: str
+    name: str
+    namespace: str
+    api_version: str = "v1"
+
+    @property
+    def is_vm(self) -> bool:
+        return self.kind in ("VirtualMachine", "VirtualMachineInstance")
+
+
+class Sums(Struct, omit_defaults=True):
+    """Nanoseconds; `about` is binding that only the API's seconds tell of, inside running."""
+
+    running: int = 0
+    waiting: int = 0
+    binding: int = 0
+    about: int = 0
+
+    def add(self, kind: str, length: int) -> None:
+        setattr(self, kind, getattr(self, kind) + length)
+
+
+class Window(Struct, omit_defaults=True, rename="camel"):
+    """The same with a half-life, as of a moment."""
+
+    half_life: int = 0
+    as_of: int = 0
+    running: float = 0.0
+    waiting: float = 0.0
+
+    def advance(self, to: int) -> None:
+        age = max(0, to - self.as_of)
+        self.running = faded(self.running, age, self.half_life)
+        self.waiting = faded(self.waiting, age, self.half_life)
+        self.as_of = max(self.as_of, to)
+
+    def take(self, span: Span) -> None:
+        if span.kind == "binding" or span.end is None:
+            return
+        self.advance(span.end)
+        weight = faded_span(span.start, span.end, self.as_of, self.half_life)
+        setattr(self, span.kind, getattr(self, span.kind) + weight)
+
+
+class Transition(Struct, frozen=True):
+    """A line of an account's history."""
+
+    at: int
+    pod: str
+    what: str
+
+
+class Reading(Struct, frozen=True):
+    """An account at a moment. `credited` and `charged` are what counts for the promise:
+    running and waiting, faded if there is a half-life."""
+
+    running: int
+    waiting: int
+    binding: int
+    credited: int
+    charged: int
+    pace: Pace
+    about: bool
+
+
+class Base(Struct, frozen=True):
+    """The sums at the last change, from which `Reading`s are drawn."""
+
+    at: int
+    sums: Sums
+    window: Window
+    pace: Pace
+    about: bool
+
+
+class Account:
+    """All that is known about one owner's pods."""
+
+    def __init__(self, owner: Owner, *, half_life: int = 0) -> None:
+        self.owner = owner
+        self.closed = Sums()
+        self.window = Window(half_life)
+        self.pods: dict[str, Incarnation] = {}
+        self.done: set[str] = set()
+        """Pods that are in the sums already but still there: they must not count twice."""
+        self.life = Life()
+        self.incarnations = 0
+        self.approximate = 0
+        self.gap = 0
+        """Nanoseconds of which nothing is known: the watch had to start anew."""
+        self.history: deque[Transition] = deque(maxlen=HISTORY)
+        self.sequence = 0
+        self._base: Base | None = None
+
+    def observe(self, facts: Incarnation) -> Incarnation | None:
+        """Take in a pod as it is; what is known of it now, if that is news."""
+        if facts.uid in self.done:
+            return None
+        known = self.pods.get(facts.uid)
+        if known is None:
+            self.pods[facts.uid] = facts
+            self.incarnations += 1
+            self._changed()
+            return facts
+        if known.learn(facts):
+            self._changed()
+            return known
+        return None
+
+    def measure(self, uid: str, start: int, end: int) -> bool:
+        """The scheduler tells when it bound a pod."""
+        pod = self.pods.get(uid)
+        news = pod is not None and pod.measure(start, end)
+        if news:
+            self._changed()
+        return news
+
+    def forget(self, uid: str, at: int) -> Incarnation | None:
+        """A pod object is gone; the incarnation if that is what ended it."""
+        self.done.discard(uid)
+        pod = self.pods.get(uid)
+        if pod is None or not pod.close(at):
+            return None
+        self._changed()
+        return pod
+
+    def note(self, at: int, pod: str, what: str) -> None:
+        self.history.append(Transition(at, pod, what))
+
+    def lose(self, uid: str, known_until: int, now: int) -> None:
+        """A pod vanished while nobody watched: it counts until it was last seen."""
+        pod = self.pods.get(uid)
+        if pod is not None and pod.ended is None:
+            pod.close(known_until)
+            self.gap += max(0, now - known_until)
+            self._changed()
+
+    def want(self, wanted: bool, at: int) -> None:
+        """A VM is to run, or is not."""
+        if self.life.want(wanted, at):
+            self._changed()
+
+    def begin(self, at: int) -> None:
+        """A VM exists since then, though it has no pod yet."""
+        if self.life.since is None or at < self.life.since:
+            self.life.since = at
+            self._changed()
+
+    def absorb(self, other: "Account") -> None:
+        """Another account turns out to be this one's."""
+        for kind in ("running", "waiting", "binding", "about"):
+            self.closed.add(kind, getattr(other.closed, kind))
+        self.window.advance(other.window.as_of)
+        other.window.advance(self.window.as_of)
+        self.window.running += other.window.running
+        self.window.waiting += other.window.waiting
+        self.pods |= other.pods
+        self.done |= other.done
+        self.incarnations += other.incarnations
+        self.approximate += other.approximate
+        self.gap += other.gap
+        self._changed()
+
+    def settle(self, now: int, present: Iterable[str] = ()) -> None:
+        """Put what cannot change any more into the sums; `present` pods are remembered by uid."""
+        over = [p for p in self.pods.values() if p.ended is not None and p.ended <= now - SETTLE]
+        if not over:
+            return
+        if self.owner.is_vm:
+            over = self._settle_vm(over)
+        else:
+            for pod in over:
+                self._take(plain_spans(pod))
+        still_there = set(present)
+        for pod in over:
+            del self.pods[pod.uid]
+            self.closed.about += pod.about_binding
+            self.approximate += not pod.exact and pod.bound is not None
+            if pod.uid in still_there:
+                self.done.add(pod.uid)
+        self._base = None
+
+    def _settle_vm(self, over: list[Incarnation]) -> list[Incarnation]:
+        until = fold_until(self.pods.values(), over)
+        self._take(span.before(until) for span in self._spans() if span.start < until)
+        self.life.settle(until)
+        return [pod for pod in over if (pod.ended or 0) <= until]
+
+    def _take(self, spans: Iterable[Span]) -> None:
+        for span in spans:
+            self.closed.add(span.kind, span.length)
+            self.window.take(span)
+
+    def at(self, now: int) -> Reading:
+        """The account at `now`; a clock that went backwards finds it as it was."""
+        base = self._base or self._compute()
+        passed = max(0, now - base.at)
+        running = base.sums.running + base.pace.running * passed
+        waiting = base.sums.waiting + base.pace.waiting * passed
+        credited, charged = running, waiting
+        if self.window.half_life:
+            credited, charged = self._faded(base, passed)
+        return Reading(
+            running,
+            waiting,
+            base.sums.binding + base.sums.about,
+            credited,
+            charged,
+            base.pace,
+            base.about,
+        )
+
+    def _faded(self, base: Base, passed: int) -> tuple[int, int]:
+        half_life = self.window.half_life
+        weight = faded_span(0, passed, passed, half_life)
+        return (
+            round(faded(base.window.running, passed, half_life) + base.pace.running * weight),
+            round(faded(base.window.waiting, passed, half_life) + base.pace.waiting * weight),
+        )
+
+    def _spans(self) -> list[Span]:
+        if self.owner.is_vm:
+            return vm_spans(self.pods.values(), self.life)
+        return [span for pod in self.pods.values() for span in plain_spans(pod)]
+
+    def _compute(self) -> Base:
+        spans = self._spans()
+        sums = Sums(*(getattr(self.closed, f) for f in Sums.__struct_fields__))
+        moments = [span.start for span in spans] + [span.end or 0 for span in spans]
+        latest = max(moments, default=0)
+        window = Window(self.window.half_life, self.window.as_of)
+        window.running, window.waiting = self.window.running, self.window.waiting
+        window.advance(latest)
+        pace = {"running": 0, "waiting": 0, "binding": 0}
+        for span in spans:
+            pace[span.kind] += span.end is None
+            done = Span(span.kind, span.start, latest if span.end is None else span.end)
+            sums.add(span.kind, done.length)
+            if span.kind != "binding" and window.half_life:
+                weight = faded_span(done.start, done.end or latest, latest, window.half_life)
+                setattr(window, span.kind, getattr(window, span.kind) + weight)
+        sums.about += sum(pod.about_binding for pod in self.pods.values())
+        unmeasured = sum(p.bound is not None and not p.exact for p in self.pods.values())
+        now = Pace(pace["running"], pace["waiting"])
+        self._base = Base(latest, sums, window, now, self.approximate + unmeasured > 0)
+        return self._base
+
+    def _changed(self) -> None:
+        self.sequence += 1
+        self._base = None
+
+    @property
+    def waiting_pods(self) -> list[Incarnation]:
+        return [pod for pod in self.pods.values() if pod.waits]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.pods and not self.done
+
+
+def plain_spans(pod: Incarnation) -> list[Span]:
+    """Waiting, binding and running of a pod that counts by itself; the last may be open."""
+    begun = pod.bind_start if pod.exact and pod.bind_start is not None else pod.bound
+    spans = [Span("waiting", pod.created, pod.ended if begun is None else begun)]
+    if pod.bound is not None:
+        if begun is not None and begun < pod.bound:
+            spans.append(Span("binding", begun, pod.bound))
+        spans.append(Span("running", pod.bound, pod.ended))
+    return spans

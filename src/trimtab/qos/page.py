@@ -1,0 +1,88 @@
+"""The page: one line a controller, byte for byte as the tool that people know prints it.
+
+Fields are aligned to the right, 20, 9 and four times 20 wide, with two spaces between them;
+longer names are never cut. Durations are written as Go writes them: above one second in whole
+seconds, everything else, and everything below zero, to the millisecond, towards zero.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from trimtab.qos.ttv import SECOND
+
+MILLI = SECOND // 1000
+HEADER = (
+    f"{'CONTROLLER':>20}  {'QOS/SLO':>9}  {'TTV':>20}  {'RUNNING':>20}"
+    f"  {'WAITING':>20}  {'BINDING':>20}"
+)
+WIDE = f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}  RANK"
+
+
+class Line(Struct, frozen=True):
+    """A row of the page; times in nanoseconds."""
+
+    name: str
+    qos: float
+    slo: float
+    ttv: int | None
+    running: int
+    waiting: int
+    binding: int
+    about: bool = False
+    """The scheduler did not measure the binding."""
+    wide: str = ""
+
+
+def duration(ns: int | None) -> str:
+    """As the page shows a time; None is one that never comes."""
+    if ns is None:
+        return "inf"
+    if ns > SECOND:
+        return _whole(ns // SECOND)
+    if ns >= 0:
+        return "1s" if ns == SECOND else _small(ns // MILLI)
+    return _below_zero(-ns // MILLI)
+
+
+@lru_cache(maxsize=1 << 16)
+def _whole(seconds: int) -> str:
+    if seconds < 60:
+        return f"{seconds}s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds}s"
+    return f"{minutes // 60}h{minutes % 60}m{seconds}s"
+
+
+def _small(millis: int) -> str:
+    return f"{millis}ms" if millis else "0s"
+
+
+def _below_zero(millis: int) -> str:
+    if millis < 1000:
+        return f"-{millis}ms" if millis else "0s"
+    seconds, millis = divmod(millis, 1000)
+    text = _whole(seconds)
+    if millis:
+        text = f"{text[:-1]}.{f'{millis:03d}'.rstrip('0')}s"
+    return "-" + text
+
+
+def row(line: Line) -> str:
+    binding = ("~" if line.about else "") + duration(line.binding)
+    return (
+        f"{line.name:>20}  {f'{line.qos:.2f}/{line.slo:.2f}':>9}  {duration(line.ttv):>20}"
+        f"  {duration(line.running):>20}  {duration(line.waiting):>20}  {binding:>20}{line.wide}"
+    )
+
+
+def page(lines: Iterable[Line], *, wide: bool = False) -> str:
+    head = HEADER + (WIDE if wide else "")
+    return "\n".join([head, *map(row, lines), ""])
+
+
+def by_ttv(lines: Sequence[Line]) -> list[Line]:
+    """Whoever is closest to missing its promise first."""
+    return sorted(lines, key=lambda line: (line.ttv is None, line.ttv or 0, line.name))
