@@ -13,9 +13,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
+    "trimtab.advisor.mocks.manifests:generate",
     "trimtab.exporter.openapi:generate",
     "trimtab.loop.manifests:generate",
     "trimtab.model.reference:generate",
+    "trimtab.observe.rbac:generate",
     "trimtab.scores.files:generated_files",
     "trimtab.scores.reference:generate",
     "trimtab.vm.reference:generate",

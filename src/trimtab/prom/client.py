@@ -28,6 +28,14 @@ class Sample(Struct, frozen=True):
     value: float
 
 
+class Verbatim(Struct, frozen=True):
+    """An instant answer as it was sent: any type of result, and values as texts."""
+
+    result_type: str
+    samples: tuple[tuple[dict[str, str], str], ...] = ()
+    """Labels and value, in the order of the response; none for a matrix."""
+
+
 class Series(Struct, frozen=True):
     """One series over time; both arrays have the same length."""
 
@@ -124,6 +132,18 @@ class Prometheus:
             raise QueryFailed(f"{query}: gives a {result.result_type}, expected a vector")
         points = msgspec.json.decode(result.result, type=tuple[_Point, ...])
         return [Sample(p.metric, p.value[0], float(p.value[1])) for p in points]
+
+    async def verbatim(self, query: str, at: float | None = None) -> Verbatim:
+        """What `query` gives, without any reading of it: for those who judge the answer."""
+        params = {"query": query} | ({} if at is None else {"time": repr(at)})
+        result = await self._call("POST", "/api/v1/query", _Result, params)
+        if result.result_type in ("scalar", "string"):
+            _, value = msgspec.json.decode(result.result, type=tuple[float, str])
+            return Verbatim(result.result_type, (({}, value),))
+        if result.result_type != "vector":
+            return Verbatim(result.result_type)
+        points = msgspec.json.decode(result.result, type=tuple[_Point, ...])
+        return Verbatim("vector", tuple((p.metric, p.value[1]) for p in points))
 
     async def by_label(self, query: str, label: str = "instance") -> Mapping[str, float]:
         """The vector as value by `label`."""

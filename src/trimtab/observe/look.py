@@ -1,0 +1,220 @@
+"""One read-only look at a cluster: everything that decides a descheduling cycle.
+
+Only lists and gets, and one query. What may be missing (KubeVirt, a metrics server, the right
+to read claims) is left out and said in `Look.notes`; what must be there is an error. A look is
+not an instant: it takes as long as its lists, and the descheduler reads at its own time.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from trimtab import __version__
+from trimtab.errors import ConfigError, TrimtabError
+from trimtab.kube.client import Client
+from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.resources import NAMESPACES, PRIORITY_CLASSES, Free, Kind
+from trimtab.kube.virt import VMS
+from trimtab.model.snapshot import (
+    NodeMetrics,
+    PodMetrics,
+    QueryResult,
+    Sample,
+    Snapshot,
+    SnapshotNamespace,
+)
+from trimtab.observe import wire
+from trimtab.observe.descheduler import CRON_JOBS, DEPLOYMENTS, Descheduler, deschedulers_in
+from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
+from trimtab.observe.objects import claim_of, node_of, pod_of
+from trimtab.observe.policy_source import Source
+from trimtab.policy import Policy, read_policy
+from trimtab.policy.settings import LowNodeUtilization
+from trimtab.policy.settings import Source as UsageSource
+from trimtab.prom.client import Prometheus
+
+T = TypeVar("T")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s\"']+@")
+
+
+class Look(Struct, frozen=True):
+    """The snapshot, what could not be seen, and the descheduler that was found."""
+
+    snapshot: Snapshot
+    notes: tuple[str, ...] = ()
+    descheduler: Descheduler | None = None
+
+
+async def look(
+    client: Client,
+    policy: Source,
+    prometheus: Prometheus | None,
+    *,
+    in_background: bool | None = None,
+) -> Look:
+    """Read everything. `in_background` overrides what the descheduler's flags say."""
+    return await _Looker(client, policy, prometheus).look(in_background)
+
+
+class _Looker:
+    def __init__(self, client: Client, source: Source, prometheus: Prometheus | None) -> None:
+        self._client, self._source, self._prometheus = client, source, prometheus
+        self._notes: list[str] = []
+
+    async def look(self, in_background: bool | None) -> Look:
+        pods, nodes, namespaces, claims, classes = await asyncio.gather(
+            self._client.list(wire.PODS),
+            self._client.list(wire.NODES),
+            self._optional(NAMESPACES, "namespaceLabelSelector cannot be judged"),
+            self._optional(wire.CLAIMS, "protected storage classes cannot be judged"),
+            self._optional(PRIORITY_CLASSES, "priorityThreshold.name cannot be resolved"),
+        )
+        priorities = {each.metadata.name: each.value for each in classes}
+        text = _CREDENTIALS.sub("", self._source.text)
+        policy = read_policy(text, self._source.where, priorities)
+        instances, kubevirts, vms = await asyncio.gather(
+            self._optional(wire.INSTANCES, "answers to evictions of KubeVirt's VMs are unknown"),
+            self._optional(wire.KUBEVIRTS, "KubeVirt's default eviction strategy is unknown"),
+            self._optional(VMS, "answers to evictions of VMs are unknown"),
+        )
+        strategies = [each.spec.configuration.eviction_strategy for each in kubevirts]
+        machines = kubevirt_machines(instances, next(iter(strategies), None)) | own_machines(vms)
+        descheduler = await self._descheduler()
+        query = await self._query(policy)
+        snapshot = Snapshot(
+            taken_at=datetime.now(UTC),
+            versions=await self._versions(kubevirts, descheduler),
+            evictions_in_background=self._background(in_background, descheduler),
+            policy=text,
+            query=query,
+            nodes=tuple(map(node_of, nodes)),
+            pods=tuple(pod_of(pod, observed_on(pod, machines)) for pod in pods),
+            namespaces=tuple(
+                SnapshotNamespace(n.metadata.name, n.metadata.labels) for n in namespaces
+            ),
+            claims=tuple(map(claim_of, claims)),
+            priority_classes=priorities,
+            **await self._usage(policy),
+        )
+        await self._count_migrations(instances)
+        return Look(snapshot, tuple(self._notes), descheduler)
+
+    async def _optional(self, kind: Kind[T], without: str) -> Sequence[T]:
+        """All objects of a kind that need not be served, or that we may not see."""
+        try:
+            return await self._client.list(kind)
+        except NotFound:
+            return ()
+        except Forbidden:
+            self._notes.append(f"{kind.plural} cannot be listed with these rights: {without}")
+            return ()
+
+    async def _query(self, policy: Policy) -> QueryResult | None:
+        """The answer to the policy's query, or the error instead of it."""
+        queries = list(dict.fromkeys(_queries(policy)))
+        if not queries:
+            return None
+        if len(queries) > 1:
+            self._notes.append("the policy has several queries; the snapshot holds the first only")
+        if self._prometheus is None:
+            raise ConfigError(
+                f"the policy asks {policy.prometheus_url or 'Prometheus'}, which cannot be "
+                "reached from here; forward its port and give --prometheus URL"
+            )
+        at = time.time()
+        moment = datetime.fromtimestamp(at, UTC)
+        try:
+            answer = await self._prometheus.verbatim(queries[0], at)
+        except TrimtabError as error:
+            text = _CREDENTIALS.sub("", str(error))
+            self._notes.append(f"the query failed: {text}")
+            return QueryResult(time=moment, query=queries[0], error=text)
+        return QueryResult(
+            time=moment,
+            query=queries[0],
+            result_type=answer.result_type,
+            samples=tuple(Sample(labels, value) for labels, value in answer.samples),
+        )
+
+    async def _usage(self, policy: Policy) -> dict[str, Any]:
+        """The metrics server's answers, if the policy asks it."""
+        if UsageSource.METRICS_SERVER not in _sources(policy):
+            return {}
+        nodes, pods = await asyncio.gather(
+            self._optional(wire.NODE_USAGE, "what nodes use is unknown"),
+            self._optional(wire.POD_USAGE, "what pods use is unknown"),
+        )
+        self._notes.append(
+            "the descheduler averages the metrics server's answers over time; "
+            "the snapshot holds the last one"
+        )
+        return {
+            "node_metrics": tuple(NodeMetrics(n.metadata.name, n.usage) for n in nodes),
+            "pod_metrics": tuple(
+                PodMetrics(
+                    p.metadata.namespace, p.metadata.name, tuple(c.usage for c in p.containers)
+                )
+                for p in pods
+            ),
+        }
+
+    async def _descheduler(self) -> Descheduler | None:
+        """In the policy's namespace if that is known, otherwise anywhere."""
+        found: list[Free] = []
+        for kind in (DEPLOYMENTS, CRON_JOBS):
+            try:
+                items = await self._client.list(kind, self._source.namespace or None)
+            except (NotFound, Forbidden):
+                continue
+            found += [{"kind": kind.kind, **item} for item in items]
+        return next(iter(deschedulers_in(found)), None)
+
+    def _background(self, given: bool | None, descheduler: Descheduler | None) -> bool:
+        if given is not None:
+            return given
+        if descheduler is not None:
+            return descheduler.in_background
+        self._notes.append(
+            "no descheduler's workload was found: evictions in background are taken to be on; "
+            "--no-background says otherwise"
+        )
+        return True
+
+    async def _versions(
+        self, kubevirts: Sequence[wire.KubeVirt], descheduler: Descheduler | None
+    ) -> dict[str, str]:
+        found = {"trimtab": __version__}
+        with suppress(Forbidden, NotFound):  # a version is nice to know and decides nothing
+            answer = msgspec.json.decode(await self._client.request("GET", "/version"))
+            found["kubernetes"] = str(answer.get("gitVersion", ""))
+        if kubevirts and kubevirts[0].status.observed_kube_virt_version:
+            found["kubevirt"] = kubevirts[0].status.observed_kube_virt_version
+        if descheduler is not None and descheduler.version:
+            found["descheduler"] = descheduler.version
+        return found
+
+    async def _count_migrations(self, instances: Sequence[wire.Instance]) -> None:
+        if not instances:
+            return
+        migrations = await self._optional(
+            wire.INSTANCE_MIGRATIONS, "migrations under way are unknown"
+        )
+        if under_way := sum(not each.finished for each in migrations):
+            self._notes.append(f"{under_way} migrations of KubeVirt are under way")
+
+
+def _queries(policy: Policy) -> list[str]:
+    plugins = (plugin for profile in policy.profiles for _, plugin in profile.plugins)
+    return [p.query for p in plugins if isinstance(p, LowNodeUtilization) and p.query]
+
+
+def _sources(policy: Policy) -> set[UsageSource]:
+    plugins = (plugin for profile in policy.profiles for _, plugin in profile.plugins)
+    return {p.source for p in plugins if isinstance(p, LowNodeUtilization)}

@@ -1,0 +1,82 @@
+"""What VMs add to their pods: how an eviction would be answered, and whether one is under way.
+
+KubeVirt's webhook and ours answer from the VM, not from the pod: a VM that cannot migrate is
+refused, one without an eviction strategy is simply stopped, a migration's target stays.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from trimtab.kube.resources import Key
+from trimtab.kube.virt import DOMAIN, VirtualMachine
+from trimtab.observe import wire
+from trimtab.policy.explain_answers import EVACUATING, EVICTION_ANSWER
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class Machine(Struct, frozen=True):
+    """A VM of either kind, as far as an eviction of its pod is concerned."""
+
+    strategy: str
+    migratable: bool
+    active: str
+    """The node of KubeVirt's active pod, or the name of ours."""
+    evacuating: str = ""
+
+
+def kubevirt_machines(
+    instances: Iterable[wire.Instance], default_strategy: str | None
+) -> dict[Key, Machine]:
+    """VirtualMachineInstances by namespace and name."""
+    return {
+        each.metadata.key: Machine(
+            strategy=each.spec.eviction_strategy or default_strategy or "None",
+            migratable=any(
+                c.type == "LiveMigratable" and c.status == "True" for c in each.status.conditions
+            ),
+            active=each.status.node_name,
+            evacuating=each.status.evacuation_node_name,
+        )
+        for each in instances
+    }
+
+
+def own_machines(vms: Iterable[VirtualMachine]) -> dict[Key, Machine]:
+    """VirtualMachines of trimtab.dev by namespace and name."""
+    return {
+        vm.metadata.key: Machine(
+            strategy=vm.spec.eviction_strategy if vm.spec.running else "None",
+            migratable=vm.spec.live_migratable,
+            active=vm.status.pod_name,
+            evacuating=vm.status.evacuation_node_name,
+        )
+        for vm in vms
+    }
+
+
+def observed_on(pod: wire.Pod, machines: Mapping[Key, Machine]) -> dict[str, str]:
+    """Annotations that carry what the pod's VM tells; none for other pods."""
+    meta = pod.metadata
+    machine = machines.get(Key(meta.namespace, meta.annotations.get(DOMAIN, "")))
+    if machine is None or pod.status.phase in _FINISHED:
+        return {}
+    found = {}
+    if answer := _answer(pod, machine):
+        found[EVICTION_ANSWER] = answer
+    if machine.evacuating and machine.evacuating == pod.spec.node_name:
+        found[EVACUATING] = machine.evacuating
+    return found
+
+
+def _answer(pod: wire.Pod, machine: Machine) -> str:
+    if machine.strategy == "None":
+        return "evicted: the VM has no eviction strategy, so it is stopped"
+    if machine.strategy == "LiveMigrateIfPossible" and not machine.migratable:
+        return "evicted: the VM cannot migrate and does not insist, so it is stopped"
+    if machine.strategy == "LiveMigrate" and not machine.migratable:
+        return "refused: the VM is not live-migratable"
+    if machine.active and machine.active not in (pod.spec.node_name, pod.metadata.name):
+        return "refused: it is the target of a migration"
+    return ""
