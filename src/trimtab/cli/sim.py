@@ -85,9 +85,9 @@ def sim(
     interval
         Time between two descheduling cycles.
     out
-        A directory for inputs, result.json and events.parquet.
+        A directory for inputs, result.json, events.parquet and report.html.
     """
-    from trimtab.cli.sim_files import make_result, save
+    from trimtab.cli.sim_files import make_result
     from trimtab.model.duration import parse_duration
     from trimtab.model.scenario_io import load_scenario
     from trimtab.obs.log import configure
@@ -107,9 +107,9 @@ def sim(
     )
     outcome, nothing = _simulate(spec, seed)
     result = make_result(spec, seed, outcome, nothing)
-    if out is not None:
-        save(out, spec, result)
     _show(spec, result, outcome, nothing, json=json)
+    if out is not None:
+        _save(out, spec, result, outcome, nothing, json=json)
     failed = [line for line in outcome.errors if line.startswith("cycle")]
     return 1 if len(failed) == len(outcome.course.times) else 0
 
@@ -148,6 +148,26 @@ def _show(
     scenario = spec.scenario
     names = [node.name for node in scenario.nodes]
     show_run(Run(result.title, names, scenario.duration_s, outcome, nothing))
+
+
+def _save(
+    out: Path,
+    spec: "RunSpec",
+    result: "SimResult",
+    outcome: "Outcome",
+    nothing: "Outcome",
+    *,
+    json: bool,
+) -> None:
+    from trimtab.cli.sim_files import save
+    from trimtab.view.study import say, tell
+
+    report = save(out, spec, result, outcome, nothing)
+    if report is None:
+        say(f"{out}: no report.html without jinja2; pip install 'trimtab[study]'")
+    elif not json:
+        tell(f"\nReport: {report.resolve()}")
+        tell(f"Open it in a browser: {report.resolve().as_uri()}")
 
 
 def _adapted(scenario: "Scenario", migration: str | None, duration: str | None) -> "Scenario":

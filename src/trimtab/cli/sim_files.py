@@ -15,7 +15,9 @@ from trimtab.model.scenario import Scenario
 from trimtab.policy.default import DEFAULT_POLICY
 from trimtab.sim.outcome import Move, Outcome, ReportCard
 from trimtab.sim.spec import RunSpec
+from trimtab.study.candidate import pair_text, restraint_text
 from trimtab.study.identity import Versions, cell_id, digest, run_id, versions
+from trimtab.study.run_report import RunPage, render_run
 from trimtab.study.store import write_whole
 
 
@@ -84,8 +86,13 @@ def own_score(spec: RunSpec) -> str | None:
     return Path(spec.score).read_text(encoding="utf-8")
 
 
-def save(directory: Path, spec: RunSpec, result: SimResult) -> None:
-    """Write the directory; one that holds another run is left alone."""
+def save(
+    directory: Path, spec: RunSpec, result: SimResult, outcome: Outcome, nothing: Outcome
+) -> Path | None:
+    """Write the directory; one that holds another run is left alone.
+
+    The path of the report; none without the libraries of the extra `study`.
+    """
     _check(directory, result)
     inputs = directory / "inputs"
     inputs.mkdir(parents=True, exist_ok=True)
@@ -100,7 +107,42 @@ def save(directory: Path, spec: RunSpec, result: SimResult) -> None:
         write_whole(directory / "events.parquet", _events(result))
     else:
         write_whole(directory / "events.json", _pretty(result.moves))
+    report = None
+    if find_spec("jinja2"):
+        report = directory / "report.html"
+        write_whole(report, render_run(_page(spec, result, outcome, nothing)).encode())
     write_whole(directory / "result.json", _pretty(result))
+    return report
+
+
+def _page(spec: RunSpec, result: SimResult, outcome: Outcome, nothing: Outcome) -> RunPage:
+    return RunPage(
+        title=result.title,
+        id=result.run_id,
+        seed=result.seed,
+        scenario=spec.scenario,
+        settings=_settings(spec),
+        policy=spec.policy or DEFAULT_POLICY,
+        outcome=outcome,
+        nothing=nothing,
+        versions=result.versions,
+    )
+
+
+def _settings(spec: RunSpec) -> dict[str, str]:
+    scenario = spec.scenario
+    return {
+        "Scenario": f"{scenario.name}: {len(scenario.nodes):,} nodes, {len(scenario.vms):,} VMs",
+        "Duration": format_duration(scenario.duration_s),
+        "Score": spec.score or "none",
+        "Thresholds": pair_text(spec.thresholds),
+        "Limits": pair_text(spec.limits, "/"),
+        "Placement": spec.placement,
+        "Victims": spec.victims,
+        "Migration": scenario.migration.mode,
+        "Restraint": restraint_text(spec.restraint),
+        "Interval": format_duration(spec.timing.descheduling_s),
+    }
 
 
 def _check(directory: Path, result: SimResult) -> None:

@@ -33,17 +33,9 @@ def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict
             for c, label in zip(plan.candidates, result.labels, strict=True)
         ],
         "tables": [_table(table) for table in scopes],
-        "scenarios": [_scenario(scenario) for scenario in plan.scenarios],
+        "scenarios": [scenario_data(scenario) for scenario in plan.scenarios],
         "pictures": list(_pictures(plan, cells, runs, result)),
     }
-
-
-def as_script(data: Any) -> str:
-    """JSON that is safe inside a script element, whatever the names in it are."""
-    text = msgspec.json.encode(data).decode()
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _candidate(candidate: Candidate, label: str, usual: Candidate) -> dict[str, Any]:
@@ -87,7 +79,8 @@ def _rounded(estimate: Estimate) -> dict[str, float | None]:
     return {name: None if x is None else float(f"{x:.6g}") for name, x in ends.items()}
 
 
-def _scenario(scenario: Scenario) -> dict[str, Any]:
+def scenario_data(scenario: Scenario) -> dict[str, Any]:
+    """What the charts of a course need to know of the scenario."""
     return {
         "name": scenario.name,
         "nodes": [node.name for node in scenario.nodes],
@@ -106,7 +99,7 @@ def _pictures(
             candidate = _wanted(table, result)[place]
             cell = cells[scenario][candidate]
             picture = runs.pictures[cell]
-            drawn = _picture(scenario, candidate, picture)
+            drawn = picture_data(scenario, candidate, picture)
             budget -= sum(len(part) for part in drawn.values() if isinstance(part, str))
             if budget < 0 and place > 1:  # do-nothing and the pick are always there
                 return
@@ -118,7 +111,8 @@ def _wanted(table: Table, result: StudyResult) -> list[int]:
     return list(dict.fromkeys([*first, *(row.candidate for row in table.rows)]))
 
 
-def _picture(scenario: int, candidate: int, picture: Picture) -> dict[str, Any]:
+def picture_data(scenario: int, candidate: int, picture: Picture) -> dict[str, Any]:
+    """A course as text."""
     return {
         "scenario": scenario,
         "candidate": candidate,

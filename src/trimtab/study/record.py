@@ -100,7 +100,7 @@ def make_chunk(
     return FullChunk(
         cell=cell,
         runs=tuple(_record(cell, s, o) for s, o in zip(seeds, outcomes, strict=True)),
-        picture=_picture(scenario, seeds[0], outcomes[0]),
+        picture=make_picture(scenario, seeds[0], outcomes[0]),
     )
 
 
@@ -140,7 +140,8 @@ def _move_row(move: Move) -> MoveRow:
     )
 
 
-def _picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
+def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
+    """The course of one run for the charts."""
     course = outcome.course
     rows = _rows(len(course.times))
     place = {node.name: index for index, node in enumerate(scenario.nodes)}

@@ -1,38 +1,30 @@
-"""`report.html`: one file that any browser opens without a network."""
+"""`report.html` of a study: one file that any browser opens without a network."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from trimtab.model.duration import format_duration
 from trimtab.study.collect import Runs
-from trimtab.study.extra import need
 from trimtab.study.measures import MEASURES
-from trimtab.study.page_data import as_script, page_data
+from trimtab.study.page import render_page
+from trimtab.study.page_data import page_data
 from trimtab.study.page_tables import headline, page_tables
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.result import StudyResult
 from trimtab.study.statistics import RESAMPLES
 
+PARTS = ("base", "ranking", "course", "choice", "start")
+
 
 def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str) -> str:
     """The whole page; `text` is the study file as it was written."""
-    jinja2 = need("jinja2")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(_asset("report.html.j2"))
-    trusted = environment.filters["safe"]  # our own files, and JSON that escapes < and >
-    page: str = template.render(
-        **_words(result, text),
-        css=trusted(_asset("report.css")),
-        script=trusted(_script()),
-        echarts=trusted(_asset("echarts.min.js")),
-        data=trusted(as_script(page_data(plan, cells, runs, result))),
-    )
-    return page
+    data = page_data(plan, cells, runs, result)
+    return render_page("report.html.j2", PARTS, data, _words(result, text))
 
 
 def _words(result: StudyResult, text: str) -> dict[str, Any]:
     return {
+        "what": "study",
         "name": result.name,
         "description": result.description,
         "summary": result.summary,
@@ -79,13 +71,3 @@ def seeds_text(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and tuple(seeds) == tuple(range(first, last + 1)):
         return f"{first}–{last}"
     return ", ".join(str(seed) for seed in seeds)
-
-
-def _script() -> str:
-    """The page's own script: its parts in one function, so that they share their names."""
-    parts = [_asset(f"report-{part}.js") for part in ("base", "ranking", "course", "page")]
-    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();"
-
-
-def _asset(name: str) -> str:
-    return (files("trimtab.study") / "assets" / name).read_text(encoding="utf-8")

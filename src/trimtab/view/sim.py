@@ -65,7 +65,7 @@ def buckets(values: NDArray[np.float64], columns: int = _COLUMNS) -> NDArray[np.
 
 
 def _show_nodes(run: Run) -> None:
-    course, shown = run.outcome.course, _most_telling(run.outcome.course)
+    course, shown = run.outcome.course, most_telling(run.outcome.course)
     vms_before = _count(run.outcome.placement_before)
     vms_after = _count(run.outcome.placement_after)
     rows = []
@@ -88,12 +88,12 @@ def _show_nodes(run: Run) -> None:
         out.print(f"… and {hidden} nodes in between")
 
 
-def _most_telling(course: Course) -> list[int]:
+def most_telling(course: Course, most: int = _NODES) -> list[int]:
     """All nodes of a small cluster; of a large one those that were the hottest and coolest."""
     order = np.argsort(-course.cpu[0], kind="stable").tolist()
-    if len(order) <= _NODES:
+    if len(order) <= most:
         return sorted(order)
-    return [*order[: _NODES // 2], *order[-_NODES // 2 :]]
+    return [*order[: most // 2], *order[-most // 2 :]]
 
 
 def _show_timeline(run: Run) -> None:

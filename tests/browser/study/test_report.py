@@ -1,28 +1,19 @@
 """The report in a real browser: it draws, it answers clicks, it asks the network for nothing."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from builders.outcomes import a_scenario
+from builders.pages import Opened
 from builders.studies import a_plan, finished
 from trimtab.study.report import render
 
 pytestmark = pytest.mark.browser
 
 NASTY = "</script><img src=x onerror=alert(1)>"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 CHARTS = (
     "chart-front",
     "chart-heat-left",
@@ -37,18 +28,6 @@ CHARTS = (
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        complain = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        complain("no Chromium on PATH: the report is NOT tested; on Debian: apt install chromium")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield running
-        running.close()
-
-
-@pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four scores on two clusters, one of them with a name that no page should trust."""
     plan = a_plan(
@@ -60,35 +39,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(plan, *finished(plan), f"name: {NASTY}\n"), encoding="utf-8")
     return path
-
-
-class Opened:
-    """A page with everything it complained about."""
-
-    def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
-        self.page: Page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(report.as_uri())
-
-    def drawn(self) -> "Opened":
-        self.page.wait_for_selector("html[data-drawn]", state="attached")
-        return self
-
-    def series(self, chart: str) -> list[dict[str, Any]]:
-        """Name, type and number of data of each series that a chart really holds."""
-        found: list[dict[str, Any]] = self.page.evaluate(
-            """id => echarts.getInstanceByDom(document.getElementById(id)).getOption().series
-                 .map(s => ({name: s.name, type: s.type, count: s.data.length,
-                             first: JSON.stringify(s.data[0])}))""",
-            chart,
-        )
-        return found
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from trimtab.cli import sim_files
 from trimtab.cli.sim import app
 from trimtab.errors import ConfigError
 
@@ -91,11 +92,25 @@ def test_the_directory_holds_inputs_result_and_events(scenario: str, tmp_path: P
         "inputs/versions.json",
         "result.json",
         "events.parquet",
+        "report.html",
     }
     result = json.loads((out / "result.json").read_bytes())
     events = polars.read_parquet(out / "events.parquet")
     assert events.height == len(result["moves"]) > 0
     assert set(events["source"]) == {"n-1"}
+
+
+def test_without_the_extra_the_rest_is_written_and_said(
+    scenario: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sim_files, "find_spec", lambda _: None)
+    out = tmp_path / "out"
+    run(scenario, "-o", str(out))
+    assert sorted(path.name for path in out.iterdir()) == ["events.json", "inputs", "result.json"]
+    assert "no report.html without jinja2" in capsys.readouterr().err
 
 
 def test_the_same_run_may_be_written_again_but_another_one_not(

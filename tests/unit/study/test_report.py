@@ -7,7 +7,7 @@ import pytest
 
 from builders.outcomes import a_scenario
 from builders.studies import a_plan, finished
-from trimtab.study.page_data import as_script
+from trimtab.study.page import as_script
 from trimtab.study.report import render, seeds_text
 
 NASTY = '</script><img src=x onerror="alert(1)">'

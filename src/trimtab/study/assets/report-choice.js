@@ -56,9 +56,6 @@ function drawAll() {
   drawCourses();
 }
 
-document.querySelectorAll(".chart-only, .pills, #theme").forEach((node) => {
-  node.hidden = false;
-});
 document.querySelectorAll(".pills button").forEach((button) =>
   button.addEventListener("click", () => {
     state.table = Number(button.dataset.table);
@@ -87,12 +84,3 @@ for (const side of ["left", "right"])
     state[side] = Number(event.target.value);
     drawCourses();
   });
-element("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = dark() ? "light" : "dark";
-  drawAll();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-addEventListener("resize", () => charts.forEach((chart) => chart.resize()));
-addEventListener("beforeprint", () => charts.forEach((chart) => chart.resize()));
-drawAll();
-document.documentElement.dataset.drawn = "true";

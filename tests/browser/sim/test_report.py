@@ -1,0 +1,97 @@
+"""The report of one run in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from builders.outcomes import a_scenario
+from builders.pages import Opened
+from trimtab.cli.sim_files import make_result, save
+from trimtab.sim import simulate_one
+from trimtab.sim.spec import RunSpec
+
+pytestmark = pytest.mark.browser
+
+NASTY = "</script><img src=x onerror=alert(1)>"
+CHARTS = (
+    "chart-imbalance",
+    "chart-heat-left",
+    "chart-heat-right",
+    "chart-course-left",
+    "chart-map-before",
+    "chart-map-after",
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real run of a cluster with a name that no page should trust."""
+    spec = RunSpec(a_scenario(NASTY, nodes=6, vms=40, duration_s=1200.0))
+    outcome, nothing = simulate_one(spec, 1), simulate_one(RunSpec(spec.scenario, score=None), 1)
+    path = save(
+        tmp_path_factory.mktemp("run"), spec, make_result(spec, 1, outcome, nothing), outcome,
+        nothing,
+    )  # fmt: skip
+    assert path
+    return path
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[Opened]:
+    found = Opened(browser, report).drawn()
+    yield found
+    found.context.close()
+    assert found.complaints == []
+
+
+def test_every_chart_has_data(opened: Opened) -> None:
+    for chart in CHARTS:
+        assert opened.page.locator(f"#{chart} canvas, #{chart} svg").first.is_visible()
+        series = opened.series(chart)
+        assert series
+        assert all(each["count"] > 0 for each in series), (chart, series)
+    assert [each["count"] for each in opened.series("chart-imbalance")] == [20, 20]
+    assert opened.series("chart-heat-left")[0]["count"] == 20 * 6
+    assert opened.series("chart-map-before")[0]["count"] == 40
+
+
+def test_the_page_asks_for_nothing_but_itself(opened: Opened, report: Path) -> None:
+    asked = [url for url in opened.requests if not url.startswith("data:")]
+    assert asked == [report.as_uri()]
+    assert opened.page.locator("img").count() == 0
+    assert opened.page.locator("h1").inner_text() == NASTY
+
+
+def test_another_layer_shows_other_numbers(opened: Opened) -> None:
+    before = opened.series("chart-heat-left")[0]["first"]
+    opened.page.locator("#pick-layer").select_option("memory")
+    after = opened.series("chart-heat-left")[0]
+    assert after["name"] == "memory use"
+    assert after["first"] != before
+
+
+def test_the_theme_can_be_switched(opened: Opened) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = opened.page.evaluate(background)
+    opened.page.locator("#theme").click()
+    assert opened.page.evaluate(background) != light
+
+
+def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path) -> None:
+    plain = Opened(browser, report, java_script_enabled=False)
+    assert plain.page.locator("#nodes tbody tr").count() == 6
+    assert plain.page.locator("#moves tbody tr").count() > 0
+    assert plain.page.locator("#card tbody tr").count() > 20
+    assert plain.page.get_by_text("The charts need JavaScript").is_visible()
+    plain.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1600])
+def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
+    opened = Opened(browser, report, color_scheme="dark").drawn()
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.complaints == []
+    opened.context.close()

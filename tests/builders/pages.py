@@ -1,0 +1,35 @@
+"""A page in a real browser, with everything it complained about."""
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+
+class Opened:
+    """One of our files, opened."""
+
+    def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(report.as_uri())
+
+    def drawn(self) -> "Opened":
+        self.page.wait_for_selector("html[data-drawn]", state="attached")
+        return self
+
+    def series(self, chart: str) -> list[dict[str, Any]]:
+        """Name, type and number of data of each series that a chart really holds."""
+        found: list[dict[str, Any]] = self.page.evaluate(
+            """id => echarts.getInstanceByDom(document.getElementById(id)).getOption().series
+                 .map(s => ({name: s.name, type: s.type, count: s.data.length,
+                             first: JSON.stringify(s.data[0])}))""",
+            chart,
+        )
+        return found
