@@ -141,6 +141,10 @@ class Item(Wire, frozen=True):
     """Ours: names of items that must be Completed, in effect, before this one starts."""
     takes: tuple[Taking, ...] = ()
     warnings: tuple[str, ...] = ()
+    applied: bool = False
+    """Ours: the write was made; what is still waited for is its effect."""
+    drifted: bool = False
+    """Ours: it was Completed, and is not as it was then."""
 
 
 class Approval(Wire, frozen=True):
@@ -149,6 +153,15 @@ class Approval(Wire, frozen=True):
     plan_id: str = ""
     by: str = ""
     at: datetime | None = None
+
+
+class Remediation(Wire, frozen=True):
+    """Ours: re-applies after drift, for the guard against edit wars."""
+
+    at: tuple[datetime, ...] = ()
+    running: bool = False
+    """The plan under way puts back what drifted: the baseline stays what it was."""
+    paused: bool = False
 
 
 class Event(Wire, frozen=True):
@@ -175,6 +188,9 @@ class PlatformStatus(Wire, frozen=True):
     inputs: Free = field(default_factory=dict)
     """Ours: the input values the plan was made from, by name; a change re-plans."""
     approval: Approval | None = None
+    reverse: bool = False
+    """Ours: this plan takes back what was applied."""
+    remediation: Remediation | None = None
     warnings: tuple[str, ...] = ()
     history: tuple[Event, ...] = ()
 

@@ -1,0 +1,97 @@
+"""Diffs that a person reads and `patch` accepts: YAML before and after, three lines around.
+
+What the API server adds by itself is left out, and values of Secrets are masked: the plan
+says that a value changes, not to what.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from difflib import unified_diff
+from typing import Any
+
+import yaml
+
+from trimtab.advisor.api import TargetRef
+from trimtab.kube.resources import Free
+
+NO_CHANGES = "(no changes)"
+NOISE = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MASKED, _BEFORE, _AFTER = "*** (masked)", "*** (before)", "*** (after)"
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
+
+
+def sanitised(obj: Free) -> Free:
+    """A copy without what the API server keeps for itself, and without status."""
+    clean = {key: deepcopy(value) for key, value in obj.items() if key != "status"}
+    meta = {k: v for k, v in (clean.get("metadata") or {}).items() if k not in NOISE}
+    notes = {k: v for k, v in (meta.pop("annotations", None) or {}).items() if k != LAST_APPLIED}
+    if notes:
+        meta["annotations"] = notes
+    return clean | ({"metadata": meta} if "metadata" in clean else {})
+
+
+def as_yaml(obj: Free) -> str:
+    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=True, width=10_000, allow_unicode=True)
+    return text
+
+
+def object_diff(ref: TargetRef, before: Free | None, after: Free | None) -> str:
+    """From `before` to `after`, either of which may not exist."""
+    old, new = (None if obj is None else sanitised(obj) for obj in (before, after))
+    if ref.kind == "Secret":
+        old, new = masked(old, new)
+    title = f"{ref.name} ({ref.kind})"
+    heads = ["/dev/null" if obj is None else title for obj in (old, new)]
+    lines = [[] if obj is None else as_yaml(obj).splitlines(keepends=True) for obj in (old, new)]
+    text = "".join(unified_diff(lines[0], lines[1], heads[0], heads[1], n=3))
+    return text or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
+
+
+def masked(before: Free | None, after: Free | None) -> tuple[Free | None, Free | None]:
+    """Both without the values of a Secret; whether one changes is still to be seen."""
+    changed = {
+        (part, key)
+        for part in ("data", "stringData")
+        for key in {*_part(before, part), *_part(after, part)}
+        if _part(before, part).get(key) != _part(after, part).get(key)
+    }
+    return _masked(before, changed, _BEFORE), _masked(after, changed, _AFTER)
+
+
+def _masked(obj: Free | None, changed: set[tuple[str, str]], word: str) -> Free | None:
+    if obj is None:
+        return None
+    hidden = {
+        part: {key: word if (part, key) in changed else _MASKED for key in obj[part]}
+        for part in ("data", "stringData")
+        if isinstance(obj.get(part), Mapping)
+    }
+    return obj | hidden
+
+
+def _part(obj: Free | None, part: str) -> Mapping[str, Any]:
+    return (obj or {}).get(part) or {}
+
+
+def has_changes(diff: str) -> bool:
+    """False for an empty diff, for one that says so, and for headers alone."""
+    lines = diff.splitlines()
+    body = lines[2:] if diff.startswith("--- ") else lines
+    return any(line.startswith(("+", "-")) for line in body)
+
+
+def creates(diff: str) -> bool:
+    return diff.startswith("--- /dev/null")

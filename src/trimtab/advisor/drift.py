@@ -1,0 +1,93 @@
+"""Drift: managed fields that are no longer what they were when the plan was completed.
+
+The hash decides; the dry run shows what applying again would change, and the managedFields
+of the object tell who did it. A key that somebody put into a managed map shows in no such
+diff, because apply does not remove it: it is named all the same.
+"""
+
+from msgspec import structs
+
+from trimtab.advisor.api import Item, PlatformStatus
+from trimtab.advisor.becoming import become, stay
+from trimtab.advisor.diff import has_changes, object_diff
+from trimtab.advisor.fields import (
+    dig,
+    is_satisfied,
+    leaves,
+    others_of,
+    parse_path,
+    snapshot_hash,
+    strangers,
+)
+from trimtab.advisor.plan import Preview
+from trimtab.advisor.situation import Look, Situation, Step
+from trimtab.kube.resources import Free
+
+DRIFT = "drift detected"
+
+
+def is_drifted(s: Situation) -> bool:
+    stored = s.status.source_snapshot_hash
+    return bool(stored) and snapshot_hash(s.status.items, s.seen.live) != stored
+
+
+def drifting(s: Situation) -> Step | None:
+    """To Drifted, or a Drifted that tells more exactly; None if nothing is to be written."""
+    if not is_drifted(s):
+        return None
+    if not s.seen.previews:
+        return Look("previews")
+    after = reported(s)
+    text = "; ".join(f"{i.name}: {i.message}" for i in after.items if i.drifted)
+    if s.status.phase == "Drifted":
+        return stay(s, text, status=after)
+    return become(s, "Drifted", text, status=after)
+
+
+def reported(s: Situation, *, back: bool = False) -> PlatformStatus:
+    """The items with what has become of them; `back` when all is as it was again."""
+    items = tuple(
+        _returned(s, item) if back else _told(s, item, s.seen.previews.get(item.name))
+        for item in s.status.items
+    )
+    return structs.replace(s.status, items=items)
+
+
+def _returned(s: Situation, item: Item) -> Item:
+    live = s.seen.live.get(item.target_ref)
+    diff = object_diff(item.target_ref, live, live) if live is not None else ""
+    message = "in desired state again" if item.drifted else item.message
+    return structs.replace(item, drifted=False, message=message, diff=diff)
+
+
+def _told(s: Situation, item: Item, preview: Preview | None) -> Item:
+    if preview is None or item.state != "Completed":
+        return item
+    diff = object_diff(item.target_ref, preview.live, preview.after)
+    changed = what_changed(item, preview.live)
+    if not changed and not has_changes(diff):
+        return structs.replace(item, diff=diff, drifted=False)
+    message = f"{DRIFT}: {', '.join(changed) or 'see the diff'}"
+    return structs.replace(item, diff=diff, drifted=True, message=message[:1024])
+
+
+def what_changed(item: Item, live: Free | None) -> list[str]:
+    """Fields that are not as desired and keys that we did not ask for, with who wrote them."""
+    if live is None:
+        return ["the object was deleted"]
+    told = []
+    for dotted in item.managed_fields:
+        root = parse_path(dotted)
+        _, wanted = dig(item.desired_state, root)
+        for leaf in leaves(wanted):
+            path = (*root, *leaf)
+            have, want = dig(live, path), dig(item.desired_state, path)
+            if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
+                told.append(_by(".".join(path), others_of(live, path), removed=not have[0]))
+    told += [_by(f"{path} (added)", managers) for path, managers in strangers(live, item)]
+    return told
+
+
+def _by(path: str, managers: tuple[str, ...], *, removed: bool = False) -> str:
+    who = f" by {', '.join(managers)}" if managers else ""
+    return f"{path} {'removed' if removed else 'changed'}{who}".replace("(added) changed", "added")

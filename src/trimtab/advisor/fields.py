@@ -1,0 +1,157 @@
+"""Fields by their dotted paths: reading them, hashing them, and who owns them.
+
+The snapshot hash is about the managed fields of the plan's objects and nothing else, so that
+a label or a status that changes elsewhere neither makes a plan stale nor counts as drift.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.advisor.api import MANAGER, Item, TargetRef
+from trimtab.kube.resources import Free
+
+NOT_FOUND = {"__state": "NOT_FOUND"}
+"""Stands for an object that does not exist; part of the hash's definition."""
+Path = tuple[str, ...]
+
+
+class Owner(Struct, frozen=True, order=True):
+    """A field manager, and how it came to its fields (Apply or Update)."""
+
+    manager: str
+    operation: str
+
+
+def parse_path(dotted: str) -> Path:
+    return tuple(part for part in dotted.split(".") if part)
+
+
+def dig(obj: Any, path: Path) -> tuple[bool, Any]:
+    """Whether the path exists, and its value."""
+    value = obj
+    for part in path:
+        if not isinstance(value, Mapping) or part not in value:
+            return False, None
+        value = value[part]
+    return True, value
+
+
+def managed_state(obj: Free | None, managed: Iterable[str]) -> Free:
+    """The values that exist under the managed paths; the whole spec if none are named."""
+    if obj is None:
+        return NOT_FOUND
+    paths = tuple(managed)
+    if not paths:
+        return {"spec": obj["spec"]} if "spec" in obj else {}
+    found = {path: dig(obj, parse_path(path)) for path in paths}
+    return {path: value for path, (exists, value) in found.items() if exists}
+
+
+def resource_key(ref: TargetRef) -> str:
+    """group/version/Kind[/namespace]/name; the core group leaves its place empty."""
+    group, _, version = ref.api_version.rpartition("/")
+    parts = [group, version, ref.kind, *([ref.namespace] if ref.namespace else []), ref.name]
+    return "/".join(parts)
+
+
+def snapshot_hash(items: Iterable[Item], live: Mapping[TargetRef, Free | None]) -> str:
+    """Lower-case SHA-256 over the managed fields of every item's object."""
+    state = {
+        resource_key(item.target_ref): managed_state(live.get(item.target_ref), item.managed_fields)
+        for item in items
+    }
+    return digest(state)
+
+
+def digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return sha256(text.encode()).hexdigest()
+
+
+def leaves(value: Any, at: Path = ()) -> Iterator[Path]:
+    """The paths of everything that is not a map; an empty map is a leaf, a list is one value."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from leaves(inner, (*at, str(key)))
+    else:
+        yield at
+
+
+def is_satisfied(desired: Any, live: Any) -> bool:
+    """Whether everything that `desired` says is so in `live`."""
+    if isinstance(desired, Mapping):
+        return isinstance(live, Mapping) and all(
+            key in live and is_satisfied(value, live[key]) for key, value in desired.items()
+        )
+    return bool(desired == live)
+
+
+def owners_of(obj: Free | None, path: Path) -> tuple[Owner, ...]:
+    """Who owns the field, something in it, or the whole that it is in."""
+    entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
+    return tuple(
+        dict.fromkeys(
+            Owner(str(entry.get("manager", "")), str(entry.get("operation", "")))
+            for entry in entries
+            if not entry.get("subresource") and _owns(entry.get("fieldsV1") or {}, path)
+        )
+    )
+
+
+def _owns(fields: Free, path: Path) -> bool:
+    at: Any = fields
+    for part in path:
+        inner = at.get(f"f:{part}")
+        if inner is None:
+            return False
+        if not inner:  # owned as one value
+            return True
+        at = inner
+    return True
+
+
+def others_of(obj: Free | None, path: Path) -> tuple[str, ...]:
+    """The managers that own it and are not us."""
+    names = (owner.manager for owner in owners_of(obj, path) if owner.manager != MANAGER)
+    return tuple(dict.fromkeys(names))
+
+
+def is_ours(obj: Free | None) -> bool:
+    """Whether we have ever applied something to it."""
+    entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
+    return any(e.get("manager") == MANAGER and e.get("operation") == "Apply" for e in entries)
+
+
+def strangers(live: Free | None, item: Item) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Keys inside managed maps that we did not ask for and another manager put there.
+
+    Server-side apply neither removes nor shows them, but they are part of what we manage.
+    """
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for dotted in item.managed_fields:
+        root = parse_path(dotted)
+        _, have = dig(live, root)
+        _, want = dig(item.desired_state, root)
+        for leaf in leaves(have if isinstance(have, Mapping) else {}):
+            if leaf and not dig(want, leaf)[0]:
+                managers = others_of(live, (*root, *leaf))
+                if managers:
+                    found.append((".".join((*root, *leaf)), managers))
+    return tuple(found)
+
+
+def merge_patch(live: Any, wanted: Any) -> Any:
+    """The JSON merge patch that makes `wanted` of `live`; an empty one changes nothing."""
+    if not isinstance(live, Mapping) or not isinstance(wanted, Mapping):
+        return wanted
+    patch: Free = {key: None for key in live if key not in wanted}
+    for key, value in wanted.items():
+        if key not in live:
+            patch[key] = value
+        elif live[key] != value:
+            patch[key] = merge_patch(live[key], value)
+    return patch

@@ -1,0 +1,206 @@
+"""The next step of a VirtPlatformConfig: a pure function of what it says and what was seen.
+
+One step at a time: the status is written, then everything is looked at again. So a process
+that dies between two steps is continued by the next one, which cannot tell the difference.
+"""
+
+from msgspec import structs
+
+from trimtab.advisor.api import PlatformStatus
+from trimtab.advisor.approval import acknowledged, approval, is_approved, is_held, waiting_text
+from trimtab.advisor.becoming import become, mark, stay
+from trimtab.advisor.conditions import REVIEW_AGAIN
+from trimtab.advisor.editwar import resumed
+from trimtab.advisor.executing import execute
+from trimtab.advisor.inputs import input_drift, inputs_changed
+from trimtab.advisor.plan import Plan, changes_nothing, worst
+from trimtab.advisor.profile import Draft
+from trimtab.advisor.rollback import Record, forgotten, is_taken_back
+from trimtab.advisor.settled import drifted, settled, upgradable
+from trimtab.advisor.situation import Remember, Rest, Situation, Step, Trouble, Want, Write
+
+PREREQUISITES_S = 120.0
+REVIEW_S = 300.0
+
+_WANTS: dict[str, tuple[Want, ...]] = {
+    "Drafting": ("plan",),
+    "ReviewRequired": ("draft",),
+    "PrerequisiteFailed": ("draft",),
+    "InProgress": ("draft", "live"),
+    "RollingBack": ("live",),
+    "Completed": ("draft", "live"),
+    "CompletedWithErrors": ("draft", "live"),
+    "CompletedWithUpgrade": ("draft",),
+    "Drifted": ("live",),
+}
+
+
+def wants(s: Situation) -> tuple[Want, ...]:
+    """What must be read before `next_step` can decide."""
+    if s.config.spec.action == "Ignore" or _turned(s):
+        return ()
+    wanted = _WANTS.get(s.status.phase, ())
+    return tuple(w for w in wanted if not (s.status.reverse and w == "draft"))
+
+
+def next_step(s: Situation) -> Step:
+    if s.config.spec.action == "Ignore":
+        return _ignore(s)
+    if s.status.phase == "Ignored" or _turned(s):
+        return become(s, "Pending")
+    match s.status.phase:
+        case "Drafting":
+            return _draft(s)
+        case "PrerequisiteFailed":
+            return _prerequisites(s)
+        case "ReviewRequired":
+            return _review(s)
+        case "InProgress" | "RollingBack":
+            return execute(s)
+        case "Completed" | "CompletedWithErrors":
+            return settled(s)
+        case "CompletedWithUpgrade":
+            return upgradable(s)
+        case "Drifted":
+            return drifted(s)
+        case "Failed" | "RolledBack":
+            return become(s, "Pending") if s.edited else Rest()
+        case _:
+            reverse = s.config.spec.action == "Rollback"
+            return become(s, "Drafting", status=resumed(s), reverse=reverse)
+
+
+def _ignore(s: Situation) -> Step:
+    severity = worst(s.status.items, s.impact)
+    if s.status.phase == "Ignored" and s.status.impact_severity == severity:
+        return Rest()
+    return become(s, "Ignored", impact_severity=severity)
+
+
+def _turned(s: Situation) -> bool:
+    """Whether the plan goes forward and the action back, or the other way round."""
+    if s.status.phase in ("", "Pending", "Ignored"):
+        return False
+    return s.status.reverse != (s.config.spec.action == "Rollback")
+
+
+def _draft(s: Situation) -> Step:
+    plan = s.seen.plan
+    if isinstance(plan, Trouble):
+        return _troubled(s, plan)
+    assert plan is not None
+    fresh = _planned(s, plan)
+    if changes_nothing(plan.items) and _is_clean(s, plan):
+        return _nothing_to_do(s, plan, fresh)
+    if is_approved(s, plan.plan_id) and _is_free(s, plan):
+        return start(s, acknowledged(fresh, "Acknowledged", s.now))
+    text = waiting_text(s, plan.plan_id)
+    return become(s, "ReviewRequired", text, status=fresh)
+
+
+def _is_clean(s: Situation, plan: Plan) -> bool:
+    """Whether nothing of ours is left on what leaves the plan, ownership included."""
+    return all(
+        is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
+        for item in plan.items
+        if item.verb != "apply"
+    )
+
+
+def _is_free(s: Situation, plan: Plan) -> bool:
+    return not is_held(s.status) or s.config.spec.approved_plan == plan.plan_id
+
+
+def _planned(s: Situation, plan: Plan) -> PlatformStatus:
+    return structs.replace(
+        s.status,
+        items=plan.items,
+        impact_severity=worst(plan.items, s.impact),
+        source_snapshot_hash=plan.snapshot,
+        operator_version=s.version,
+        applied_options=s.config.spec.options,
+        plan_id=plan.plan_id,
+        inputs=plan.inputs,
+        warnings=plan.warnings,
+    )
+
+
+def _troubled(s: Situation, trouble: Trouble) -> Step:
+    if trouble.kind == "generation":
+        return become(s, "Failed", trouble.message)
+    return become(s, "PrerequisiteFailed", trouble.message)
+
+
+def _nothing_to_do(s: Situation, plan: Plan, fresh: PlatformStatus) -> Step:
+    """Already as wished: completed, or waiting for what was applied before to take effect."""
+    unhealthy = [i.name for i in plan.items if not _healthy(s, i.name)]
+    if unhealthy and not s.status.reverse:
+        return start(s, acknowledged(fresh, "DriftResolved", s.now))
+    over = [item.target_ref for item in plan.items if item.verb != "apply"]
+    rest = Record() if s.status.reverse else forgotten(s.seen.record, over)
+    if rest != s.seen.record:
+        return Remember(rest)
+    done = tuple(
+        structs.replace(
+            item, state="Completed", message="already in desired state", last_transition_time=s.now
+        )
+        for item in plan.items
+        if item.verb == "apply"
+    )
+    after = acknowledged(structs.replace(fresh, items=done), "DriftResolved", s.now)
+    if s.status.reverse:
+        return become(s, "RolledBack", "There is nothing to take back", status=after)
+    return become(s, "Completed", status=after)
+
+
+def _healthy(s: Situation, name: str) -> bool:
+    health = s.seen.health.get(name)
+    return health is None or health.state == "ready"
+
+
+def start(s: Situation, status: PlatformStatus) -> Write:
+    """Approved: from here on items are carried out."""
+    granted = approval(_with(s, status))
+    text = f"Plan {status.plan_id}"
+    if status.reverse:
+        return become(s, "RollingBack", text, status=status, by=granted.by, approval=granted)
+    return become(s, "InProgress", text, status=status, by=granted.by, approval=granted)
+
+
+def _with(s: Situation, status: PlatformStatus) -> Situation:
+    return structs.replace(s, config=structs.replace(s.config, status=status))
+
+
+def _prerequisites(s: Situation) -> Step:
+    if s.edited:
+        return become(s, "Pending")
+    draft = s.seen.draft
+    if not isinstance(draft, Trouble) or draft.kind == "generation":
+        return become(s, "Pending")
+    return stay(s, draft.message) or Rest(PREREQUISITES_S)
+
+
+def _review(s: Situation) -> Step:
+    status, spec = s.status, s.config.spec
+    if not status.reverse and spec.options != status.applied_options:
+        return _replan(s, status, "OptionsChanged", "The options were edited during the review")
+    draft = s.seen.draft
+    if isinstance(draft, Trouble):
+        return _troubled(s, draft)
+    if isinstance(draft, Draft) and inputs_changed(s, draft):
+        return input_drift(s, draft)
+    if is_approved(s, status.plan_id):
+        explicit = spec.approved_plan == status.plan_id
+        if explicit or s.edited or not is_held(status):
+            return start(s, acknowledged(status, "Acknowledged", s.now))
+        return Rest(REVIEW_S)
+    if s.edited:
+        status = acknowledged(status, "Acknowledged", s.now)
+    text = waiting_text(_with(s, status), status.plan_id)
+    return stay(s, text, status=status) or Rest(REVIEW_S)
+
+
+def _replan(s: Situation, status: PlatformStatus, reason: str, text: str) -> Write:
+    if s.config.spec.action == "Apply":
+        status = mark(s, status, REVIEW_AGAIN, True, reason, text)
+    return become(s, "Drafting", status=status)

@@ -1,0 +1,107 @@
+"""After a plan was carried out: has something changed, and whose doing is it?"""
+
+from msgspec import structs
+
+from trimtab.advisor.api import PlatformStatus
+from trimtab.advisor.becoming import become, mark, moved, stay
+from trimtab.advisor.conditions import UPGRADE, is_true
+from trimtab.advisor.drift import drifting, is_drifted, reported
+from trimtab.advisor.editwar import remedy, resumed
+from trimtab.advisor.fields import snapshot_hash
+from trimtab.advisor.inputs import input_drift, inputs_changed
+from trimtab.advisor.plan import differs, stored
+from trimtab.advisor.profile import Draft
+from trimtab.advisor.situation import Rest, Situation, Step, Trouble, Write
+
+CHECK_S = 60.0
+
+
+def settled(s: Situation) -> Step:
+    """Completed, with or without errors; the order of the questions is part of the contract."""
+    draft = s.seen.draft
+    if s.config.spec.options != s.status.applied_options:
+        return become(s, "Drafting", "The options changed")
+    if s.edited and (s.status.phase == "CompletedWithErrors" or s.config.spec.action == "DryRun"):
+        return become(s, "Pending")
+    if isinstance(draft, Trouble) and draft.kind == "prerequisite":
+        return become(s, "PrerequisiteFailed", draft.message)
+    if isinstance(draft, Draft):
+        step = _upgraded(s, draft) or _fed(s, draft)
+        if step is not None:
+            return step
+    if s.status.phase == "CompletedWithErrors":
+        return Rest(CHECK_S)
+    return _unsettled(s) or drifting(s) or _quiet(s)
+
+
+def _upgraded(s: Situation, draft: Draft) -> Write | None:
+    """Another version of the operator: would it plan the same?"""
+    if s.status.operator_version == s.version:
+        if not is_true(s.status, UPGRADE):
+            return None
+        return Write(mark(s, s.status, UPGRADE, False, "Applied", "Applied by this version"))
+    if differs(s.status.items, draft.wishes, severities=False):
+        text = f"Version {s.version} plans differently; set action: DryRun to see how"
+        status = mark(s, s.status, UPGRADE, True, "LogicChanged", text)
+        return become(s, "CompletedWithUpgrade", text, status=status)
+    return Write(_aligned(s, "NoLogicChange"))
+
+
+def _aligned(s: Situation, reason: str) -> PlatformStatus:
+    status = structs.replace(s.status, operator_version=s.version)
+    return mark(s, status, UPGRADE, False, reason, f"Version {s.version} plans the same")
+
+
+def _fed(s: Situation, draft: Draft) -> Write | None:
+    """Inputs from outside: a change that plans the same is only noted."""
+    if stored(draft.inputs) == s.status.inputs:
+        return None
+    if inputs_changed(s, draft):
+        return input_drift(s, draft)
+    return Write(structs.replace(s.status, inputs=stored(draft.inputs)))
+
+
+def _unsettled(s: Situation) -> Write | None:
+    """A pool that rolls again, perhaps for another's sake: wait for it as for our own change."""
+    items = tuple(
+        moved(s, item, "InProgress", health.message)
+        if item.state == "Completed"
+        and (health := s.seen.health.get(item.name)) is not None
+        and health.state in ("waiting", "blocked")
+        else item
+        for item in s.status.items
+    )
+    if items == s.status.items:
+        return None
+    return become(s, "InProgress", "Waiting until it is in effect again", items=items)
+
+
+def _quiet(s: Situation) -> Step:
+    if not s.status.source_snapshot_hash:
+        baseline = snapshot_hash(s.status.items, s.seen.live)
+        return Write(structs.replace(s.status, source_snapshot_hash=baseline))
+    return (stay(s) if s.edited else None) or Rest(CHECK_S)
+
+
+def upgradable(s: Situation) -> Step:
+    """CompletedWithUpgrade: until the user asks for a plan, or there is nothing to plan."""
+    if s.edited:
+        return become(s, "Pending")
+    draft = s.seen.draft
+    if isinstance(draft, Draft) and not differs(s.status.items, draft.wishes, severities=False):
+        return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
+    return Rest(CHECK_S)
+
+
+def drifted(s: Situation) -> Step:
+    if s.edited:
+        return become(s, "Pending")
+    if not is_drifted(s):
+        calm = structs.replace(s, config=structs.replace(s.config, status=resumed(s)))
+        return become(s, "Completed", status=reported(calm, back=True))
+    again = drifting(s)
+    if again is not None:
+        return again
+    if s.config.spec.action == "Apply" and s.config.spec.bypass_optimistic_lock:
+        return remedy(s)
+    return Rest(CHECK_S)
