@@ -20,7 +20,7 @@ from trimtab.kube.codec import Page, WatchEvent, codec, encode
 from trimtab.kube.connection import TRANSPORT_ERRORS, Config, connect, kubeconfig, service_account
 from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.resources import PODS, Free, Kind, metadata
-from trimtab.kube.transport import GUARD
+from trimtab.kube.transport import GUARD, WHOLE
 from trimtab.obs.metrics import counter, histogram
 
 T = TypeVar("T")
@@ -274,7 +274,7 @@ class Client:
                 params=dict(params or {}),
                 content=body,
                 headers=headers,
-                extensions={} if verb == "GET" else {GUARD: self._guard},
+                extensions={WHOLE: True} if verb == "GET" else {WHOLE: True, GUARD: self._guard},
             )
             try:
                 return await self._http.send(request)

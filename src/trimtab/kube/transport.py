@@ -17,7 +17,11 @@ from httptools import HttpParserError, HttpResponseParser
 
 GUARD = "guard"
 """Extension of a request: called, and free to raise, at the last moment before it is sent."""
+WHOLE = "whole"
+"""Extension of a request: nobody looks at its answer before all of it is there."""
 BUFFER = 8 << 20  # bytes that may wait for the reader before the peer is slowed down
+BURST_S, LINGER_S = 0.02, 0.002
+"""Of a stream: news that follows other news this soon waits that long for company."""
 # A peer that vanished without a word is noticed after a minute, not at the watch's time limit.
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
@@ -30,9 +34,11 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._news = asyncio.Event()
         self._lost: str | None = None
-        self._begin()
+        self._begin(whole=False)
 
-    def _begin(self) -> None:
+    def _begin(self, *, whole: bool) -> None:
+        self._whole = whole
+        self._read_at = 0.0
         self._parser = HttpResponseParser(self)
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
@@ -47,9 +53,9 @@ class Connection(asyncio.Protocol):
         """Is the answer complete, and may another follow?"""
         return self._ended and self._reusable and self._lost is None
 
-    async def send(self, message: bytes, timeout_s: float | None) -> None:
+    async def send(self, message: bytes, timeout_s: float | None, *, whole: bool = False) -> None:
         """Send a request and wait for the head of the answer."""
-        self._begin()
+        self._begin(whole=whole)
         if self._transport is not None:
             self._transport.write(message)
         while not self.status:
@@ -57,10 +63,10 @@ class Connection(asyncio.Protocol):
 
     async def read(self, timeout_s: float | None) -> bytes:
         """All that has arrived of the body; empty at its end."""
-        while not self._parts:
-            if self._ended:
-                return b""
+        while not self._ended and not self._worth_reading:
             await self._wait(timeout_s)
+        if not self._whole:
+            await self._linger()
         data = b"".join(self._parts)
         self._parts.clear()
         if self._waiting > BUFFER and self._transport is not None:
@@ -68,14 +74,28 @@ class Connection(asyncio.Protocol):
         self._waiting = 0
         return data
 
+    @property
+    def _worth_reading(self) -> bool:
+        return self._waiting > (BUFFER if self._whole else 0)
+
+    async def _linger(self) -> None:
+        """In a burst, let a few chunks arrive: waking the reader costs more than a chunk."""
+        loop = asyncio.get_running_loop()
+        if not self._ended and loop.time() - self._read_at < BURST_S:
+            await asyncio.sleep(LINGER_S)
+        self._read_at = loop.time()
+
     async def _wait(self, timeout_s: float | None) -> None:
         if self._lost is not None:
             raise httpx2.RemoteProtocolError(self._lost)
         self._news.clear()
+        before = self._waiting
         try:
             async with asyncio.timeout(timeout_s):
                 await self._news.wait()
         except TimeoutError:
+            if self._waiting > before:
+                return
             raise httpx2.ReadTimeout(f"nothing received for {timeout_s} s") from None
 
     def abort(self) -> None:
@@ -123,7 +143,8 @@ class Connection(asyncio.Protocol):
         self._waiting = before + len(body)
         if before <= BUFFER < self._waiting and self._transport is not None:
             self._transport.pause_reading()
-        self._news.set()
+        if self._worth_reading:
+            self._news.set()
 
     def on_message_complete(self) -> None:
         self._ended = True
@@ -173,7 +194,8 @@ class Transport(httpx2.AsyncBaseTransport):
         try:
             if guard := request.extensions.get(GUARD):
                 guard()
-            await connection.send(message, limits.get("read"))
+            whole = WHOLE in request.extensions
+            await connection.send(message, limits.get("read"), whole=whole)
         except BaseException:
             self.give_back(connection)
             raise
