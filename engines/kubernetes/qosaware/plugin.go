@@ -15,6 +15,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"trimtab.dev/engines/kubernetes/qosaware/stamp"
 )
 
 // Name is the plugin's name in a profile.
@@ -65,15 +67,19 @@ func (p *QosAware) Less(a, b fwk.QueuedPodInfo) bool {
 		}
 	}
 	limit := p.settings.penaltyLimit
-	x := keyOf(first).later(penalty(a.GetAttempts(), limit))
-	y := keyOf(second).later(penalty(b.GetAttempts(), limit))
-	if order := x.compare(y); order != 0 {
+	x := keyOf(first).Later(stamp.Penalty(a.GetAttempts(), limit))
+	y := keyOf(second).Later(stamp.Penalty(b.GetAttempts(), limit))
+	if order := x.Compare(y); order != 0 {
 		return order < 0
 	}
 	if order := first.CreationTimestamp.Time.Compare(second.CreationTimestamp.Time); order != 0 {
 		return order < 0
 	}
 	return first.UID < second.UID
+}
+
+func keyOf(pod *v1.Pod) stamp.Key {
+	return stamp.Of(pod.Annotations[stamp.Annotation], pod.CreationTimestamp.Time)
 }
 
 // start is kept in the cycle's state, so that a pod that is never bound leaves nothing behind.
@@ -128,5 +134,5 @@ func (p *QosAware) finish(
 		Result: outcome, Start: began, End: end, Seconds: end.Sub(began).Seconds(),
 	})
 	klog.FromContext(ctx).V(4).Info("Binding ended", "plugin", Name, "pod", klog.KObj(pod), "node", node,
-		"result", outcome, "duration", end.Sub(began), "key", pod.Annotations[KeyAnnotation])
+		"result", outcome, "duration", end.Sub(began), "key", pod.Annotations[stamp.Annotation])
 }
