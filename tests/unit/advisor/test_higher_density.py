@@ -1,0 +1,161 @@
+"""What `virt-higher-density` wants: swap on the nodes, shared pages, memory overcommit."""
+
+from base64 import b64decode
+from typing import Any
+
+import pytest
+
+from builders.platform import DENSITY, a_cluster, changed, drafted, planned
+from trimtab.advisor.api import (
+    HigherDensityOptions,
+    KsmConfiguration,
+    LabelRequirement,
+    LabelSelector,
+    Options,
+)
+from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1, MACHINE_CONFIGS
+from trimtab.advisor.mocks.hyperconverged import hyperconverged_v1
+from trimtab.advisor.offline import Directory
+from trimtab.advisor.profile import OptionError
+from trimtab.advisor.profiles import swap
+from trimtab.advisor.profiles.higher_density import RATIO_INPUT
+from trimtab.advisor.profiles.registry import built_in
+from trimtab.kube.resources import Free
+
+
+def density(**options: Any) -> Options:
+    return Options(virt_higher_density=HigherDensityOptions(**options))
+
+
+def hyperconverged(options: Options | None = None) -> Free:
+    spec: Free = drafted(a_cluster(), options, DENSITY).wishes[-1].desired["spec"]
+    return spec
+
+
+@pytest.mark.proves("7.154", "7.155", "7.156", "7.153")
+@pytest.mark.parametrize("options", [None, density()], ids=["nothing said", "empty options"])
+def test_by_default_swap_comes_first(options: Options | None) -> None:
+    swapping, overcommit = planned(a_cluster(), options, DENSITY).items
+    assert (swapping.name, swapping.target_ref) == (
+        "enable-kubelet-swap",
+        MACHINE_CONFIGS.ref("90-worker-kubelet-swap"),
+    )
+    assert (swapping.impact_severity, swapping.managed_fields) == ("High", ("spec.config",))
+    assert "CNV_SWAP" in swapping.message
+    for words in ("version: 3.2.0", "mode: 493", "/etc/find-swap-partition", "swap-provision.serv"):
+        assert words in swapping.diff
+    assert swapping.diff.count("enabled: true") == 2
+    assert (overcommit.name, overcommit.target_ref) == ("configure-higher-density", HYPERCONVERGED)
+    assert (overcommit.impact_severity, overcommit.depends_on) == ("Medium", (swapping.name,))
+    assert overcommit.managed_fields == (
+        "spec.higherWorkloadDensity.memoryOvercommitPercentage",
+        "spec.ksmConfiguration.nodeLabelSelector",
+    )
+    assert "+    memoryOvercommitPercentage: 150" in overcommit.diff
+    assert "nodeLabelSelector" in overcommit.diff
+
+
+@pytest.mark.proves("N8", "7.12", "7.154")
+def test_no_swap_alone_is_a_valid_wish() -> None:
+    (wish,) = drafted(a_cluster(), density(enable_swap=False), DENSITY).wishes
+    density_of = wish.desired["spec"]["higherWorkloadDensity"]
+    assert density_of == {"memoryOvercommitPercentage": 120}
+    assert wish.depends_on == ()
+
+
+@pytest.mark.proves("7.157", "7.153")
+def test_a_ratio_of_ones_own_is_used_and_named() -> None:
+    wish = drafted(a_cluster(), density(memory_to_request_ratio=200), DENSITY).wishes[-1]
+    assert wish.desired["spec"]["higherWorkloadDensity"]["memoryOvercommitPercentage"] == 200
+    assert "200 %" in wish.message
+
+
+@pytest.mark.proves("7.157")
+def test_without_ksm_nothing_is_said_of_it() -> None:
+    options = density(ksm_configuration=KsmConfiguration(enabled=False))
+    wish = drafted(a_cluster(), options, DENSITY).wishes[-1]
+    assert "ksmConfiguration" not in wish.desired["spec"]
+    assert not [path for path in wish.managed_fields if "ksm" in path]
+    assert "KSM" not in wish.message
+
+
+@pytest.mark.proves("7.124", "7.14")
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param(LabelSelector(), {}, id="all nodes"),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b"}), {"matchLabels": {"a": "b"}}, id="labels"
+        ),
+        pytest.param(
+            LabelSelector(match_expressions=(LabelRequirement(key="k"),)),
+            {"matchExpressions": [{"key": "k", "operator": "Exists"}]},
+            id="an expression without values",
+        ),
+        pytest.param(
+            LabelSelector(
+                match_labels={"a": "b"},
+                match_expressions=(LabelRequirement(key="k", operator="In", values=("x",)),),
+            ),
+            {
+                "matchLabels": {"a": "b"},
+                "matchExpressions": [{"key": "k", "operator": "In", "values": ["x"]}],
+            },
+            id="both",
+        ),
+    ],
+)
+def test_selectors_are_passed_on_as_written(selector: LabelSelector, expected: Free) -> None:
+    options = density(ksm_configuration=KsmConfiguration(node_label_selector=selector))
+    assert hyperconverged(options)["ksmConfiguration"] == {"nodeLabelSelector": expected}
+
+
+@pytest.mark.proves("7.12")
+def test_a_high_ratio_needs_swap() -> None:
+    with pytest.raises(OptionError, match="needs swap"):
+        drafted(a_cluster(), density(enable_swap=False, memory_to_request_ratio=150), DENSITY)
+    fine = density(enable_swap=False, memory_to_request_ratio=120)
+    assert len(drafted(a_cluster(), fine, DENSITY).wishes) == 1
+
+
+@pytest.mark.proves("7.79", "7.80", "B10")
+def test_a_foreign_ratio_is_an_input_unless_the_user_gave_one() -> None:
+    def inputs(percent: int, options: Options | None = None) -> dict[str, Any]:
+        value = {"memoryOvercommitPercentage": percent}
+        cluster = changed(a_cluster(), HYPERCONVERGED, higherWorkloadDensity=value)
+        return dict(drafted(cluster, options, DENSITY).inputs)
+
+    assert inputs(100) == inputs(150) == {RATIO_INPUT: None}
+    assert inputs(180) == {RATIO_INPUT: 180}
+    assert inputs(180, density(memory_to_request_ratio=150)) == {}
+
+
+def test_where_only_v1_is_served_it_is_written() -> None:
+    cluster = a_cluster(without=[HYPERCONVERGED])
+    crd = hyperconverged_v1()
+    served = Directory(cluster.objects, {**cluster.crds, crd["metadata"]["name"]: crd})
+    item = planned(served, None, DENSITY).items[-1]
+    assert item.target_ref == HYPERCONVERGED_V1
+    assert item.managed_fields[0] == (
+        "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage"
+    )
+
+
+@pytest.mark.proves("7.24")
+def test_its_prerequisites_follow_the_options() -> None:
+    profile = built_in().get(DENSITY)
+    needs = profile.needs(None)
+    assert [need.resource.kind for need in needs] == ["MachineConfig", "HyperConverged"]
+    assert "OpenShift" in needs[0].hint
+    assert all(need.hint for need in needs)
+    without = profile.needs(density(enable_swap=False))
+    assert [need.resource.kind for need in without] == ["HyperConverged"]
+
+
+def test_the_script_only_takes_the_labelled_partition() -> None:
+    files = swap.machine_config()["spec"]["config"]["storage"]["files"]
+    texts = {
+        f["path"]: b64decode(f["contents"]["source"].partition(",")[2]).decode() for f in files
+    }
+    assert "blkid --label CNV_SWAP" in texts[swap.SCRIPT_FILE]
+    assert "LimitedSwap" in texts[swap.KUBELET_FILE]

@@ -1,0 +1,93 @@
+"""PSI on the nodes: which roles get it, and whether that reboots them."""
+
+import pytest
+
+from builders.platform import a_cluster, added, drafted, running_with
+from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS
+from trimtab.advisor.mocks.baseline import MASTER_LABEL, WORKER_LABEL, configs, pool
+from trimtab.advisor.offline import Directory
+from trimtab.kube.resources import Free
+
+
+def compact(workers: int, masters: int) -> Directory:
+    pools = pool("worker", WORKER_LABEL, workers), pool("master", MASTER_LABEL, masters)
+    return added(a_cluster(), *pools)
+
+
+def scheduler(**spec: object) -> Free:
+    return {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "Scheduler",
+        "metadata": {"name": "cluster"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.proves("7.149", "7.150")
+@pytest.mark.parametrize(
+    ("arguments", "severity"),
+    [
+        pytest.param([], "High", id="without PSI nodes reboot"),
+        pytest.param(["psi=1"], "Low", id="with PSI they do not"),
+        pytest.param(["psi=0", "psi=1"], "Low", id="the last argument counts, on"),
+        pytest.param(["psi=1", "psi=0"], "High", id="the last argument counts, off"),
+    ],
+)
+def test_severity_is_about_reboots(arguments: list[str], severity: str) -> None:
+    wish = drafted(running_with(a_cluster(), *arguments)).wishes[0]
+    assert wish.severity == severity
+    assert ("already effective in pool 'worker'" in wish.message) == (severity == "Low")
+
+
+@pytest.mark.proves("7.150", "7.131", "7.132")
+def test_without_a_pool_the_worst_is_assumed() -> None:
+    alone = a_cluster(without=[MACHINE_CONFIG_POOLS.ref(name) for name in ("worker", "master")])
+    assert drafted(alone).wishes[0].severity == "High"
+    unknown = pool("worker", WORKER_LABEL, 3)
+    unknown["status"]["configuration"] = {"name": ""}
+    assert drafted(added(a_cluster(), unknown)).wishes[0].severity == "High"
+
+
+@pytest.mark.proves("B8")
+@pytest.mark.parametrize(
+    ("workers", "masters", "schedulable", "items"),
+    [
+        pytest.param(3, 3, False, ["enable-psi-metrics"], id="VMs run on workers"),
+        pytest.param(
+            0,
+            3,
+            False,
+            ["enable-psi-metrics", "enable-psi-metrics-master"],
+            id="a compact cluster has no others",
+        ),
+        pytest.param(
+            3,
+            3,
+            True,
+            ["enable-psi-metrics", "enable-psi-metrics-master"],
+            id="masters are schedulable",
+        ),
+    ],
+)
+def test_masters_get_it_where_vms_run_on_them(
+    workers: int, masters: int, schedulable: bool, items: list[str]
+) -> None:
+    cluster = added(compact(workers, masters), scheduler(mastersSchedulable=schedulable))
+    wishes = drafted(cluster).wishes
+    assert [wish.name for wish in wishes[:-1]] == items
+    assert wishes[-1].depends_on == tuple(items)
+
+
+def test_a_custom_pool_that_takes_worker_configs_reboots_too() -> None:
+    infra = pool("infra", "node-role.kubernetes.io/infra", 2)
+    role = "machineconfiguration.openshift.io/role"
+    expression = {"key": role, "operator": "In", "values": ["worker", "infra"]}
+    infra["spec"]["machineConfigSelector"] = {"matchExpressions": [expression]}
+    wish = drafted(added(a_cluster(), infra, *configs("infra"))).wishes[0]
+    assert wish.impact == "reboots the 5 machines of pool 'worker', 'infra', one after another"
+
+
+def test_a_paused_pool_is_said_before() -> None:
+    paused = pool("worker", WORKER_LABEL, 3)
+    paused["spec"]["paused"] = True
+    assert "is paused" in drafted(added(a_cluster(), paused)).wishes[0].warnings[0]
