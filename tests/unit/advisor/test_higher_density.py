@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.platform import DENSITY, a_cluster, changed, drafted, planned
+from builders.openshift import DENSITY, a_cluster, changed, drafted, planned
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,

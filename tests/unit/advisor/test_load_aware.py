@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.platform import (
+from builders.openshift import (
     LOAD_AWARE,
     a_cluster,
     added,

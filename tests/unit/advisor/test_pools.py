@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.platform import a_cluster, changed
+from builders.openshift import a_cluster, changed
 from trimtab.advisor import pools
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import WORKER_LABEL, pool

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.platform import a_cluster, added, drafted, running_with
+from builders.openshift import a_cluster, added, drafted, running_with
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS
 from trimtab.advisor.mocks.baseline import MASTER_LABEL, WORKER_LABEL, configs, pool
 from trimtab.advisor.offline import Directory
