@@ -99,7 +99,7 @@ def _advance(s: Situation, item: Item) -> Step:
     written = item.applied or is_written(s, item)
     if not written:
         return Act(item, force=s.config.spec.bypass_optimistic_lock)
-    health = s.seen.health.get(item.name, Health("ready", "applied"))
+    health = s.seen.health.get(item.name, Health("ready", _DONE[item.verb]))
     if health.state == "ready":
         return _write(s, _completed(s, item, health.message))
     if health.state == "failed":
@@ -115,6 +115,7 @@ def _begin(s: Situation, item: Item) -> Step:
     return _write(s, moved(s, item, "InProgress", f"{_DOING[item.verb]} {item.target_ref}"))
 
 
+_DONE = {"apply": "applied", "delete": "deleted", "restore": "restored"}
 _DOING = {"apply": "applying", "delete": "deleting", "restore": "restoring"}
 
 

@@ -31,6 +31,14 @@ app.command(f"{LOOP}projector", name="projector", help="Make files of a lab's po
 app.command(f"{LOOP}scenario", name="scenario", help="Make a scenario's VMs, play its events.")
 app.command(f"{LOOP}soft_tainter", name="soft-tainter", help="Taint fuller nodes softly.")
 app.command(
+    "trimtab.cli.run_machines:machine_config_operator",
+    name="machine-config-operator",
+    help="Play OpenShift's machine-config operator in a lab.",
+)
+app.command(
+    "trimtab.cli.run_advisor:advisor", name="advisor", help="Carry out VirtPlatformConfigs."
+)
+app.command(
     "trimtab.cli.run_qos:qos", name="qos", help="Accounts of availability, stamps, the page."
 )
 

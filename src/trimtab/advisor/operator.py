@@ -1,0 +1,198 @@
+"""The operator: read one VirtPlatformConfig, decide, do one thing, again until it can rest.
+
+Everything is read from the API at the moment of the decision, and every status is written
+only over the version that it was decided from. So neither a stale cache nor a second process
+can make it do anything twice.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec import ValidationError, convert, structs, to_builtins
+
+from trimtab.advisor import metrics
+from trimtab.advisor.access import Access
+from trimtab.advisor.advertise import advertisement
+from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.becoming import become
+from trimtab.advisor.executing import acted
+from trimtab.advisor.phases import next_step, wants
+from trimtab.advisor.profiles.registry import Registry, built_in
+from trimtab.advisor.reading import Reading
+from trimtab.advisor.records import Records
+from trimtab.advisor.settings import Settings
+from trimtab.advisor.situation import Act, Look, News, Remember, Rest, Situation, Step, Write
+from trimtab.advisor.watches import Watches
+from trimtab.advisor.writing import carry_out
+from trimtab.kube.client import Client
+from trimtab.kube.controller import After, Controller, Done, Outcome
+from trimtab.kube.errors import AlreadyExists, NotFound
+from trimtab.kube.events import Recorder
+from trimtab.kube.queue import Queue
+from trimtab.kube.reflector import Reflector
+from trimtab.kube.resources import Free, Key, ObjectMeta, free_kind
+from trimtab.obs import get_logger
+
+log = get_logger()
+FREE_CONFIGS = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
+MOST_STEPS = 60
+
+
+class Operator(Controller):
+    """Reconciles VirtPlatformConfigs; `configs` and `watches` must run beside it."""
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: Recorder,
+        settings: Settings,
+        *,
+        reading: Client | None = None,
+        registry: Registry | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`client` writes, perhaps only while it leads; `reading` always may."""
+        queue: Queue[Key] = Queue(at_most_every_s=settings.spacing_s)
+        super().__init__("advisor", self.reconcile, workers=2, limit_s=120, queue=queue)
+        self._client = client
+        self._recorder = recorder
+        self._settings = settings
+        self._registry = registry or built_in()
+        self._now = now
+        self._access = Access(client, self._registry.resources())
+        self._records = Records(client, settings.namespace)
+        self.configs = Reflector(reading or client, FREE_CONFIGS)
+        self.watches = Watches(reading or client, queue.add)
+        self.follow(self.configs)
+        self._sources.append(self._advertised)
+
+    def _advertised(self) -> list[Key]:
+        if not self._settings.advertise:
+            return []
+        return [Key("", profile.name) for profile in self._registry if profile.advertisable]
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Step by step until there is nothing to do now."""
+        access = self._access.looking()
+        for _ in range(MOST_STEPS):
+            raw = await self._get(key)
+            if raw is None:
+                return await self._gone(key)
+            config = await self._decoded(raw)
+            if config is None:
+                return Done()
+            rest = await self._step(raw, config, access)
+            if rest is not None:
+                metrics.tell(config)
+                self.watches.want(key, access.seen)
+                return Done() if rest.seconds is None else After(rest.seconds)
+        log.warning("no end of steps", config=key.name)
+        return After(60.0)
+
+    async def _get(self, key: Key) -> Free | None:
+        try:
+            return await self._client.get(FREE_CONFIGS, key.name)
+        except NotFound:
+            return None
+
+    async def _gone(self, key: Key) -> Outcome:
+        """Deleted, or never there: profiles that advertise themselves come back, ignored."""
+        self.watches.want(key, ())
+        metrics.forget(key.name)
+        if key in self._advertised():
+            try:
+                await self._client.create(FREE_CONFIGS, advertisement(self._registry.get(key.name)))
+            except AlreadyExists:
+                return Done()
+            log.info("profile advertised", profile=key.name)
+        return Done()
+
+    async def _decoded(self, raw: Free) -> VirtPlatformConfig | None:
+        """One object that does not fit is told so, and the others go on."""
+        try:
+            return convert(raw, VirtPlatformConfig)
+        except ValidationError as error:
+            blank = VirtPlatformConfig(metadata=convert(raw["metadata"], ObjectMeta))
+            step = become(self._situation(blank), "Failed", f"This object cannot be read: {error}")
+            told = (raw.get("status") or {}).get("conditions") or ()
+            if not any(str(error) in str(each.get("message")) for each in told):
+                await self._write(raw, blank, step)
+            return None
+
+    def _situation(self, config: VirtPlatformConfig) -> Situation:
+        known = config.spec.profile in self._registry
+        impact = self._registry.get(config.spec.profile).impact if known else ""
+        now = self._now().replace(microsecond=0)
+        return Situation(config=config, now=now, version=self._settings.version, impact=impact)
+
+    async def _step(self, raw: Free, config: VirtPlatformConfig, access: Access) -> Rest | None:
+        """Decide once and do it; a Rest ends the turn."""
+        s = self._situation(config)
+        profile = config.spec.profile
+        known = self._registry.get(profile) if profile in self._registry else None
+        wanted = wants(s)
+        record = await self._records.read(config.metadata.name) if wanted else s.seen.record
+        reading = Reading(access, known, record)
+        s = structs.replace(s, seen=await reading.see(s, wanted))
+        step = next_step(s)
+        if isinstance(step, Look):
+            s = structs.replace(s, seen=await reading.see(s, (step.want,)))
+            step = next_step(s)
+        if isinstance(step, Act):
+            step = await self._act(s, step, access)
+        return await self._do(raw, config, step)
+
+    async def _act(self, s: Situation, step: Act, access: Access) -> Step:
+        started = time.perf_counter()
+        result = await carry_out(access, step, s.seen.record)
+        outcome = type(result).__name__.lower()
+        metrics.apply_seconds.labels(outcome).observe(time.perf_counter() - started)
+        log.info("item carried out", item=step.item.name, verb=step.item.verb, outcome=outcome)
+        return acted(s, step.item, result)
+
+    async def _do(self, raw: Free, config: VirtPlatformConfig, step: Step) -> Rest | None:
+        match step:
+            case Write():
+                await self._write(raw, config, step)
+            case Remember(record):
+                await self._records.write(config.metadata.name, record)
+            case Rest():
+                return step
+        return None
+
+    async def _write(self, raw: Free, config: VirtPlatformConfig, step: Write) -> None:
+        body = raw | {"status": encoded(step.status)}
+        await self._client.replace(FREE_CONFIGS, body, subresource="status")
+        name, before = config.metadata.name, config.status
+        metrics.writes.labels(name).inc()
+        if step.status.remediation not in (None, before.remediation):
+            metrics.reapplies.labels(name).inc(step.status.phase == "InProgress")
+        if step.status.phase != before.phase:
+            log.info("phase entered", config=name, phase=step.status.phase, was=before.phase)
+        self._tell(config, step.news)
+
+    def _tell(self, config: VirtPlatformConfig, news: tuple[News, ...]) -> None:
+        for each in news:
+            self._recorder.record(
+                CONFIGS.reference(config),
+                each.reason,
+                each.note,
+                type="Warning" if each.warning else "Normal",
+            )
+
+
+def encoded(status: PlatformStatus) -> Free:
+    """As it is stored; what the user left out of the options stays out of their copy."""
+    fields: Free = to_builtins(status)
+    if fields.get("appliedOptions"):
+        fields["appliedOptions"] = _without_nulls(fields["appliedOptions"])
+    return fields
+
+
+def _without_nulls(value: Free) -> Free:
+    return {
+        key: _without_nulls(inner) if isinstance(inner, dict) else inner
+        for key, inner in value.items()
+        if inner is not None
+    }

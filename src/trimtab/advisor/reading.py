@@ -1,0 +1,155 @@
+"""Looking at the cluster for one decision: drafts, previews, live objects, health."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import structs
+
+from trimtab.advisor import pools
+from trimtab.advisor.access import Access
+from trimtab.advisor.api import Item, Options, TargetRef
+from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
+from trimtab.advisor.plan import Plan, Preview, make_plan, plan_of, target_of
+from trimtab.advisor.pools import Health
+from trimtab.advisor.prerequisites import missing, missing_text
+from trimtab.advisor.profile import Draft, Facts, OptionError, Profile, Resource
+from trimtab.advisor.rollback import Record, leaving
+from trimtab.advisor.situation import Seen, Situation, Trouble, Want
+from trimtab.errors import ConfigError
+from trimtab.kube.errors import ApiError, Forbidden, Invalid, NotFound
+from trimtab.kube.resources import Free
+
+Live = dict[TargetRef, Free | None]
+
+
+class Reading:
+    """One look: objects are read once, however many questions there are."""
+
+    def __init__(self, access: Access, profile: Profile | None, record: Record) -> None:
+        self._access = access
+        self._profile = profile
+        self._record = record
+
+    async def see(self, s: Situation, wants: Iterable[Want]) -> Seen:
+        """What was seen before, and what else is wanted."""
+        seen = structs.replace(s.seen, record=self._record)
+        for want in wants:
+            match want:
+                case "draft":
+                    seen = structs.replace(seen, draft=await self._draft(s.config.spec.options))
+                case "plan":
+                    seen = await self._plan(s, seen)
+                case "live":
+                    seen = await self._look(s.status.items, seen)
+                case "previews":
+                    seen = structs.replace(seen, previews=await self._previews(s.status.items))
+        return seen
+
+    async def _look(self, items: tuple[Item, ...], seen: Seen) -> Seen:
+        live = {item.target_ref: await self._access.get(item.target_ref) for item in items}
+        return structs.replace(seen, live=live, health=await self._health(items, live))
+
+    async def _facts(self, profile: Profile, options: Options | None, crds: Facts) -> Facts:
+        lists = {kind: await self._access.all(kind) for kind in profile.lists(options)}
+        known: Live = {}
+        facts = Facts(known, crds.crds, lists)
+        while new := [ref for ref in profile.reads(options, facts) if ref not in known]:
+            known |= {ref: await self._access.get(ref) for ref in new}
+            facts = Facts(known, crds.crds, lists)
+        return facts
+
+    async def _draft(self, options: Options | None) -> Draft | Trouble:
+        profile = self._profile
+        if profile is None:
+            return Trouble("prerequisite", "This version of the operator has no such profile")
+        needs = profile.needs(options)
+        kinds = (*(need.resource for need in needs), *profile.manages(), *profile.looks_at())
+        crds = {name: await self._access.crd(name) for name in crd_names(kinds)}
+        lacking = missing(needs, crds)
+        if lacking:
+            return Trouble("prerequisite", missing_text(lacking))
+        try:
+            return profile.draft(options, await self._facts(profile, options, Facts({}, crds)))
+        except OptionError as error:
+            return Trouble("prerequisite", str(error))
+        except (ConfigError, Forbidden) as error:
+            return Trouble("generation", str(error))
+
+    async def _plan(self, s: Situation, seen: Seen) -> Seen:
+        if s.status.reverse:
+            return await self._reverse_plan(s, seen)
+        draft = await self._draft(s.config.spec.options)
+        if isinstance(draft, Trouble):
+            return structs.replace(seen, draft=draft, plan=draft)
+        try:
+            previews = {
+                wish.name: await self._access.preview(target_of(wish.desired), wish.desired)
+                for wish in draft.wishes
+            }
+        except (Invalid, Forbidden, NotFound) as error:
+            return structs.replace(seen, draft=draft, plan=refusal(error))
+        wished = [target_of(wish.desired) for wish in draft.wishes]
+        old = await self._recorded(wished)
+        going = leaving(self._record, wished, old)
+        plan = make_plan(draft, previews, s.config.spec.options, going, old)
+        live = old | {target_of(w.desired): previews[w.name].live for w in draft.wishes}
+        return await self._planned(structs.replace(seen, draft=draft), plan, live)
+
+    async def _reverse_plan(self, s: Situation, seen: Seen) -> Seen:
+        old = await self._recorded(())
+        items = leaving(self._record, (), old)
+        return await self._planned(seen, plan_of(items, old, {}, s.config.spec.options), old)
+
+    async def _planned(self, seen: Seen, plan: Plan, live: Mapping[TargetRef, Free | None]) -> Seen:
+        health = await self._health(plan.items, live)
+        return structs.replace(seen, plan=plan, live=live, health=health)
+
+    async def _recorded(self, wished: Iterable[TargetRef]) -> Live:
+        kept = set(wished)
+        refs = [prior.ref for prior in self._record.priors if prior.ref not in kept]
+        return {ref: await self._access.get(ref) for ref in refs}
+
+    async def _previews(self, items: tuple[Item, ...]) -> dict[str, Preview]:
+        return {
+            item.name: await self._repreview(item)
+            for item in items
+            if item.verb == "apply" and item.desired_state is not None
+        }
+
+    async def _repreview(self, item: Item) -> Preview:
+        assert item.desired_state is not None
+        try:
+            return await self._access.preview(item.target_ref, item.desired_state)
+        except (Invalid, Forbidden, NotFound):  # cannot be applied any more: drifted all the same
+            live = await self._access.get(item.target_ref)
+            return Preview(live, live)
+
+    async def _health(
+        self, items: tuple[Item, ...], live: Mapping[TargetRef, Free | None]
+    ) -> dict[str, Health]:
+        waiting = [item for item in items if item.target_ref.kind == MACHINE_CONFIGS.kind]
+        if not waiting:
+            return {}
+        lists = {MACHINE_CONFIG_POOLS: await self._access.all(MACHINE_CONFIG_POOLS)}
+        bare = Facts({}, {}, lists)
+        objects = {ref: await self._access.get(ref) for ref in pools.reads(bare)}
+        facts = Facts(objects, {}, lists)
+        return {item.name: _verdict(item, live.get(item.target_ref), facts) for item in waiting}
+
+
+def _verdict(item: Item, live: Free | None, facts: Facts) -> Health:
+    if item.verb == "delete":
+        return pools.gone(item.target_ref.name, facts)
+    wanted = live if item.verb == "restore" else item.desired_state
+    return pools.health(wanted or {}, facts)
+
+
+def refusal(error: ApiError) -> Trouble:
+    """A namespace that is missing can be created; anything else is a plan that does not work."""
+    if isinstance(error, NotFound):
+        return Trouble("prerequisite", f"Missing in this cluster: {error.message}")
+    return Trouble("generation", str(error))
+
+
+def crd_names(kinds: Iterable[Resource]) -> tuple[str, ...]:
+    """Of the kinds that have a definition: Kubernetes' own have none."""
+    return tuple(dict.fromkeys(kind.crd for kind in kinds if "." in kind.group))

@@ -1,0 +1,54 @@
+"""`trimtab run advisor`: the operator of VirtPlatformConfigs."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trimtab.cli.run import Host, Kubeconfig, LogLevel, Port, client
+
+
+def advisor(
+    *,
+    kubeconfig: Kubeconfig = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8444,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    open_metrics: Annotated[bool, Parameter(negative="")] = False,
+    advertise: bool = True,
+    namespace: str = "trimtab-system",
+    log_level: LogLevel = "info",
+) -> None:
+    """Plan, apply, watch and take back what VirtPlatformConfigs ask for.
+
+    Of several replicas one acts (lease trimtab-system/advisor). Serves /healthz, /readyz and
+    /metrics, the latter to those whom the API server lets get /metrics.
+
+    Parameters
+    ----------
+    certificate
+        PEM file with the certificate to serve TLS with; without it, plain HTTP.
+    key
+        PEM file with its key.
+    open_metrics
+        Serve /metrics to everybody who reaches the port.
+    advertise
+        Create a VirtPlatformConfig with action Ignore for every profile that has none.
+    namespace
+        Where the lease and the records for the way back are kept.
+    """
+    from trimtab import obs
+    from trimtab.advisor.service import Listening, serve
+    from trimtab.advisor.settings import NAME, Settings
+    from trimtab.errors import ConfigError
+    from trimtab.kube.service import run
+    from trimtab.kube.web import Tls
+
+    obs.configure(log_level)
+    if (certificate is None) != (key is None):
+        raise ConfigError("--certificate and --key belong together; give both or none")
+    tls = Tls(certificate, key) if certificate and key else None
+    listening = Listening(host=host, port=port, tls=tls, open_metrics=open_metrics)
+    settings = Settings(namespace=namespace, advertise=advertise)
+    run(serve(client(kubeconfig, NAME), settings, listening))
