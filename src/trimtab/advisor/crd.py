@@ -127,6 +127,9 @@ def _load_aware() -> Schema:
             default="openshift",
         ),
         "algorithm": string(63, "The node score of the upstream target; empty: the default."),
+        "backgroundEvictions": flag(
+            False, "Wait for live migrations also where LongLifecycle is all there is."
+        ),
     }
     limits = rule(
         "!has(self.evictionLimitNode) || !has(self.evictionLimitTotal) || "

@@ -73,9 +73,13 @@ def gone(name: str, facts: Facts) -> Health:
 
 def taken_by(desired: Free, pools: Sequence[Free]) -> list[Free]:
     """The pools whose selector matches the config's labels; without a selector, by name."""
-    role = _labels(desired).get(ROLE) or DEFAULT_POOL
-    labels = {ROLE: role} | _labels(desired)
-    return [pool for pool in pools if _takes(pool, role, labels)]
+    return [pool for pool in pools if taken(pool, desired)]
+
+
+def taken(pool: Free, config: Free) -> bool:
+    """Whether the pool takes the config; one without a role is for workers."""
+    role = _labels(config).get(ROLE) or DEFAULT_POOL
+    return _takes(pool, role, {ROLE: role} | _labels(config))
 
 
 def pool_named(name: str, facts: Facts) -> Free | None:

@@ -49,7 +49,7 @@ def forced_apply(live: Free | None, desired: Free, schema: Schema | None) -> App
     shape = schema if schema is not None else BUILT_IN.get(str(desired.get("kind")), ANYTHING)
     before = None if live is None else _admitted(live, schema)
     merged = _merged(_released(before, desired), desired, shape) if before else deepcopy(desired)
-    takes = tuple(_takes(before, desired, shape)) if before else ()
+    takes = tuple(sorted(_takes(before, desired, shape), key=_order)) if before else ()
     return Applied(before, _admitted(merged, schema), takes)
 
 
@@ -178,7 +178,11 @@ def _takes(live: Free, desired: Free, schema: Schema) -> Iterator[Taking]:
     body["metadata"] = {k: v for k, v in body.get("metadata", {}).items() if k in _OWNABLE}
     for entry in others:
         for path in _clashes(entry.get("fieldsV1") or {}, live, body, schema):
-            yield Taking(field=path, manager=str(entry.get("manager")))
+            yield Taking(field=path.removeprefix("."), manager=str(entry.get("manager")))
+
+
+def _order(taking: Taking) -> tuple[str, str]:
+    return taking.field, taking.manager
 
 
 _OWNABLE = ("labels", "annotations")

@@ -8,7 +8,7 @@ import pytest
 from builders.openshift import a_cluster, changed
 from trimtab.advisor import pools
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
-from trimtab.advisor.mocks.baseline import WORKER_LABEL, pool
+from trimtab.advisor.mocks.baseline import WORKERS, pool
 from trimtab.advisor.profile import Facts
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.psi import machine_config
@@ -21,7 +21,7 @@ NEW, OLD = "rendered-worker-new", "rendered-worker-old"
 
 def a_pool(name: str = "worker", *, wants: str = NEW, runs: str = NEW, **status: Any) -> Free:
     """A pool of three whose new config holds ours; by default all of it is done."""
-    obj = deepcopy(pool(name, WORKER_LABEL, 3))
+    obj = deepcopy(pool(name, WORKERS, 3))
     for part, config in (("spec", wants), ("status", runs)):
         names = ["00-worker", *([NAME] if config == NEW else [])]
         obj[part]["configuration"] = {"name": config, "source": [{"name": n} for n in names]}

@@ -4,13 +4,13 @@ import pytest
 
 from builders.openshift import a_cluster, added, drafted, running_with
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS
-from trimtab.advisor.mocks.baseline import MASTER_LABEL, WORKER_LABEL, configs, pool
+from trimtab.advisor.mocks.baseline import MASTERS, WORKERS, configs, pool
 from trimtab.advisor.offline import Directory
 from trimtab.kube.resources import Free
 
 
 def compact(workers: int, masters: int) -> Directory:
-    pools = pool("worker", WORKER_LABEL, workers), pool("master", MASTER_LABEL, masters)
+    pools = pool("worker", WORKERS, workers), pool("master", MASTERS, masters)
     return added(a_cluster(), *pools)
 
 
@@ -43,7 +43,7 @@ def test_severity_is_about_reboots(arguments: list[str], severity: str) -> None:
 def test_without_a_pool_the_worst_is_assumed() -> None:
     alone = a_cluster(without=[MACHINE_CONFIG_POOLS.ref(name) for name in ("worker", "master")])
     assert drafted(alone).wishes[0].severity == "High"
-    unknown = pool("worker", WORKER_LABEL, 3)
+    unknown = pool("worker", WORKERS, 3)
     unknown["status"]["configuration"] = {"name": ""}
     assert drafted(added(a_cluster(), unknown)).wishes[0].severity == "High"
 
@@ -79,7 +79,7 @@ def test_masters_get_it_where_vms_run_on_them(
 
 
 def test_a_custom_pool_that_takes_worker_configs_reboots_too() -> None:
-    infra = pool("infra", "node-role.kubernetes.io/infra", 2)
+    infra = pool("infra", {"node-role.kubernetes.io/infra": ""}, 2)
     role = "machineconfiguration.openshift.io/role"
     expression = {"key": role, "operator": "In", "values": ["worker", "infra"]}
     infra["spec"]["machineConfigSelector"] = {"matchExpressions": [expression]}
@@ -88,6 +88,6 @@ def test_a_custom_pool_that_takes_worker_configs_reboots_too() -> None:
 
 
 def test_a_paused_pool_is_said_before() -> None:
-    paused = pool("worker", WORKER_LABEL, 3)
+    paused = pool("worker", WORKERS, 3)
     paused["spec"]["paused"] = True
     assert "is paused" in drafted(added(a_cluster(), paused)).wishes[0].warnings[0]

@@ -14,20 +14,23 @@ from trimtab.advisor.kinds import (
 )
 
 Manifest = dict[str, Any]
-WORKER_LABEL = "node-role.kubernetes.io/worker"
-MASTER_LABEL = "node-role.kubernetes.io/master"
+WORKERS = {"node-role.kubernetes.io/worker": ""}
+MASTERS = {"node-role.kubernetes.io/master": ""}
 RENDERED = "rendered-{}-00000000000000000000000000000000"
 
 
-def baseline(machines: int = 3) -> list[Manifest]:
-    """Namespaces, a descheduler by requests, HyperConverged, two pools with their configs."""
+def baseline(machines: int = 3, workers: dict[str, str] = WORKERS) -> list[Manifest]:
+    """Namespaces, a descheduler by requests, HyperConverged, two pools with their configs.
+
+    `workers` are the labels of the nodes in the pool of workers.
+    """
     return [
         *map(namespace, (DESCHEDULER.namespace, HYPERCONVERGED.namespace)),
         descheduler(),
         hyperconverged(),
         *(config for role in ("worker", "master") for config in configs(role)),
-        pool("worker", WORKER_LABEL, machines),
-        pool("master", MASTER_LABEL, 0),
+        pool("worker", workers, machines),
+        pool("master", MASTERS, 0),
     ]
 
 
@@ -88,7 +91,7 @@ def machine_config(name: str, labels: dict[str, str]) -> Manifest:
     }
 
 
-def pool(role: str, label: str, machines: int) -> Manifest:
+def pool(role: str, nodes: dict[str, str], machines: int) -> Manifest:
     """A pool whose machines all run the config that was rendered for it."""
     source = [{"apiVersion": MACHINE_CONFIGS.api_version, "kind": "MachineConfig"}]
     source[0]["name"] = f"00-{role}"
@@ -100,7 +103,7 @@ def pool(role: str, label: str, machines: int) -> Manifest:
         "spec": {
             "configuration": configuration,
             "machineConfigSelector": {"matchLabels": {ROLE: role}},
-            "nodeSelector": {"matchLabels": {label: ""}},
+            "nodeSelector": {"matchLabels": nodes},
             "paused": False,
         },
         "status": {

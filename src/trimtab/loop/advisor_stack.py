@@ -1,0 +1,118 @@
+"""The stack `advisor`: a lab that looks like a small OpenShift, with the operator on it.
+
+The definitions of one release, a baseline to change, a machine-config operator that only
+plays, and the real advisor under its own account and rights. Without `operator` everything
+but the advisor is there: `make run` starts it in a terminal.
+"""
+
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from trimtab.advisor.crd import config_crd
+from trimtab.advisor.kinds import (
+    HYPERCONVERGEDS,
+    KUBE_DESCHEDULERS,
+    MACHINE_CONFIG_POOLS,
+    MACHINE_CONFIGS,
+)
+from trimtab.advisor.mocks.baseline import baseline
+from trimtab.advisor.mocks.kube_descheduler import Release
+from trimtab.advisor.mocks.manifests import definitions
+from trimtab.advisor.rbac import operator_rbac, user_rbac
+from trimtab.kube.resources import Free
+from trimtab.kube.virt import SCHEDULABLE
+from trimtab.lab import Component, Contribution, Lab, Service, Stack
+from trimtab.lab.component import HttpGet
+from trimtab.loop.machine_config_operator import NAME as MACHINES
+from trimtab.loop.rbac import HOME, LOOK, bound, rule
+from trimtab.loop.stack import trimtab
+
+STACK = "advisor"
+OPERATOR = "advisor"
+PORTS = {OPERATOR: 8444, MACHINES: 8089}
+NEWEST: Release = "5.32"
+REBOOT_S = 20.0
+"""In the lab's time."""
+
+
+class AdvisorSettings(Struct, frozen=True, kw_only=True):
+    """Which release the lab plays, and whether the advisor runs in it."""
+
+    release: Release = NEWEST
+    operator: bool = True
+    reboot_s: float = REBOOT_S
+
+    def to_lab(self) -> dict[str, Any]:
+        """As `lab.json` keeps it."""
+        kept: dict[str, Any] = to_builtins(self)
+        return kept
+
+
+def from_lab(kept: dict[str, Any]) -> AdvisorSettings:
+    return convert(kept, AdvisorSettings)
+
+
+def advisor_stack(settings: AdvisorSettings) -> Stack:
+    """The stack; a stopped lab may take on another release, as a cluster is upgraded."""
+    names = (OPERATOR, MACHINES) if settings.operator else (MACHINES,)
+
+    def contribute(lab: Lab) -> Contribution:
+        parts = {OPERATOR: advisor, MACHINES: machine_config_operator}
+        return Contribution(
+            components=tuple(parts[name](lab, settings) for name in names),
+            services=tuple(Service(name) for name in (OPERATOR, MACHINES)),
+            objects=tuple(_objects(settings)),
+        )
+
+    ports = {name: PORTS[name] for name in names}
+    return Stack(name=STACK, contribute=contribute, ports=ports, settings=settings.to_lab())
+
+
+def advisor(lab: Lab, settings: AdvisorSettings) -> Component:
+    """The operator, as it runs in a cluster."""
+    return _service(lab, OPERATOR, "--open-metrics")
+
+
+def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:
+    return _service(lab, MACHINES, f"--reboot={settings.reboot_s / lab.spec.clock.scale:g}s")
+
+
+def lab_baseline() -> list[Free]:
+    """All nodes of a lab that VMs may run on are workers."""
+    return baseline(machines=0, workers={SCHEDULABLE: "true"})
+
+
+def _service(lab: Lab, name: str, *options: str) -> Component:
+    url = f"http://127.0.0.1:{lab.port(name)}"
+    return Component(
+        name=name,
+        argv=trimtab(name, f"--port={lab.port(name)}", *options),
+        probes=(HttpGet(f"{url}/readyz"),),
+        needs=("tokens", "kube-apiserver"),
+        url=url,
+    )
+
+
+def _objects(settings: AdvisorSettings) -> list[Free]:
+    return [
+        *definitions(settings.release),
+        config_crd(),
+        *operator_rbac(),
+        *user_rbac(),
+        *machines_rbac(),
+    ]
+
+
+def machines_rbac() -> list[Free]:
+    """What the machine-config operator of a lab may do: that, and install the baseline."""
+    machines = MACHINE_CONFIGS.group
+    rules = [
+        rule("", ["nodes"], [*LOOK, "patch"]),
+        rule(machines, [MACHINE_CONFIGS.plural], [*LOOK, "create"]),
+        rule(machines, [MACHINE_CONFIG_POOLS.plural], [*LOOK, "create", "patch"]),
+        rule("", ["namespaces"], ["create"]),
+        rule(KUBE_DESCHEDULERS.group, [KUBE_DESCHEDULERS.plural], ["create"]),
+        rule(HYPERCONVERGEDS.group, [HYPERCONVERGEDS.plural], ["create"]),
+    ]
+    return bound(f"trimtab:{MACHINES}", (HOME, MACHINES), rules)

@@ -1,0 +1,127 @@
+"""A machine-config operator for labs: renders configs and rolls nodes, one by one.
+
+It is not OpenShift's: nothing boots, nothing is drained. A node is cordoned for the time that
+a reboot takes, and then says that it runs the new config. Before it begins it puts a small
+OpenShift cluster in place, as far as that is not there.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from trimtab.advisor.access import kind_of
+from trimtab.advisor.kinds import (
+    MACHINE_CONFIG_POOLS,
+    MACHINE_CONFIGS,
+    NAMESPACES,
+    resource_of,
+)
+from trimtab.advisor.profile import dig
+from trimtab.kube.client import Client
+from trimtab.kube.controller import After, Controller, Done, Outcome
+from trimtab.kube.errors import AlreadyExists
+from trimtab.kube.reflector import Reflector
+from trimtab.kube.resources import NODES, Free, Key, Node
+from trimtab.kube.service import Service
+from trimtab.kube.web import Web
+from trimtab.loop.machine_configs import (
+    Begin,
+    Wait,
+    configuration,
+    members,
+    next_step,
+    patch_for,
+    rendered,
+    status,
+)
+from trimtab.obs import get_logger
+
+NAME = "machine-config-operator"
+CONFIGS, POOLS = kind_of(MACHINE_CONFIGS), kind_of(MACHINE_CONFIG_POOLS)
+log = get_logger()
+
+
+class MachineConfigOperator:
+    """Reconciles pools; whatever happens to a config or a node concerns all of them."""
+
+    def __init__(
+        self,
+        client: Client,
+        reboot_s: float,
+        start_with: Sequence[Free],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._client, self._reboot_s, self._now = client, reboot_s, now
+        self._start_with = start_with
+        self.configs = Reflector(client, CONFIGS)
+        self.pools = Reflector(client, POOLS)
+        self.nodes = Reflector(client, NODES)
+        self.controller = Controller(NAME, self.reconcile, workers=1)
+        self.controller.follow(self.pools)
+        self.controller.follow(self.configs, self._every_pool)
+        self.controller.follow(self.nodes, self._every_pool)
+        self.installed = asyncio.Event()
+
+    def _every_pool(self, _: object) -> list[Key]:
+        return self.pools.store.keys()
+
+    async def install(self) -> None:
+        """Put in place what is missing of the cluster to start with."""
+        for obj in self._start_with:
+            resource = resource_of(obj["apiVersion"], obj["kind"])
+            kind = kind_of(resource or NAMESPACES)
+            try:
+                await self._client.create(kind, obj)
+            except AlreadyExists:
+                continue
+            log.info("object installed", kind=obj["kind"], name=dig(obj, "metadata", "name"))
+        self.installed.set()
+
+    async def reconcile(self, key: Key) -> Outcome:
+        pool = self.pools.store.get(key.name)
+        if pool is None or not self.installed.is_set():
+            return Done() if pool is None else After(0.1)
+        configs = list(self.configs.store)
+        wanted = configuration(pool, configs)
+        await self._render(pool, configs, wanted["name"])
+        nodes = members(pool, list(self.nodes.store))
+        await self._tell(pool, wanted, status(pool, nodes, wanted))
+        return await self._roll(pool, nodes, wanted["name"])
+
+    async def _render(self, pool: Free, configs: Sequence[Free], name: str) -> None:
+        if self.configs.store.get(name) is not None:
+            return
+        try:
+            await self._client.create(CONFIGS, rendered(pool, configs))
+        except AlreadyExists:
+            return
+        log.info("config rendered", config=name)
+
+    async def _tell(self, pool: Free, wanted: Free, told: Free) -> None:
+        """Spec and status in one patch, if something of it is new."""
+        is_new = dig(pool, "spec", "configuration") != wanted
+        if is_new or not told.items() <= (pool.get("status") or {}).items():
+            patch = {"spec": {"configuration": wanted}, "status": told}
+            name = dig(pool, "metadata", "name")
+            await self._client.patch(POOLS, name, patch)
+
+    async def _roll(self, pool: Free, nodes: Sequence[Node], target: str) -> Outcome:
+        step = next_step(pool, nodes, target, self._now(), self._reboot_s)
+        if step is None:
+            return Done()
+        if isinstance(step, Wait):
+            return After(step.seconds)
+        await self._client.patch(NODES, step.node, patch_for(step, self._now()))
+        log.info("node changed", node=step.node, step=type(step).__name__, config=step.config)
+        return After(self._reboot_s) if isinstance(step, Begin) else Done()
+
+
+async def serve(operator: MachineConfigOperator, *, host: str, port: int) -> None:
+    """Run until SIGTERM."""
+    await Service(
+        NAME,
+        reflectors=(operator.configs, operator.pools, operator.nodes),
+        controllers=[operator.controller],
+        jobs=[operator.install],
+        web=Web(host=host, port=port),
+    ).run()
