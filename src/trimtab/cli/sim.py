@@ -1,5 +1,6 @@
 """`trimtab sim`: one run of the closed loop in memory, beside the same time left alone."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from trimtab.sim.outcome import Outcome
     from trimtab.sim.spec import RunSpec
 
+DEFAULT_SCORE = "linear_amplified_ippd_k3"
+Live = Annotated[tuple[str, str] | None, Parameter(negative=())]
+Flag = Annotated[bool, Parameter(negative=())]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
 
 app = App(
@@ -25,16 +29,20 @@ app = App(
         "trimtab sim my.yaml --policy examples/policies/deviation-10-10.yaml --seed 7",
         "trimtab sim my.yaml --victims steepest-pair --consecutive 3 --cooldown 1h",
         "trimtab sim my.yaml --json | jq .card",
+        "trimtab sim --live http://127.0.0.1:9090 http://127.0.0.1:8000 --dry-run",
     ),
 )
 
 
 @app.default
 def sim(
-    scenario: str,
+    scenario: str | None = None,
     /,
     *,
-    score: str = "linear_amplified_ippd_k3",
+    live: Live = None,
+    dry_run: Flag = False,
+    token_file: Path | None = None,
+    score: str | None = None,
     policy: Path | None = None,
     thresholds: str | None = None,
     limits: str | None = None,
@@ -50,16 +58,25 @@ def sim(
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     json: Json = False,
 ) -> int:
-    """Simulate one run and compare it with doing nothing.
+    """Simulate one run and compare it with doing nothing, or decide one cycle of a running cluster.
 
-    Exits with 1 when the descheduler failed in every cycle, 2 on bad input.
+    Exits with 1 when the descheduler failed in every cycle or a VM could not be moved,
+    2 on bad input.
 
     Parameters
     ----------
     scenario
         A scenario file, or file.json#name for one of several scenarios in a file.
+    live
+        PROMETHEUS and EXPORTER of a running loop: decide one cycle on what they say now, have
+        the VMs moved, and tell where each was meant to go and where it went.
+    dry_run
+        With --live: decide only, move nothing.
+    token_file
+        With --live: the exporter's token, where it is not on this computer.
     score
-        Name of a node score (`trimtab scores list`) or a Python file that defines one.
+        Name of a node score (`trimtab scores list`) or a Python file that defines one. Default:
+        linear_amplified_ippd_k3; with --live the policy's query.
     policy
         A descheduler policy file. Default: 0 to 10 points around the mean, 5 in all, 2 a node.
     thresholds
@@ -88,18 +105,35 @@ def sim(
         A directory for inputs, result.json, events.parquet and report.html.
     """
     from trimtab.cli.sim_files import make_result
+    from trimtab.cli.sim_options import limits_of, pair_of, policy_text
     from trimtab.model.duration import parse_duration
     from trimtab.model.scenario_io import load_scenario
     from trimtab.obs.log import configure
     from trimtab.sim.spec import Restraint, RunSpec, Timing
 
     configure("warning")
+    if live is not None:
+        simulated = {
+            "SCENARIO": scenario, "--placement": placement != "spread",
+            "--victims": victims != "stock", "--migration": migration,
+            "--consecutive": consecutive != 1, "--cooldown": cooldown != "0s",
+            "--minimum-gain": minimum_gain, "--duration": duration,
+            "--interval": interval != "60s", "--out": out,
+        }  # fmt: skip
+        _refuse("with --live", simulated)
+        from trimtab.cli.sim_live import Chosen, live_cycle
+
+        chosen = Chosen(policy, score, thresholds, limits, seed, dry_run, token_file)
+        return live_cycle(*live, chosen, json=json)
+    _refuse("without --live", {"--dry-run": dry_run, "--token-file": token_file})
+    if scenario is None:
+        raise ConfigError("name a scenario file, or a running loop with --live PROMETHEUS EXPORTER")
     spec = RunSpec(
         scenario=_adapted(load_scenario(scenario), migration, duration),
-        score=score,
-        policy=_policy_text(policy),
-        thresholds=_pair(thresholds, "--thresholds", "0:10"),
-        limits=_limits(limits),
+        score=score or DEFAULT_SCORE,
+        policy=policy_text(policy),
+        thresholds=pair_of(thresholds, "--thresholds", "0:10"),
+        limits=limits_of(limits),
         placement=placement,
         victims=victims,
         restraint=Restraint(parse_duration(cooldown, "--cooldown"), consecutive, minimum_gain),
@@ -112,6 +146,12 @@ def sim(
         _save(out, spec, result, outcome, nothing, json=json)
     failed = [line for line in outcome.errors if line.startswith("cycle")]
     return 1 if len(failed) == len(outcome.course.times) else 0
+
+
+def _refuse(where: str, options: Mapping[str, object]) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ConfigError(f"{', '.join(given)}: of no use {where}; leave it out")
 
 
 def _simulate(spec: "RunSpec", seed: int) -> tuple["Outcome", "Outcome"]:
@@ -180,35 +220,3 @@ def _adapted(scenario: "Scenario", migration: str | None, duration: str | None) 
     if duration is not None:
         scenario = replace(scenario, duration_s=parse_duration(duration, "--duration"))
     return scenario
-
-
-def _policy_text(path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"{path}: cannot read the policy: {reason}") from error
-
-
-def _pair(text: str | None, option: str, example: str) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    first, _, second = text.partition(":")
-    try:
-        pair = float(first), float(second)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {text!r} is not a pair; write it like {example}") from error
-    if not all(0 <= number <= 100 for number in pair):
-        raise ConfigError(f"{option}: {text!r}: both must be within 0..100")
-    return pair
-
-
-def _limits(text: str | None) -> tuple[int, int] | None:
-    pair = _pair(text, "--limits", "5:2")
-    if pair is None:
-        return None
-    if any(number != int(number) or number < 1 for number in pair):
-        raise ConfigError(f"--limits: {text!r}: both must be whole and at least 1")
-    return int(pair[0]), int(pair[1])

@@ -1,0 +1,249 @@
+"""One descheduling cycle on a running cluster, from what its exporter and Prometheus tell.
+
+The rules are those of `trimtab.policy`. The descheduler says who must go and the scheduler
+where to; here each VM gets an intended node as well, so that the two can be compared: the
+under-utilised node that would be the least used with it, VMs intended before counted.
+
+What an exporter does not tell is taken as the lab has it: every node is schedulable and
+without taints, every VM can migrate and has the default priority.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from trimtab.errors import ConfigError
+from trimtab.policy import (
+    Class,
+    Cycle,
+    Eviction,
+    Node,
+    NotANumberError,
+    Pod,
+    PodView,
+    Policy,
+    QueryFailed,
+    Run,
+    Shuffled,
+    Traits,
+    Vector,
+    View,
+    decide,
+)
+from trimtab.policy.settings import METRIC_RESOURCE, LowNodeUtilization, Source
+from trimtab.sim.fleet import SCHEDULABLE_LABEL, TOLERATIONS
+
+_TRAITS = Traits(
+    request_evict_only=True,
+    tolerations=TOLERATIONS,
+    node_selector={SCHEDULABLE_LABEL: "true"},
+)
+
+
+class LiveVm(Struct, frozen=True):
+    """A VM and what it uses, as shares of the reference node."""
+
+    id: str
+    cpu: float
+    memory: float
+
+
+class LiveNode(Struct, frozen=True):
+    """A node, its VMs, and its use as shares of itself (None: nobody measures it)."""
+
+    name: str
+    vms: tuple[LiveVm, ...]
+    use: tuple[float, float] | None
+
+
+class Standing(Struct, frozen=True, rename="camel"):
+    """A node in the eyes of the policy."""
+
+    node: str
+    percent: float | None
+    kind: str
+    vms: int
+
+
+class Wish(Struct, frozen=True, rename="camel"):
+    """A VM that must go, and where it is meant to go."""
+
+    vm_id: str
+    from_node: str
+    intended_node: str | None
+
+
+class Decision(Struct, frozen=True, rename="camel"):
+    """What one cycle comes to."""
+
+    nodes: tuple[Standing, ...]
+    low: float | None
+    high: float | None
+    wishes: tuple[Wish, ...]
+    quiet: str = ""
+    """Why nobody goes, if nobody does."""
+    error: str = ""
+    """Why the descheduler would have failed."""
+
+
+class Landing(Struct, frozen=True, rename="camel"):
+    """One VM: where it was meant to go and where it goes."""
+
+    vm_id: str
+    from_node: str
+    intended_node: str | None
+    actual_node: str | None
+    error: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.error:
+            return self.error
+        if self.intended_node is None:
+            return "placed"
+        return "as intended" if self.actual_node == self.intended_node else "elsewhere"
+
+
+class LiveResult(Struct, frozen=True, rename="camel"):
+    """What `--json` prints."""
+
+    query: str
+    dry_run: bool
+    decision: Decision
+    moves: tuple[Landing, ...]
+
+
+def query_of(policy: Policy) -> str:
+    """The one query of a policy that can be decided from outside the cluster."""
+    plugins = [plugin for profile in policy.profiles for _, plugin in profile.plugins]
+    if len(plugins) != 1 or not isinstance(plugins[0], LowNodeUtilization):
+        raise ConfigError("--live: the policy must enable LowNodeUtilization and nothing else")
+    plugin = plugins[0]
+    if plugin.source is not Source.PROMETHEUS:
+        raise ConfigError("--live: the policy must ask Prometheus (metricsUtilization.source)")
+    if policy.profiles[0].evictor.node_fit:
+        raise ConfigError("--live: nodeFit needs the nodes' capacity, which no exporter tells")
+    return plugin.query
+
+
+def decide_live(
+    nodes: Sequence[LiveNode], answer: Vector | QueryFailed, policy: Policy, seed: int = 0
+) -> Decision:
+    """Decide one cycle on the answer to `query_of(policy)`; `seed` decides ties."""
+    view = _LiveView(nodes, answer)
+    if not view.selected(policy.node_selector).nodes:
+        raise ConfigError(
+            f"--live: nodeSelector {policy.node_selector.text!r} matches no node that the "
+            "exporter tells of; it knows no labels of nodes but kubevirt.io/schedulable=true"
+        )
+    try:
+        cycle = decide(view, policy, choose=Shuffled(seed))
+    except NotANumberError:
+        return _decision(nodes, Cycle(nodes=()), "a sample is NaN")
+    return _decision(nodes, cycle)
+
+
+class _LiveView(View):
+    def __init__(self, nodes: Sequence[LiveNode], answer: Vector | QueryFailed) -> None:
+        measured = any(node.use for node in nodes)
+        super().__init__([_node(node, measured=measured) for node in nodes])
+        self._answer = answer
+        self._pods = {node.name: [_pod(vm) for vm in node.vms] for node in nodes}
+
+    def samples(self) -> Vector | QueryFailed:
+        return self._answer
+
+    def pods_on(self, node: str) -> Sequence[PodView]:
+        return self._pods[node]
+
+    def replicas(self, owner_uid: str) -> int:
+        return 1
+
+
+def _node(node: LiveNode, *, measured: bool) -> Node:
+    """A node without metrics is one that is not Ready: the exporter leaves those out."""
+    labels = {SCHEDULABLE_LABEL: "true", "kubernetes.io/hostname": node.name}
+    return Node(name=node.name, labels=labels, ready=node.use is not None or not measured)
+
+
+def _pod(vm: LiveVm) -> Pod:
+    namespace, _, name = vm.id.rpartition("/")
+    return Pod(
+        uid=vm.id,
+        name=f"virt-launcher-{name}",
+        namespace=namespace or "default",
+        owner_uid=vm.id,
+        traits=_TRAITS,
+    )
+
+
+def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> Decision:
+    run = cycle.runs[0] if cycle.runs else None
+    reason = cycle.skipped or (run.exit if run else None)
+    figures = run.figures if run else None
+    wishes = tuple(_wishes(nodes, cycle.nodes, run)) if run else ()
+    if not wishes and not reason and not error and run and not run.error:
+        stops = ", ".join(f"{visit.node}: {visit.stop.name.lower()}" for visit in run.visits)
+        quiet = f"no VM may go ({stops.replace('_', ' ')})"
+    else:
+        quiet = reason.text if reason else ""
+    return Decision(
+        nodes=tuple(_standings(nodes, cycle.nodes, run)),
+        low=figures.low[METRIC_RESOURCE] if figures else None,
+        high=figures.high[METRIC_RESOURCE] if figures else None,
+        wishes=wishes,
+        quiet=quiet,
+        error=error or (run.error.text if run and run.error else ""),
+    )
+
+
+def _standings(
+    nodes: Sequence[LiveNode], selected: tuple[str, ...], run: Run | None
+) -> Iterator[Standing]:
+    figures = run.figures if run else None
+    for node in nodes:
+        if figures is None or node.name not in selected:
+            known = "not looked at" if run and node.name not in selected else "unknown"
+            yield Standing(node.name, None, known, len(node.vms))
+            continue
+        number = selected.index(node.name)
+        percent = float(figures.percent[METRIC_RESOURCE][number])
+        kind = Class(figures.classes[number]).name.lower()
+        yield Standing(node.name, percent, kind, len(node.vms))
+
+
+def _wishes(nodes: Sequence[LiveNode], selected: tuple[str, ...], run: Run) -> Iterator[Wish]:
+    by_name = {node.name: node for node in nodes}
+    targets = Targets([by_name[selected[number]] for number in run.destinations])
+    vms = {vm.id: vm for node in nodes for vm in node.vms}
+    for eviction in run.evictions:
+        yield _wish(eviction, vms, targets)
+
+
+def _wish(eviction: Eviction, vms: Mapping[str, LiveVm], targets: "Targets") -> Wish:
+    vm = vms[eviction.pod.uid]
+    return Wish(vm.id, eviction.node, targets.take(vm))
+
+
+class Targets:
+    """Nodes with room; each VM goes where the mean of CPU and memory use is then the lowest."""
+
+    def __init__(self, nodes: Sequence[LiveNode]) -> None:
+        self._names = [node.name for node in nodes]
+        sums = [[sum(vm.cpu for vm in n.vms), sum(vm.memory for vm in n.vms)] for n in nodes]
+        own = np.array(sums, dtype=np.float64).reshape(-1, 2)
+        measured = [node.use or tuple(row) for node, row in zip(nodes, sums, strict=True)]
+        self._use = np.array(measured, dtype=np.float64).reshape(-1, 2)
+        # A share of the reference node as a share of this one: from its own VMs, where it has any.
+        known = (own > 0) & (self._use > 0)
+        self._scale = np.divide(self._use, own, out=np.ones_like(own), where=known)
+
+    def take(self, vm: LiveVm) -> str | None:
+        """The node for this VM, which from now on counts there."""
+        if not self._names:
+            return None
+        after = self._use + np.array([vm.cpu, vm.memory]) * self._scale
+        chosen = int(after.sum(axis=1).argmin())
+        self._use[chosen] = after[chosen]
+        return self._names[chosen]
