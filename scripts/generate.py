@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
+    "trimtab.advisor.manifests:generate",
     "trimtab.advisor.mocks.manifests:generate",
+    "trimtab.advisor.reference:generate",
     "trimtab.exporter.openapi:generate",
     "trimtab.loop.manifests:generate",
     "trimtab.model.reference:generate",

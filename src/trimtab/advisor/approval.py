@@ -9,11 +9,12 @@ waits for an edit of the spec.
 
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import convert, structs
 
 from trimtab.advisor.api import Approval, PlatformStatus
 from trimtab.advisor.conditions import INPUT_DRIFT, REVIEW_AGAIN, is_true, marked
 from trimtab.advisor.situation import Situation
+from trimtab.kube.resources import Free
 
 REQUESTED_BY = "advisor.kubevirt.io/requested-by"
 """Annotation with who last asked for an Apply, a Rollback or a plan; written by admission."""
@@ -45,7 +46,23 @@ def acknowledged(status: PlatformStatus, reason: str, now: datetime) -> Platform
 
 def approval(s: Situation) -> Approval:
     by = s.config.metadata.annotations.get(REQUESTED_BY, "")
-    return Approval(plan_id=s.status.plan_id, by=by, at=s.now)
+    return Approval(plan_id=s.status.plan_id, by=by, at=s.asked_at or s.now)
+
+
+def asked_at(raw: Free) -> datetime | None:
+    """When action or approvedPlan was last written: policies have no clock, but the API
+    server notes the time of every change beside its manager."""
+    times = [
+        entry["time"]
+        for entry in raw["metadata"].get("managedFields") or ()
+        if not entry.get("subresource") and "time" in entry and _asks(entry)
+    ]
+    return convert(max(times), datetime) if times else None
+
+
+def _asks(entry: Free) -> bool:
+    fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+    return "f:action" in fields or "f:approvedPlan" in fields
 
 
 def waiting_text(s: Situation, plan_id: str) -> str:

@@ -15,6 +15,7 @@ from trimtab.advisor import metrics
 from trimtab.advisor.access import Access
 from trimtab.advisor.advertise import advertisement
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.approval import asked_at
 from trimtab.advisor.becoming import become
 from trimtab.advisor.executing import acted
 from trimtab.advisor.phases import next_step, wants
@@ -128,7 +129,7 @@ class Operator(Controller):
 
     async def _step(self, raw: Free, config: VirtPlatformConfig, access: Access) -> Rest | None:
         """Decide once and do it; a Rest ends the turn."""
-        s = self._situation(config)
+        s = structs.replace(self._situation(config), asked_at=asked_at(raw))
         profile = config.spec.profile
         known = self._registry.get(profile) if profile in self._registry else None
         wanted = wants(s)

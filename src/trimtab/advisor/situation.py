@@ -48,6 +48,8 @@ class Situation(Struct, frozen=True):
     impact: Severity | Literal[""] = ""
     """Of the profile, for objects without a plan."""
     seen: Seen = Seen()
+    asked_at: datetime | None = None
+    """When the API server last stored a new action or approval."""
 
     @property
     def status(self) -> PlatformStatus:

@@ -15,6 +15,7 @@ def advisor(
     port: Port = 8444,
     certificate: Path | None = None,
     key: Path | None = None,
+    self_signed: Annotated[bool, Parameter(negative="")] = False,
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     advertise: bool = True,
     namespace: str = "trimtab-system",
@@ -31,6 +32,8 @@ def advisor(
         PEM file with the certificate to serve TLS with; without it, plain HTTP.
     key
         PEM file with its key.
+    self_signed
+        Serve TLS with a certificate made at the start.
     open_metrics
         Serve /metrics to everybody who reaches the port.
     advertise
@@ -38,7 +41,10 @@ def advisor(
     namespace
         Where the lease and the records for the way back are kept.
     """
+    from tempfile import mkdtemp
+
     from trimtab import obs
+    from trimtab.advisor.certificate import self_signed as make_certificate
     from trimtab.advisor.service import Listening, serve
     from trimtab.advisor.settings import NAME, Settings
     from trimtab.errors import ConfigError
@@ -49,6 +55,8 @@ def advisor(
     if (certificate is None) != (key is None):
         raise ConfigError("--certificate and --key belong together; give both or none")
     tls = Tls(certificate, key) if certificate and key else None
+    if tls is None and self_signed:
+        tls = make_certificate(Path(mkdtemp(prefix="trimtab-advisor-")), NAME)
     listening = Listening(host=host, port=port, tls=tls, open_metrics=open_metrics)
     settings = Settings(namespace=namespace, advertise=advertise)
     run(serve(client(kubeconfig, NAME), settings, listening))
