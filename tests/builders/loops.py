@@ -214,11 +214,11 @@ def running_loop(
     settings: dict[str, Any] | None = None,
     **options: Any,
 ) -> Iterator[LoopLab]:
-    """A loop at scale 10 that has gone round once; `options` are those of `lab up`."""
+    """A loop at scale 15 that has gone round once; `options` are those of `lab up`."""
     wanted = scenario or load_scenario(ONE_HOT_NODE)
     chosen = msgspec.structs.replace(following(LoopSettings(), wanted), **(settings or {}))
     stack = loop_stack(chosen, script=script_of(wanted), policy=policy)
-    options = {"scale": 10, "nodes": len(wanted.nodes)} | options
+    options = {"scale": 15, "nodes": len(wanted.nodes)} | options
     with running_lab(tmp_path_factory, stacks=(stack,), **options) as lab:
         asyncio.run(await_cycle(lab.lab))
         yield LoopLab(lab, wanted)

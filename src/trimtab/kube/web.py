@@ -29,7 +29,7 @@ class Tls(Struct, frozen=True):
 
     certificate: Path
     key: Path
-    poll_s: float = 10.0
+    poll_s: float = 2.0
 
     def __post_init__(self) -> None:
         for path in (self.certificate, self.key):

@@ -10,7 +10,7 @@ from builders.lab import RunningLab, running_lab, wait_until
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 10
+ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 6
 KEEP = 20
 
 

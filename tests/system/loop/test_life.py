@@ -9,8 +9,6 @@ pytestmark = pytest.mark.engines
 
 
 def test_a_resumed_loop_has_the_same_vms_and_what_people_changed_meanwhile(loop: LoopLab) -> None:
-    loop.algorithm("linear_amplified_ippd_k3")
-    loop.start_over()
     loop.lab.kubectl("delete", "vm", "calm-b-1", "--wait=true")
     loop.lab.kubectl("patch", "vm", "calm-b-2", "--type=merge", "-p", '{"spec":{"running":false}}')
     wait_until(lambda: phase(loop, "calm-b-2") == "Stopped", "it does not stop", 120)

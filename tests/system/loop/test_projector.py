@@ -109,8 +109,8 @@ def test_rules_are_taken_at_the_labs_pace_and_bad_ones_are_refused(loop: LoopLab
         assert outcome(loop, RULES_MAP, RULES_KEY) == "accepted"
         wait_until(lambda: len(loop.query("mine")) == 5, "the new rule gives nothing", LIMIT_S)
         scaled = yaml.safe_load((loop.lab.dir / RULES_FILE).read_text())["groups"][-1]
-        assert scaled["interval"] == "1500ms"
-        assert scaled["rules"][0]["expr"] == "avg_over_time(node_cpu_usage_ratio[6s])"
+        assert scaled["interval"] == "1s"
+        assert scaled["rules"][0]["expr"] == "avg_over_time(node_cpu_usage_ratio[4s])"
         more["groups"][-1]["rules"][0]["expr"] = "avg_over_time(node_cpu_usage_ratio[1m]"
         loop.apply(manifest(RULES_MAP, RULES_KEY, yaml.safe_dump(more)))
         said = outcome(loop, RULES_MAP, RULES_KEY)

@@ -64,7 +64,7 @@ def test_a_vm_from_its_creation_to_its_end(cluster: Cluster, home: str, vm: Comm
     assert "Stopped" in vm("list")
     vm("start", "web", "--wait")
     vm("delete", "web", "--wait")
-    assert cluster.pods(home) == []
+    cluster.wait(lambda: cluster.pods(home) == [], "its pod is still there")
 
 
 def test_files_are_applied(

@@ -157,6 +157,7 @@ def overlap(cluster: Cluster, home: str, first: str, second: str) -> bool:
     )
 
 
+@pytest.mark.full
 def test_when_the_leader_freezes_another_takes_over_and_the_first_stays_out(
     cluster: Cluster, home: str
 ) -> None:

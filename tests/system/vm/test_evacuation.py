@@ -235,6 +235,7 @@ def test_a_cancelled_evacuation_leaves_the_vm_where_it_is(
     assert cluster.await_phase(home, "web", "Running").status.node_name == "kwok-node-1"
 
 
+@pytest.mark.full
 def test_targets_without_a_node_fail_and_an_evacuation_is_tried_again_later(
     cluster: Cluster, home: str, cordoned: list[str]
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_name_that_somebody_else_has_is_left_to_them(cluster: Cluster, home: s
     assert cluster.call(cluster.client.get(PODS, taken, home)).metadata.name == taken
 
 
+@pytest.mark.full
 def test_a_node_that_is_not_ready_loses_its_vms_after_the_scaled_time(
     cluster: Cluster, home: str
 ) -> None:
