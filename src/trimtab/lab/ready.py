@@ -11,13 +11,15 @@ from trimtab.lab.spec import name_option
 from trimtab.lab.status import Event, LabStatus, UnitStatus
 
 LIMIT_S, PER_NODE_S = 120.0, 0.1
+LONGEST_S = 900.0
+"""For a lab that goes on making progress, such as one that starts a thousand VMs."""
 
 
 def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
     """Follow the supervisor until everything is ready; a unit it gave up on is an error."""
     status = control.read_status(lab)
     limit = LIMIT_S + PER_NODE_S * status.nodes
-    for answer in _until(time.monotonic() + limit, control.follow(lab, limit)):
+    for answer in while_it_moves(limit, control.follow(lab, limit)):
         progress(answer.event)
         status = answer.status
         for unit in status.units:
@@ -29,14 +31,23 @@ def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
     raise NotReady(f'lab "{lab.name}" is not ready: {"; ".join(waiting)}')
 
 
-def _until(
-    deadline: float, answers: Iterator[control.EventAnswer]
+def while_it_moves(
+    quiet_s: float,
+    answers: Iterator[control.EventAnswer],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[control.EventAnswer]:
-    """What is answered before the deadline; a supervisor that falls silent ends it too."""
+    """What is answered until nothing changes for `quiet_s`, or it has taken far too long."""
+    began = last = clock()
+    seen: set[str] = set()
     try:
         for answer in answers:
             yield answer
-            if time.monotonic() > deadline:
+            event = answer.event
+            told = f"{event.unit} {event.state} {event.message}"
+            if told not in seen:  # a unit that goes in circles makes no progress
+                seen.add(told)
+                last = clock()
+            if clock() - last > quiet_s or clock() - began > LONGEST_S:
                 return
     except Unavailable:
         return

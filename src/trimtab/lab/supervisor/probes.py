@@ -12,6 +12,7 @@ from trimtab.lab.api import Api
 from trimtab.lab.component import ApiGet, HttpGet, HttpsGet, LogLine, Probe, SocketAccepts
 
 LIMIT_S = 5.0
+LONGEST_WORDS = 100
 
 
 class Target(Struct, frozen=True):
@@ -45,7 +46,15 @@ async def _fetch(client: httpx2.AsyncClient, url: str, text: str) -> str:
         return f"{url}: {str(error) or type(error).__name__}"
     if answer.status_code != 200:
         return f"{url} answers {answer.status_code}"
-    return "" if text in answer.text else f'{url} does not show "{text}" yet'
+    return "" if text in answer.text else _shown(url, answer.text, text)
+
+
+def _shown(url: str, page: str, wanted: str) -> str:
+    """What a page says instead, if it says it in a few words: that is how far it has come."""
+    line = page.strip()
+    if not line or "\n" in line or len(line) > LONGEST_WORDS:
+        return f'{url} does not show "{wanted}" yet'
+    return line
 
 
 async def _accepts(path: Path) -> str:
