@@ -51,6 +51,7 @@ app.command(
         "trimtab lab up --scale 10 --algorithm cpu_focused",
         "trimtab lab up --scenario examples/scenarios/diurnal.yaml --migration recreate",
         "trimtab lab up --with none --nodes 100 --placement binpack",
+        "trimtab lab up --name openshift --with advisor --ocp 5.14 --scale 10",
         "trimtab lab up --name second --scheduler-config my-scheduler.yaml",
     )
 )
@@ -72,6 +73,8 @@ def up(
     interval: str | None = None,
     migration: Literal["live", "recreate"] | None = None,
     soft_taints: bool | None = None,
+    ocp: Literal["5.10", "5.14", "5.21", "5.32"] | None = None,
+    operator: bool | None = None,
     foreground: Flag = False,
 ) -> None:
     """Start a lab, or resume it with its data and ports; returns when everything is ready.
@@ -82,7 +85,8 @@ def up(
     Parameters
     ----------
     with_
-        What runs on top of the bare control plane: loop, or none. New lab: loop.
+        What runs on top of the bare control plane: loop, advisor, or none; repeatable.
+        New lab: loop.
     nodes
         How many nodes, kwok-node-1 and so on. New lab: as the scenario has, or 5.
     node_cpu
@@ -111,9 +115,14 @@ def up(
         How VMs move: live, target first; recreate, source first. New lab: as the scenario says.
     soft_taints
         Also run the soft tainter, as OpenShift does. New lab: no.
+    ocp
+        The release of OpenShift that --with advisor plays. New lab: 5.32.
+    operator
+        Whether --with advisor also runs the operator. New lab: yes.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
+    from trimtab.cli import lab_advisor as advisor
     from trimtab.cli import lab_context as context
     from trimtab.cli import lab_loop as loop
     from trimtab.lab import Wish, stay_up
@@ -130,6 +139,8 @@ def up(
         soft_taints=soft_taints,
     )
     chosen = loop.choose(context.home(), name, with_, given)
+    platform = advisor.stack_for(context.home(), name, chosen.names, ocp, operator)
+    stacks = {**chosen.stacks, platform.name: platform}
     count, cpu, memory, pods = loop.nodes_for(chosen, context.home().lab(name).read_spec(), nodes)
     wish = Wish(
         name=name,
@@ -148,10 +159,10 @@ def up(
     context.warn_of(listen)
     loop.warn_of(chosen.scenario)
     if foreground:
-        stay_up(context.home(), wish, context.means(StartDisplay(), chosen.stacks), own)
+        stay_up(context.home(), wish, context.means(StartDisplay(), stacks), own)
         return
     with context.interruptible(), progress(f"lab {name}") as steps:
-        means = context.means(StartDisplay(steps), chosen.stacks)
+        means = context.means(StartDisplay(steps), stacks)
         outcome, status = start(context.home(), wish, means, own)
         if chosen.has_loop:
             loop.await_loop(context.home().lab(name), steps.note)
