@@ -1,0 +1,51 @@
+"""The smallest single change that would have led to an eviction, found by trying.
+
+Thresholds, limits and samples are moved step by step until the cycle evicts; settings,
+taints and marks are taken away one at a time. Each change that is told was applied to the
+snapshot and decided again from scratch.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.model.snapshot import Snapshot
+from trimtab.policy.explain_change import Attempt, Change
+from trimtab.policy.explain_evictor import evictor_attempts
+from trimtab.policy.explain_samples import query_attempts, sample_attempts
+from trimtab.policy.explain_state import state_attempts
+from trimtab.policy.explain_thresholds import limit_attempts, plugin_attempts
+from trimtab.policy.explain_trial import Trial, evictions_after
+
+
+class Found(Struct, frozen=True):
+    """A change that evicts, and the snapshot with it."""
+
+    change: Change
+    snapshot: Snapshot
+
+
+def find_changes(trial: Trial) -> tuple[Found, ...]:
+    """Every single change of our repertoire that evicts, the smallest first.
+
+    Changes of one size keep the order of the repertoire: the policy before the cluster.
+    """
+    found = []
+    for attempt in _attempts(trial):
+        if evictions := evictions_after(attempt.snapshot):
+            change = replace(attempt.change, evictions=evictions)
+            found.append(Found(change, attempt.snapshot))
+    return tuple(sorted(found, key=lambda each: each.change.size))
+
+
+def _attempts(trial: Trial) -> Iterator[Attempt]:
+    return chain(
+        query_attempts(trial),
+        limit_attempts(trial),
+        plugin_attempts(trial),
+        evictor_attempts(trial),
+        sample_attempts(trial),
+        state_attempts(trial),
+    )

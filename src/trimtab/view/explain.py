@@ -1,0 +1,129 @@
+"""An explanation as a person reads it: the verdict, nodes, pods, and what would change it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from trimtab.policy.explain import Explanation, RunExplained
+from trimtab.policy.explain_nodes import NodeExplained
+from trimtab.policy.explain_pods import PodExplained
+from trimtab.view.snapshot import in_flight_text
+from trimtab.view.terminal import out, show_table
+
+SHOWN = 20
+CHANGES = 5
+
+
+def show_explanation(explanation: Explanation, *, everything: bool = False) -> None:
+    """All of it; `everything` lists every node and pod instead of the interesting ones."""
+    _say(explanation.verdict)
+    _changes(explanation)
+    for run in explanation.runs:
+        _run(run, everything)
+    _say()
+    _say(in_flight_text(explanation.in_flight))
+    for note in explanation.notes:
+        _say(f"note: {note}")
+
+
+def _changes(explanation: Explanation) -> None:
+    if explanation.evictions or (explanation.skipped is None and not explanation.runs):
+        return
+    changes = explanation.changes
+    _say()
+    if not changes:
+        _say("No single change of a threshold, limit, setting, sample, taint or mark would do.")
+        return
+    smallest = changes[0]
+    pods = "1 pod" if smallest.evictions == 1 else f"{smallest.evictions} pods"
+    _say(f"Smallest change that evicts ({pods}): {smallest.what}.")
+    if others := changes[1:]:
+        _say("Any one of these would do as well:")
+        for change in others[:CHANGES]:
+            _say(f"  - {change.what}")
+        if len(others) > CHANGES:
+            _say(f"  … and {len(others) - CHANGES} more (--json has all)")
+
+
+def _run(run: RunExplained, everything: bool) -> None:
+    _say()
+    _say(f"{run.plugin} of profile {run.profile or '(no name)'}")
+    for line in _figures(run):
+        _say(f"  {line}")
+    _nodes(run.nodes, everything)
+    if run.evictions:
+        rows = [
+            (f"{e.namespace}/{e.name}", e.node, "background" if e.background else "at once", e.why)
+            for e in run.evictions
+        ]
+        _say()
+        show_table(["evicted", "from", "how", "why this one"], rows)
+    _pods(run.pods, everything)
+
+
+def _figures(run: RunExplained) -> Iterator[str]:
+    for resource, high in run.high.items():
+        mean = f"mean {run.average[resource]:.2f}, " if resource in run.average else ""
+        room = f", headroom {run.headroom[resource]}" if resource in run.headroom else ""
+        yield f"{resource}: {mean}under up to {run.low[resource]:.2f}, over above {high:.2f}{room}"
+
+
+def _nodes(nodes: Sequence[NodeExplained], everything: bool) -> None:
+    if not nodes:
+        return
+    shown = nodes if everything else nodes[:SHOWN]
+    rows = [(n.name, _class(n), _usage(n), _distance(n), _then(n)) for n in shown]
+    _say()
+    show_table(["node", "class", "usage", "distance", "then"], rows, right=["usage"])
+    if len(nodes) > len(shown):
+        _say(f"… and {len(nodes) - len(shown)} more nodes (--all shows them)")
+
+
+def _class(node: NodeExplained) -> str:
+    return " or ".join(node.possible) if node.possible else node.node_class
+
+
+def _usage(node: NodeExplained) -> str:
+    known = [(r, d) for r, d in node.distances.items() if d.percent is not None]
+    if len(known) == 1:
+        return f"{known[0][1].percent:.0f} %"
+    return ", ".join(f"{r} {d.percent:.0f} %" for r, d in known)
+
+
+def _distance(node: NodeExplained) -> str:
+    """Points to the nearest threshold on each side."""
+    if not node.distances:
+        return ""
+    if node.node_class in ("over", "destination"):
+        return f"{node.above_high:.1f} above high"
+    if node.node_class in ("under", "source"):
+        return f"{-node.above_low:.1f} below low"
+    return f"{-node.above_high:.1f} to over, {node.above_low:.1f} to under"
+
+
+def _then(node: NodeExplained) -> str:
+    return f"{node.stop} ({node.stop_rule})" if node.stop else node.note
+
+
+def _pods(pods: Sequence[PodExplained], everything: bool) -> None:
+    looked_at = [pod for pod in pods if pod.verdict != "not looked at"]
+    shown = list(pods) if everything else looked_at[:SHOWN]
+    if shown:
+        rows = [(f"{p.namespace}/{p.name}", p.node, p.verdict, p.rule, _why(p)) for p in shown]
+        _say()
+        show_table(["pod", "node", "verdict", "rule", "why"], rows)
+    if everything:
+        return
+    if len(looked_at) > SHOWN:
+        _say(f"… and {len(looked_at) - SHOWN} more pods of these nodes (--all shows them)")
+    others = Counter(f"{p.text} ({p.rule})" for p in pods if p.verdict == "not looked at")
+    for text, count in others.most_common():
+        _say(f"{count} {'pod was' if count == 1 else 'pods were'} not looked at: {text}")
+
+
+def _why(pod: PodExplained) -> str:
+    more = [reason.rule for reason in pod.reasons if reason.rule != pod.rule]
+    return f"{pod.text}; also {', '.join(more)}" if more else pod.text
+
+
+def _say(text: str = "") -> None:
+    out.print(text, markup=False)
