@@ -16,6 +16,7 @@ def qos(
     kubeconfig: Kubeconfig = None,
     address: Annotated[str, Parameter(name=("--address", "--host"))] = "127.0.0.1",
     port: int = 10000,
+    webhook_address: str = "",
     webhook_port: int = 9444,
     certificate: Annotated[Path | None, Parameter(name=("--certificate", "--tls-cert"))] = None,
     key: Annotated[Path | None, Parameter(name=("--key", "--tls-key"))] = None,
@@ -42,6 +43,8 @@ def qos(
         Where the page listens; elsewhere than on this computer it wants a token.
     port
         The page's port; 0 takes a free one.
+    webhook_address
+        Where the webhook listens, if not where the page does.
     webhook_port
         The port of the webhook that stamps pods when they are created.
     certificate
@@ -80,6 +83,7 @@ def qos(
     settings = Settings(
         address=address,
         port=port,
+        webhook_address=webhook_address,
         webhook_port=webhook_port,
         certificate=certificate,
         key=key,

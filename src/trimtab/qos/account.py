@@ -235,6 +235,10 @@ class Account:
             base.about,
         )
 
+    def latest(self) -> int:
+        """When something last changed."""
+        return (self._base or self._compute()).at
+
     def _faded(self, base: Base, passed: int) -> tuple[int, int]:
         half_life = self.window.half_life
         weight = faded_span(0, passed, passed, half_life)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from trimtab.kube.resources import Condition, Kind, Object, ObjectMeta, Wire
+from trimtab.kube.resources import Condition, Container, Kind, Object, ObjectMeta, Wire
 from trimtab.qos.ttv import SECOND
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -38,6 +38,7 @@ class LifeSpec(Wire, frozen=True):
     scheduler_name: str = ""
     priority: int | None = None
     priority_class_name: str = ""
+    containers: tuple[Container, ...] = ()
 
 
 class LifeStatus(Wire, frozen=True):

@@ -18,6 +18,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     address: str = "127.0.0.1"
     port: int = 10000
+    webhook_address: str = ""
+    """Where the webhook listens, if not where the page does."""
     webhook_port: int = 9444
     certificate: Path | None = None
     key: Path | None = None

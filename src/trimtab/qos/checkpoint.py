@@ -1,0 +1,108 @@
+"""Checkpoints: each account as a QosAccount, so that a restart finds it.
+
+Written when an incarnation ends, and once a minute while there are pods. Losing one costs
+nothing that the API does not know anyway: only the sums of pods that are gone.
+"""
+
+from collections.abc import Callable
+
+from msgspec import to_builtins
+
+from trimtab.errors import TrimtabError
+from trimtab.kube.apply import apply
+from trimtab.kube.client import Client
+from trimtab.kube.controller import After, Done, Outcome
+from trimtab.kube.errors import NotFound
+from trimtab.kube.resources import Free, Key
+from trimtab.qos.account import Account
+from trimtab.qos.keeper import Keeper
+from trimtab.qos.metrics import checkpoint_errors
+from trimtab.qos.page import Line, duration
+from trimtab.qos.wire import QOS_ACCOUNTS, object_name, written_down
+
+Describe = Callable[[Account, int], tuple[Line, str]]
+"""An account as a line of the page, and its state."""
+
+
+class Checkpoints:
+    def __init__(
+        self, client: Client, keeper: Keeper, describe: Describe, every_s: float = 60.0
+    ) -> None:
+        self._client = client
+        self._keeper = keeper
+        self._describe = describe
+        self._every_s = every_s
+        self._made: set[str] = set()
+        self.written_at: dict[str, int] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write one account down, and again in a minute if it has pods."""
+        account = self._keeper.ledger.accounts.get(key.name)
+        if account is None:
+            self._made.discard(key.name)
+            self.written_at.pop(key.name, None)
+            return Done()
+        self._keeper.tidy(account, self._keeper.now())
+        if key.name not in self._keeper.ledger.accounts:
+            return Done()
+        try:
+            await self._write(account)
+        except TrimtabError:
+            checkpoint_errors.inc()
+            raise
+        return Done() if account.is_empty and not account.owner.is_vm else After(self._every_s)
+
+    async def _write(self, account: Account) -> None:
+        now, uid = self._keeper.now(), account.owner.uid
+        status = self._status(account, now)
+        try:
+            if uid not in self._made:
+                await self._make(account)
+            await apply(self._client, QOS_ACCOUNTS, status, force=True, subresource="status")
+        except NotFound:
+            self._made.discard(uid)
+            raise
+        self.written_at[uid] = now
+
+    async def _make(self, account: Account) -> None:
+        owner = account.owner
+        body = self._named(account) | {"spec": {"owner": to_builtins(owner)}}
+        body["metadata"]["ownerReferences"] = [
+            {
+                "apiVersion": owner.api_version,
+                "kind": owner.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+            }
+        ]
+        await apply(self._client, QOS_ACCOUNTS, body, force=True)
+        self._made.add(owner.uid)
+
+    def _status(self, account: Account, now: int) -> Free:
+        line, state = self._describe(account, now)
+        ledger = written_down(account, now, str(self._keeper.version))
+        status = {
+            "controller": line.name,
+            "qos": f"{line.qos:.2f}/{line.slo:.2f}",
+            "ttv": duration(line.ttv),
+            "running": duration(line.running),
+            "waiting": duration(line.waiting),
+            "binding": ("~" if line.about else "") + duration(line.binding),
+            "state": state,
+            "gap": duration(account.gap) if account.gap else "",
+            "ledger": to_builtins(ledger),
+        }
+        return self._named(account) | {"status": status}
+
+    def _named(self, account: Account) -> Free:
+        owner = account.owner
+        return {"metadata": {"name": object_name(owner), "namespace": owner.namespace}}
+
+    def oldest(self) -> int | None:
+        """The checkpoint that is longest ago, of accounts with pods."""
+        alive = [
+            at
+            for uid, at in self.written_at.items()
+            if (account := self._keeper.ledger.accounts.get(uid)) and not account.is_empty
+        ]
+        return min(alive, default=None)

@@ -1,0 +1,223 @@
+"""An experiment on the queue's order: its file, its chances, and what came of it.
+
+More replicas are wanted than fit. Every pod lives for a time that was drawn beforehand, by
+seed, Deployment and incarnation, so that all sides meet the same departures; then it is
+deleted, its Deployment makes another, and the scheduler decides who gets the free place.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import yaml
+from msgspec import Struct, ValidationError, convert
+from numpy.typing import NDArray
+
+from trimtab.errors import ConfigError
+
+Side = Literal["stock", "rank", "qos"]
+Floats = NDArray[np.float64]
+NEARLY = 0.05
+"""An SLO of 1 cannot be met: even a pod that is served at once waits a moment."""
+RESAMPLES = 10_000
+
+
+class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Deployments of one replica with the same SLO; `upper` ones count for the verdict."""
+
+    slo: float
+    deployments: int
+    upper: bool = False
+
+
+class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file. Times are seconds."""
+
+    name: str
+    nodes: int
+    slots_per_node: int
+    classes: dict[str, Group]
+    mean_life_s: float
+    duration_s: float
+    seeds: tuple[int, ...]
+    backoff_s: int = 1
+    max_failure_penalty_s: int = 60
+    sides: tuple[Side, ...] = ("stock", "rank", "qos")
+
+    @property
+    def slots(self) -> int:
+        return self.nodes * self.slots_per_node
+
+    @property
+    def demand(self) -> float:
+        """Promised availability over capacity: above 1 not every promise can be kept."""
+        return sum(g.slo * g.deployments for g in self.classes.values()) / self.slots
+
+    @property
+    def deployments(self) -> dict[str, str]:
+        """Names with their classes, in the order in which they are numbered."""
+        return {
+            f"{name}-{number:02}": name
+            for name, group in self.classes.items()
+            for number in range(group.deployments)
+        }
+
+
+class Served(Struct, frozen=True):
+    """What one Deployment got: seconds running of the seconds it was wanted, and its pods."""
+
+    running_s: float
+    wanted_s: float
+    incarnations: int
+
+    @property
+    def qos(self) -> float:
+        return self.running_s / self.wanted_s if self.wanted_s else 0.0
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One side with one seed: every Deployment by name."""
+
+    side: Side
+    seed: int
+    served: dict[str, Served]
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """One class on one side, over all seeds; no figure is told without the others."""
+
+    group: str
+    slo: float
+    side: Side
+    mean_qos: float
+    fulfilled: float
+    deficit: float
+    gini: float
+    incarnations: float
+
+
+class Gain(Struct, frozen=True):
+    """How many times smaller the upper classes' deficit is than the stock queue's."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    name: str
+    demand: float
+    seeds: tuple[int, ...]
+    figures: tuple[Figures, ...]
+    gain: Gain | None
+    rank_gain: Gain | None
+    fairer: dict[str, bool]
+    """By class: whether its Gini is lower than with ranks alone."""
+
+
+def read_experiment(file: Path) -> Experiment:
+    """The file, checked."""
+    try:
+        found = convert(yaml.safe_load(file.read_text(encoding="utf-8")), Experiment)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise ConfigError(f"{file}: {' '.join(str(error).split())}") from error
+    _check(found, file)
+    return found
+
+
+def _check(found: Experiment, file: Path) -> None:
+    faults = {
+        "seeds: name at least one": not found.seeds,
+        "classes: name at least one": not found.classes,
+        "nodes and slots_per_node must be at least 1": min(found.nodes, found.slots_per_node) < 1,
+        "mean_life_s and duration_s must be above 0": min(found.mean_life_s, found.duration_s) <= 0,
+        "backoff_s must be 1 to 10": not 1 <= found.backoff_s <= 10,
+        "an SLO is a number from 0 to 1": any(
+            not 0 <= group.slo <= 1 for group in found.classes.values()
+        ),
+    }
+    for fault, is_there in faults.items():
+        if is_there:
+            raise ConfigError(f"{file}: {fault}")
+
+
+def life_s(experiment: Experiment, seed: int, deployment: int, incarnation: int) -> float:
+    """How long this pod lives once it runs, whenever that may be."""
+    rng = np.random.default_rng([seed, deployment, incarnation])
+    return float(rng.exponential(experiment.mean_life_s))
+
+
+def report(experiment: Experiment, runs: Sequence[Run]) -> Report:
+    """All figures of all sides."""
+    figures = {
+        (side, name): _figures(experiment, name, side, runs)
+        for side in experiment.sides
+        for name in experiment.classes
+        if any(run.side == side for run in runs)
+    }
+    both = [n for n in experiment.classes if ("rank", n) in figures and ("qos", n) in figures]
+    return Report(
+        name=experiment.name,
+        demand=experiment.demand,
+        seeds=tuple(dict.fromkeys(run.seed for run in runs)),
+        figures=tuple(figures.values()),
+        gain=_gain(experiment, runs, "qos"),
+        rank_gain=_gain(experiment, runs, "rank"),
+        fairer={n: figures["qos", n].gini < figures["rank", n].gini for n in both},
+    )
+
+
+def _figures(experiment: Experiment, name: str, side: Side, runs: Sequence[Run]) -> Figures:
+    group = experiment.classes[name]
+    of_side = [run for run in runs if run.side == side]
+    mine = [
+        [_of(run, d) for d, c in experiment.deployments.items() if c == name] for run in of_side
+    ]
+    qos = np.array([[served.qos for served in run] for run in mine])
+    enough = group.slo if group.slo < 1 else group.slo - NEARLY
+    return Figures(
+        group=name,
+        slo=group.slo,
+        side=side,
+        mean_qos=float(qos.mean()),
+        fulfilled=float((qos >= enough).mean()),
+        deficit=float(np.maximum(0.0, group.slo - qos).mean()),
+        gini=float(np.mean([gini(row) for row in qos])),
+        incarnations=float(np.mean([[served.incarnations for served in run] for run in mine])),
+    )
+
+
+def _of(run: Run, deployment: str) -> Served:
+    return run.served.get(deployment, Served(0.0, 0.0, 0))
+
+
+def gini(values: Floats) -> float:
+    """0: everybody has the same. Half the mean difference of two, over the mean."""
+    mean = float(values.mean())
+    if mean == 0.0:
+        return 0.0
+    return float(np.abs(values[:, None] - values[None, :]).mean() / (2 * mean))
+
+
+def _gain(experiment: Experiment, runs: Sequence[Run], side: Side) -> Gain | None:
+    """The ratio of mean deficits, with a bootstrap over pairs: one Deployment under one seed."""
+    by_side = {s: {run.seed: run for run in runs if run.side == s} for s in ("stock", side)}
+    seeds = sorted(by_side["stock"].keys() & by_side[side].keys())
+    upper = {
+        name: experiment.classes[group].slo
+        for name, group in experiment.deployments.items()
+        if experiment.classes[group].upper
+    }
+    if not seeds or not upper:
+        return None
+    stock, ours = (_deficits(by_side[s], seeds, upper) for s in ("stock", side))
+    drawn = np.random.default_rng(1).integers(len(stock), size=(RESAMPLES, len(stock)))
+    ratios = stock[drawn].mean(axis=1) / np.maximum(ours[drawn].mean(axis=1), 1e-9)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return Gain(float(stock.mean() / max(ours.mean(), 1e-9)), float(low), float(high))
+
+
+def _deficits(runs: Mapping[int, Run], seeds: list[int], slos: Mapping[str, float]) -> Floats:
+    found = [max(0.0, slo - _of(runs[s], name).qos) for s in seeds for name, slo in slos.items()]
+    return np.array(found)

@@ -1,0 +1,179 @@
+"""One side of an experiment on a running cluster: who got how much, as the watch shows it.
+
+The recording is its own: it knows nothing of the ledger, so it can be used to judge it.
+A Deployment runs from the moment one of its pods is bound to the moment that pod is deleted;
+all other time, from the Deployment's creation on, it waits.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from trimtab.kube.client import Client
+from trimtab.kube.errors import ApiError, Conflict, NotFound
+from trimtab.kube.reflector import Reflector
+from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS, PRIORITY_CLASSES, Pod
+from trimtab.qos.experiment import Experiment, Run, Served, Side, life_s
+from trimtab.qos.slo import ANNOTATION
+
+NAMESPACE = "qos-experiment"
+LABEL = "qos-experiment"
+Note = Callable[[str], None]
+
+
+class Recording:
+    """Running time and incarnations of every Deployment, kept from pods that come and go."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._bound: dict[str, float] = {}
+        self._ended: set[str] = set()
+        self.wanted_since: dict[str, float] = {}
+        self.running: dict[str, float] = {}
+        self.incarnations: dict[str, int] = {}
+
+    def see(self, pod: Pod, *, gone: bool) -> bool:
+        """Take note of a pod; whether it has just been bound."""
+        uid, owner = pod.metadata.uid, pod.metadata.labels.get(LABEL, "")
+        if gone or pod.metadata.deletion_timestamp is not None:
+            self._end(uid, owner)
+            return False
+        if not pod.spec.node_name or uid in self._bound or uid in self._ended:
+            return False
+        self._bound[uid] = self._clock()
+        self.incarnations[owner] = self.incarnations.get(owner, 0) + 1
+        return True
+
+    def _end(self, uid: str, owner: str) -> None:
+        began = self._bound.pop(uid, None)
+        if began is not None:
+            self.running[owner] = self.running.get(owner, 0.0) + self._clock() - began
+        self._ended.add(uid)
+
+    def served(self, owners: dict[str, str]) -> dict[str, Served]:
+        """The sums up to now; `owners` says whose pod a uid still running is."""
+        now, open_time = self._clock(), dict.fromkeys(self.wanted_since, 0.0)
+        for uid, began in self._bound.items():
+            open_time[owners[uid]] += now - began
+        return {
+            name: Served(
+                self.running.get(name, 0.0) + open_time[name],
+                now - since,
+                self.incarnations.get(name, 0),
+            )
+            for name, since in self.wanted_since.items()
+        }
+
+
+class Play:
+    """The driver of one side: makes the Deployments, ends pods when their life is over."""
+
+    def __init__(self, client: Client, experiment: Experiment, seed: int, side: Side) -> None:
+        self._client, self._experiment = client, experiment
+        self._seed, self._side = seed, side
+        self._loop = asyncio.get_running_loop()
+        self._pods = Reflector(client, PODS, namespace=NAMESPACE)
+        self.recording = Recording(self._loop.time)
+        self._numbers = {name: i for i, name in enumerate(experiment.deployments)}
+        self._owners: dict[str, str] = {}
+        self._deletions: set[asyncio.Task[None]] = set()
+        self._over = False
+
+    async def run(self) -> Run:
+        """Prepare, play for the experiment's time, and say what came of it."""
+        await self._prepare()
+        self._pods.store.subscribe(self._see)
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(self._pods.run())
+            await self._pods.synced.wait()
+            await self._arrive()
+            await asyncio.sleep(self._experiment.duration_s)
+            served = self.recording.served(self._owners)
+            self._over = True
+            watching.cancel()
+        for task in self._deletions:
+            task.cancel()
+        return Run(side=self._side, seed=self._seed, served=served)
+
+    async def _prepare(self) -> None:
+        await self._client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        if self._side == "rank":
+            for each in priority_classes(self._experiment):
+                await self._client.create(PRIORITY_CLASSES, each)
+
+    async def _arrive(self) -> None:
+        """All Deployments in an order that depends on the seed alone."""
+        names = list(self._experiment.deployments)
+        for i in np.random.default_rng([self._seed]).permutation(len(names)):
+            self.recording.wanted_since[names[i]] = self._loop.time()
+            manifest = deployment(self._experiment, names[i], self._side)
+            await self._client.create(DEPLOYMENTS, manifest, NAMESPACE)
+
+    def _see(self, old: Pod | None, new: Pod | None) -> None:
+        pod = new or old
+        if pod is None or self._over:
+            return
+        owner = pod.metadata.labels[LABEL]
+        self._owners[pod.metadata.uid] = owner
+        if self.recording.see(pod, gone=new is None):
+            incarnation = self.recording.incarnations[owner]
+            number = self._numbers[owner]
+            life = life_s(self._experiment, self._seed, number, incarnation)
+            self._loop.call_later(life, self._end, pod)
+
+    def _end(self, pod: Pod) -> None:
+        if not self._over:
+            task = self._loop.create_task(self._delete(pod))
+            self._deletions.add(task)
+            task.add_done_callback(self._deletions.discard)
+
+    async def _delete(self, pod: Pod) -> None:
+        meta = pod.metadata
+        for _ in range(3):
+            with suppress(NotFound, Conflict):
+                try:
+                    await self._client.delete(PODS, meta.name, NAMESPACE, uid=meta.uid)
+                except ApiError as error:
+                    if isinstance(error, NotFound | Conflict):
+                        raise
+                    await asyncio.sleep(0.2)
+                    continue
+            return
+
+
+def priority_classes(experiment: Experiment) -> list[dict[str, Any]]:
+    """The SLO as a pod priority; nobody is preempted."""
+    return [
+        {
+            "metadata": {"name": f"slo-{name}"},
+            "value": round(group.slo * 1000),
+            "preemptionPolicy": "Never",
+            "description": f"SLO {group.slo}",
+        }
+        for name, group in experiment.classes.items()
+    ]
+
+
+def deployment(experiment: Experiment, name: str, side: Side) -> dict[str, Any]:
+    """One replica that takes one slot."""
+    group = experiment.deployments[name]
+    labels = {LABEL: name}
+    requests = {"cpu": "1"}
+    spec: dict[str, Any] = {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "c", "image": "none", "resources": {"requests": requests}}],
+    }
+    if side == "rank":
+        spec["priorityClassName"] = f"slo-{group}"
+    annotations = {ANNOTATION: str(experiment.classes[group].slo)}
+    return {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }

@@ -1,0 +1,216 @@
+"""Keeps the ledger equal to the cluster: what the stores tell becomes observations.
+
+Until the ledger is rebuilt from its checkpoints, what the stores tell is put aside; then it is
+taken in, and twice does no harm. The order of this file is the order of an account's life: a pod
+is seen, its owner found, its promise read; pods and owners go.
+"""
+
+from collections.abc import Callable, Iterable
+
+from trimtab.kube.resources import Namespace, ObjectMeta, metadata
+from trimtab.obs import get_logger
+from trimtab.qos.account import Account, Owner
+from trimtab.qos.incarnation import MIRROR, LifePod, life_of
+from trimtab.qos.ledger import Ledger
+from trimtab.qos.settings import Settings
+from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
+from trimtab.qos.stores import AnyVm, Stores
+from trimtab.qos.ttv import SECOND
+
+log = get_logger()
+ORPHANED = 3600 * SECOND
+"""An account whose owner nobody watches is dropped after so long without pods."""
+YOUNG = 60 * SECOND
+
+
+class Keeper:
+    """The ledger, the pods of each account that there are, and what was promised to it."""
+
+    def __init__(self, stores: Stores, settings: Settings, now: Callable[[], int]) -> None:
+        self.stores = stores
+        self.now = now
+        self.ledger = Ledger(round(settings.half_life_s * SECOND))
+        self.version = 0
+        """The newest resourceVersion of a pod that is in the ledger."""
+        self.members: dict[str, dict[str, LifePod]] = {}
+        self.ready = False
+        self._excluded = frozenset(settings.excluded)
+        self._terms = Terms(settings.default_slo, settings.class_slo, settings.legacy)
+        self._promises: dict[str, Promise] = {}
+        self._complaints: dict[str, tuple[str, ...]] = {}
+        self.on_complaint: Callable[[Owner, str], None] = _log_complaint
+        self.on_touch: Callable[[str], None] = lambda _: None
+        """Called with an account whose stamps may be out of date."""
+        self._aside: list[tuple[LifePod | None, LifePod | None, int]] = []
+
+    def follow(self) -> None:
+        """Listen to the stores from now on."""
+        self.stores.pods.store.subscribe(self._pod_changed)
+        self.stores.namespaces.store.subscribe(self._namespace_changed)
+        for reflector in self.stores.owners:
+            reflector.store.subscribe(self._owner_changed)
+        for reflector in self.stores.vms:
+            reflector.store.subscribe(self._vm_changed)
+
+    def open(self) -> None:
+        """The ledger is rebuilt: take in what happened meanwhile, and everything after it."""
+        self.ready = True
+        for pod in self.stores.pods.store:
+            self._see(pod, None)
+        waiting, self._aside = self._aside, []
+        for old, new, at in waiting:
+            self._take(old, new, at)
+        for reflector in self.stores.vms:
+            for vm in reflector.store:
+                self._vm_changed(None, vm)
+
+    # Pods
+
+    def _pod_changed(self, old: LifePod | None, new: LifePod | None) -> None:
+        if self.ready:
+            self._take(old, new, self.now())
+        elif self.stores.pods.synced.is_set():  # the first list is read by `open`
+            self._aside.append((old, new, self.now()))
+
+    def _take(self, old: LifePod | None, new: LifePod | None, at: int) -> None:
+        if new is not None:
+            self._see(new, at)
+        elif old is not None:
+            self.lose(old, at)
+
+    def _see(self, pod: LifePod, at: int | None) -> None:
+        if not self.counts(pod):
+            return
+        self.version = max(self.version, int(pod.metadata.resource_version or 0))
+        owner = self.stores.owner_of(pod)
+        before = self.ledger.of_pod(pod.metadata.uid)
+        if before is not None and before.owner.uid != owner.uid:
+            moved = self.members.pop(before.owner.uid, {})
+            self.members.setdefault(owner.uid, {}).update(moved)
+        self.members.setdefault(owner.uid, {})[pod.metadata.uid] = pod
+        self._promises.pop(owner.uid, None)
+        self.ledger.observe(life_of(pod, at), owner)
+        self.on_touch(owner.uid)
+
+    def lose(self, pod: LifePod, at: int) -> None:
+        """A pod's object is gone."""
+        uid = pod.metadata.uid
+        account = self.ledger.of_pod(uid)
+        if account is not None:
+            self.members.get(account.owner.uid, {}).pop(uid, None)
+            self._promises.pop(account.owner.uid, None)
+            final = life_of(pod)
+            if final.ended is not None:
+                self.ledger.observe(final, account.owner)
+        self.ledger.gone(uid, at)
+        if account is not None:
+            self.tidy(account, at)
+            self.on_touch(account.owner.uid)
+
+    def counts(self, pod: LifePod) -> bool:
+        """Static pods and what runs the cluster have no account."""
+        meta = pod.metadata
+        return meta.namespace not in self._excluded and MIRROR not in meta.annotations
+
+    # Owners
+
+    def _owner_changed(self, old: object | None, new: object | None) -> None:
+        if not self.ready:
+            return
+        meta = metadata(new if new is not None else old)
+        if meta.uid in self.ledger.accounts:
+            self._promises.pop(meta.uid, None)
+            self.on_touch(meta.uid)
+            if new is None:
+                self.tidy(self.ledger.accounts[meta.uid], self.now())
+        if new is not None and meta.controller is not None:
+            for pod in list(self.members.get(meta.uid, {}).values()):
+                self._see(pod, None)  # it was provisional: now the owner above is known
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        if old is not None and new is not None:
+            before, after = old.metadata, new.metadata
+            if (before.labels, before.annotations) == (after.labels, after.annotations):
+                return
+        name = metadata(new if new is not None else old).name
+        for account in self.ledger.accounts.values():
+            if account.owner.namespace == name:
+                self._promises.pop(account.owner.uid, None)
+                self.on_touch(account.owner.uid)
+
+    def _vm_changed(self, old: AnyVm | None, new: AnyVm | None) -> None:
+        if not self.ready:
+            return
+        self._owner_changed(old, new)
+        if new is None or new.metadata.namespace in self._excluded:
+            return
+        meta, now = new.metadata, self.now()
+        account = self.ledger.accounts.get(meta.uid)
+        created = _created(meta)
+        if account is None:
+            if now - created > YOUNG or not new.wanted:
+                return  # its past is not known: it begins with its first pod
+            account = self.ledger.account(new.owner)
+            account.begin(created)
+        account.want(new.wanted, now)
+
+    def tidy(self, account: Account, now: int) -> None:
+        """Settle what is over; drop the account when its owner and all its pods are gone."""
+        owner = account.owner
+        account.settle(now, self.members.get(owner.uid, ()))
+        if self.members.get(owner.uid) or any(p.ended is None for p in account.pods.values()):
+            return
+        if self.stores.follows(owner):
+            over = self.stores.owner_meta(owner) is None
+        else:
+            over = now - account.latest() > ORPHANED
+        if over:
+            self.ledger.drop(owner.uid)
+            self.members.pop(owner.uid, None)
+            self._promises.pop(owner.uid, None)
+            self._complaints.pop(owner.uid, None)
+
+    # Promises
+
+    def promise(self, account: Account) -> Promise:
+        """What was promised to an account, by whoever is nearest."""
+        uid = account.owner.uid
+        known = self._promises.get(uid)
+        if known is None:
+            pod = self.newest(uid)
+            known = self._promises[uid] = self.promise_of(account.owner, pod)
+        return known
+
+    def promise_of(self, owner: Owner, pod: LifePod | None) -> Promise:
+        above = self.stores.owner_meta(owner)
+        namespace = self.stores.namespaces.store.get(owner.namespace)
+        around = namespace.metadata.labels | namespace.metadata.annotations if namespace else {}
+        declared = Declarations(
+            pod.metadata.annotations if pod else {},
+            above.annotations if above and owner.kind != "Pod" else {},
+            around,
+            pod.spec.priority_class_name if pod else "",
+        )
+        promise, complaints = promised(declared, self._terms)
+        if complaints and self._complaints.get(owner.uid) != complaints:
+            self._complaints[owner.uid] = complaints
+            self.on_complaint(owner, "; ".join(complaints))
+        return promise
+
+    def newest(self, uid: str) -> LifePod | None:
+        members: Iterable[LifePod] = self.members.get(uid, {}).values()
+        return max(members, key=lambda p: (_created(p.metadata), p.metadata.uid), default=None)
+
+    def legacy_name(self, account: Account) -> str:
+        """What the bare annotation `controller` calls it; empty if there is none."""
+        pod = self.newest(account.owner.uid)
+        return pod.metadata.annotations.get(LEGACY_CONTROLLER, "") if pod else ""
+
+
+def _log_complaint(owner: Owner, why: str) -> None:
+    log.warning("SLO ignored", owner=f"{owner.namespace}/{owner.name}", why=why)
+
+
+def _created(meta: ObjectMeta) -> int:
+    at = meta.creation_timestamp
+    return int(at.timestamp()) * SECOND if at else 0

@@ -1,0 +1,129 @@
+"""Stamps: computed when a pod is created, and again when its account or time says otherwise.
+
+A stamp stays as it is until a sibling is created, bound or ends, the SLO changes, the pod
+becomes urgent or grows old. All stamps of an account are made at one moment, so its pods keep
+their order among each other.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from trimtab.kube.client import Client
+from trimtab.kube.controller import After, Done, Outcome
+from trimtab.kube.errors import Conflict, NotFound
+from trimtab.kube.resources import PODS, Key
+from trimtab.obs import get_logger
+from trimtab.qos.account import Account, Owner
+from trimtab.qos.incarnation import LifePod
+from trimtab.qos.keeper import Keeper
+from trimtab.qos.key import (
+    ANNOTATION,
+    Decision,
+    Horizon,
+    Situation,
+    differs,
+    parse,
+    queue_key,
+)
+from trimtab.qos.metrics import restamps
+from trimtab.qos.settings import Settings
+from trimtab.qos.ttv import SECOND, Pace, time_to_violation
+
+log = get_logger()
+TOLERANCE = SECOND // 2
+
+
+class Seat(Struct, frozen=True):
+    """A waiting pod and the stamp that it should have."""
+
+    pod: LifePod
+    decision: Decision
+
+
+class Stamper:
+    def __init__(self, keeper: Keeper, settings: Settings, now: Callable[[], int]) -> None:
+        self._keeper = keeper
+        self._settings = settings
+        self._now = now
+
+    def is_ours(self, pod: LifePod) -> bool:
+        """Whether the pod is one for our scheduler."""
+        chosen = self._settings.scheduler_names
+        return pod.spec.scheduler_name in chosen and self._keeper.counts(pod)
+
+    def stampable(self, pod: LifePod) -> bool:
+        """Whether it also waits for it."""
+        waits = not pod.spec.node_name and pod.metadata.deletion_timestamp is None
+        return waits and self.is_ours(pod)
+
+    def at_creation(self, pod: LifePod) -> Decision:
+        """The stamp of a pod that is about to exist."""
+        owner = self._keeper.stores.owner_of(pod)
+        now = self._now()
+        account = self._keeper.ledger.accounts.get(owner.uid) or Account(owner)
+        pace = account.at(now).pace
+        if not (owner.is_vm and pace.running):
+            waiting = 1 if owner.is_vm else pace.waiting + 1
+            pace = Pace(pace.running, waiting)
+        slo = self._keeper.promise_of(owner, pod).slo
+        return self._decide(account, slo, pace, now, now)
+
+    def seats(self, account: Account, now: int) -> list[Seat]:
+        """The waiting pods of an account with their stamps as of now."""
+        members = self._keeper.members.get(account.owner.uid, {})
+        pace, slo = account.at(now).pace, self._keeper.promise(account).slo
+        return [
+            Seat(members[life.uid], self._decide(account, slo, pace, life.created, now))
+            for life in account.waiting_pods
+            if life.uid in members and self.stampable(members[life.uid])
+        ]
+
+    def horizon(self, owner: Owner) -> Horizon:
+        chosen = self._settings
+        margin = chosen.vm_margin_s if owner.is_vm else chosen.safety_margin_s
+        return Horizon(
+            round(margin * SECOND),
+            round(chosen.ageing_s * SECOND),
+            self._keeper.ledger.half_life,
+        )
+
+    def _decide(self, account: Account, slo: float, pace: Pace, created: int, now: int) -> Decision:
+        reading = account.at(now)
+        ttv = time_to_violation(reading.credited, reading.charged, slo)
+        situation = Situation(now, created, ttv, slo, slo, pace)
+        return queue_key(situation, self.horizon(account.owner))
+
+
+class Restamper:
+    """The controller's turn: an account's pods get the stamps that they should have."""
+
+    def __init__(self, client: Client, stamper: Stamper, keeper: Keeper) -> None:
+        self._client = client
+        self._stamper = stamper
+        self._keeper = keeper
+
+    async def reconcile(self, key: Key) -> Outcome:
+        account = self._keeper.ledger.accounts.get(key.name)
+        if account is None:
+            return Done()
+        now = self._keeper.now()
+        seats = self._stamper.seats(account, now)
+        for seat in seats:
+            old = parse(seat.pod.metadata.annotations.get(ANNOTATION, ""))
+            if differs(old, seat.decision.stamp, TOLERANCE):
+                await self._write(seat)
+        again = [seat.decision.again_at for seat in seats if seat.decision.again_at is not None]
+        return After(max(0.05, (min(again) - now) / SECOND)) if again else Done()
+
+    async def _write(self, seat: Seat) -> None:
+        meta = seat.pod.metadata
+        patch = {
+            "metadata": {"uid": meta.uid, "annotations": {ANNOTATION: str(seat.decision.stamp)}}
+        }
+        try:
+            await self._client.patch(PODS, meta.name, patch, meta.namespace)
+        except (NotFound, Conflict):
+            return  # gone, or another one by now
+        restamps.inc()
+        log.debug("pod stamped", pod=str(meta.key), stamp=str(seat.decision.stamp))

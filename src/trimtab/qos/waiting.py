@@ -1,0 +1,173 @@
+"""The queue as far as it can be known from outside: an estimate, and it says so.
+
+Order and reasons are exact for pods that the scheduler has not tried yet. What it cannot tell
+is how often it tried, and which pods rest after a failure.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from trimtab.errors import TrimtabError
+from trimtab.qos.incarnation import LifePod
+from trimtab.qos.keeper import Keeper
+from trimtab.qos.key import ANNOTATION, Place, Stamp, parse, unstamped
+from trimtab.qos.ledger import Change
+from trimtab.qos.stamper import Stamper
+from trimtab.qos.ttv import SECOND
+
+RATE_WINDOW = 300 * SECOND
+MOST_AHEAD = 20
+
+
+class NoSuchPod(TrimtabError):
+    """It does not wait, or there is none."""
+
+
+class Waiter(Struct, frozen=True, rename="camel"):
+    """A pod in the queue."""
+
+    position: int
+    namespace: str
+    name: str
+    uid: str
+    controller: str
+    priority: int
+    key: str
+    stamped: bool
+    tier: int
+    rank: int
+    deadline: str
+    waiting_seconds: float
+    reason: str
+    message: str
+
+
+class Ahead(Struct, frozen=True, rename="camel"):
+    pod: str
+    controller: str
+    why: str
+
+
+class Explanation(Struct, frozen=True, rename="camel"):
+    """Where a pod is in the queue, who is before it and why, and about how long that takes."""
+
+    pod: Waiter
+    ahead: list[Ahead]
+    ahead_total: int
+    bindings_per_minute: float
+    expected_wait_seconds: float | None
+    estimate: bool = True
+
+
+class Waiting:
+    """The waiting pods in order; counts bindings for the rate."""
+
+    def __init__(self, keeper: Keeper, stamper: Stamper, now: Callable[[], int]) -> None:
+        self._keeper = keeper
+        self._stamper = stamper
+        self._now = now
+        self._bound: deque[int] = deque(maxlen=10_000)
+        self._since = now()
+        keeper.ledger.listen(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        if change.what == "bound":
+            self._bound.append(change.at)
+
+    def pods(self) -> list[LifePod]:
+        """All who wait for our schedulers, the next one first."""
+        waiting = [
+            pod
+            for account in self._keeper.ledger.accounts.values()
+            if any(life.waits for life in account.pods.values())
+            for pod in self._keeper.members.get(account.owner.uid, {}).values()
+            if self._stamper.stampable(pod)
+        ]
+        return sorted(waiting, key=lambda pod: place(pod).sort_key)
+
+    def queue(self) -> list[Waiter]:
+        now = self._now()
+        return [self._waiter(n, pod, now) for n, pod in enumerate(self.pods(), 1)]
+
+    def explain(self, namespace: str, name: str) -> Explanation:
+        pods, now = self.pods(), self._now()
+        index = next((n for n, p in enumerate(pods) if p.metadata.key == (namespace, name)), None)
+        if index is None:
+            raise NoSuchPod(
+                f"pod {namespace}/{name}: it does not wait for a scheduler; see /v1/queue"
+            )
+        pod = pods[index]
+        rate = self.per_second(now)
+        ahead = [
+            Ahead(str(each.metadata.key), self._controller(each), why_before(each, pod))
+            for each in pods[:index][-MOST_AHEAD:]
+        ]
+        return Explanation(
+            self._waiter(index + 1, pod, now),
+            ahead,
+            index,
+            round(rate * 60, 3),
+            round((index + 1) / rate, 1) if rate else None,
+        )
+
+    def per_second(self, now: int) -> float:
+        """Bindings a second in the last minutes."""
+        start = max(now - RATE_WINDOW, self._since)
+        recent = sum(at >= start for at in self._bound)
+        return recent * SECOND / max(SECOND, now - start)
+
+    def _waiter(self, position: int, pod: LifePod, now: int) -> Waiter:
+        spot, scheduled = place(pod), pod.condition("PodScheduled")
+        stamp = stamp_of(pod)
+        return Waiter(
+            position=position,
+            namespace=pod.metadata.namespace,
+            name=pod.metadata.name,
+            uid=pod.metadata.uid,
+            controller=self._controller(pod),
+            priority=spot.priority,
+            key=str(stamp),
+            stamped=parse(spot.stamp or "") is not None,
+            tier=stamp.tier,
+            rank=stamp.rank,
+            deadline=f"{stamp.deadline:020d}",
+            waiting_seconds=max(0, now - spot.created) / SECOND,
+            reason=scheduled.reason if scheduled else "",
+            message=scheduled.message[:1024] if scheduled else "",
+        )
+
+    def _controller(self, pod: LifePod) -> str:
+        account = self._keeper.ledger.of_pod(pod.metadata.uid)
+        return f"{account.owner.kind}/{account.owner.name}" if account else ""
+
+
+def place(pod: LifePod) -> Place:
+    """A pod as the scheduler compares it, at its first attempt."""
+    meta = pod.metadata
+    at = meta.creation_timestamp
+    created = int(at.timestamp()) * SECOND if at else 0
+    stamp = meta.annotations.get(ANNOTATION)
+    return Place(stamp, created, meta.uid, pod.spec.priority or 0)
+
+
+def stamp_of(pod: LifePod) -> Stamp:
+    spot = place(pod)
+    return parse(spot.stamp or "") or unstamped(spot.created)
+
+
+_WHY = (
+    "its priority is higher",
+    "it is in an earlier tier",
+    "its promise weighs more",
+    "it would miss its promise earlier",
+    "it is older",
+    "its uid is smaller: otherwise they are equal",
+)
+
+
+def why_before(first: LifePod, second: LifePod) -> str:
+    """The first thing that tells two pods apart."""
+    pairs = zip(place(first).sort_key, place(second).sort_key, _WHY, strict=True)
+    return next(why for one, other, why in pairs if one != other)

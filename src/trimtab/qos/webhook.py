@@ -1,0 +1,90 @@
+"""The stamping webhook: a pod is about to be created, and gets its place in the queue.
+
+It never refuses: a pod that it cannot judge is created as it is and goes by its age. It writes
+nothing and waits for nothing, so every replica may answer.
+"""
+
+import base64
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trimtab.kube.resources import Free
+from trimtab.obs import get_logger
+from trimtab.qos.admission import PATH
+from trimtab.qos.incarnation import LifePod
+from trimtab.qos.key import ANNOTATION
+from trimtab.qos.metrics import stamped
+from trimtab.qos.stamper import Stamper
+
+log = get_logger()
+
+
+class AdmissionRequest(Struct, rename="camel"):
+    uid: str
+    namespace: str = ""
+    dry_run: bool = False
+    object: LifePod | None = None
+
+
+class AdmissionReview(Struct, rename="camel"):
+    request: AdmissionRequest
+
+
+_REVIEW = msgspec.json.Decoder(AdmissionReview)
+
+
+class Webhook:
+    def __init__(self, stamper: Stamper) -> None:
+        self._stamper = stamper
+
+    @property
+    def route(self) -> Route:
+        return Route(PATH, self._stamp, methods=["POST"])
+
+    async def _stamp(self, request: Request) -> Response:
+        try:
+            review = _REVIEW.decode(await request.body())
+        except msgspec.MsgspecError as error:
+            return Response(f"not an AdmissionReview: {error}\n", 400, media_type="text/plain")
+        answer = answered(review.request, self._patch(review.request))
+        return Response(msgspec.json.encode(answer), media_type="application/json")
+
+    def _patch(self, asked: AdmissionRequest) -> list[Free]:
+        if asked.object is None:
+            return []
+        pod = in_namespace(asked.object, asked.namespace)
+        if not self._stamper.stampable(pod):
+            return []
+        stamp = str(self._stamper.at_creation(pod).stamp)
+        if not asked.dry_run:
+            stamped.inc()
+        log.debug("pod stamped at creation", pod=str(pod.metadata.key), stamp=stamp)
+        return patch(pod, stamp)
+
+
+def in_namespace(pod: LifePod, namespace: str) -> LifePod:
+    """A pod under creation may leave its namespace to the request."""
+    if pod.metadata.namespace:
+        return pod
+    meta = msgspec.structs.replace(pod.metadata, namespace=namespace)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+def patch(pod: LifePod, stamp: str) -> list[Free]:
+    """A JSON patch that adds the stamp, and the annotations if there are none."""
+    if not pod.metadata.annotations:
+        return [{"op": "add", "path": "/metadata/annotations", "value": {ANNOTATION: stamp}}]
+    path = "/metadata/annotations/" + ANNOTATION.replace("/", "~1")
+    return [{"op": "add", "path": path, "value": stamp}]
+
+
+def answered(asked: AdmissionRequest, patch: list[Free]) -> Free:
+    response: Free = {"uid": asked.uid, "allowed": True}
+    if patch:
+        body = base64.b64encode(msgspec.json.encode(patch)).decode()
+        response |= {"patchType": "JSONPatch", "patch": body}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
