@@ -51,6 +51,7 @@ app.command(
         "trimtab lab up --scale 10 --algorithm cpu_focused",
         "trimtab lab up --scenario examples/scenarios/diurnal.yaml --migration recreate",
         "trimtab lab up --with none --nodes 100 --placement binpack",
+        "trimtab lab up --with loop --with qos",
         "trimtab lab up --name openshift --with advisor --ocp 5.14 --scale 10",
         "trimtab lab up --name second --scheduler-config my-scheduler.yaml",
     )
@@ -75,6 +76,7 @@ def up(
     soft_taints: bool | None = None,
     ocp: Literal["5.10", "5.14", "5.21", "5.32"] | None = None,
     operator: bool | None = None,
+    measure_only: bool | None = None,
     foreground: Flag = False,
 ) -> None:
     """Start a lab, or resume it with its data and ports; returns when everything is ready.
@@ -85,7 +87,7 @@ def up(
     Parameters
     ----------
     with_
-        What runs on top of the bare control plane: loop, advisor, or none; repeatable.
+        What runs on top of the bare control plane: loop, qos, advisor, or none; repeatable.
         New lab: loop.
     nodes
         How many nodes, kwok-node-1 and so on. New lab: as the scenario has, or 5.
@@ -119,12 +121,15 @@ def up(
         The release of OpenShift that --with advisor plays. New lab: 5.32.
     operator
         Whether --with advisor also runs the operator. New lab: yes.
+    measure_only
+        With qos: keep accounts and serve the page, but leave the queue its stock order.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
     from trimtab.cli import lab_advisor as advisor
     from trimtab.cli import lab_context as context
     from trimtab.cli import lab_loop as loop
+    from trimtab.cli import lab_qos as qos
     from trimtab.lab import Wish, stay_up
     from trimtab.lab import up as start
     from trimtab.view.lab import StartDisplay, show_started
@@ -139,8 +144,9 @@ def up(
         soft_taints=soft_taints,
     )
     chosen = loop.choose(context.home(), name, with_, given)
+    queue = qos.stack_of(context.home(), name, chosen.names, measure_only)
     platform = advisor.stack_for(context.home(), name, chosen.names, ocp, operator)
-    stacks = {**chosen.stacks, platform.name: platform}
+    stacks = {**chosen.stacks, queue.name: queue, platform.name: platform}
     count, cpu, memory, pods = loop.nodes_for(chosen, context.home().lab(name).read_spec(), nodes)
     wish = Wish(
         name=name,

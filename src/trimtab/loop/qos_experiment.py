@@ -1,0 +1,78 @@
+"""The sides of a queue experiment as labs, one after another: only the order differs.
+
+`stock` is the queue of kube-scheduler; `rank` orders by the SLO alone, as PriorityClasses would
+(QosAware without stamps: priority, then age); `qos` is everything.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from msgspec import structs
+
+from trimtab.kube.client import Client
+from trimtab.lab import Contribution, Home, Lab, LabDir, Means, Stack, Wish, down, up
+from trimtab.lab.scheduler import CONFIG_FILE
+from trimtab.loop.qos_stack import PORTS, QosSettings, qos_stack, scheduler_file
+from trimtab.qos.experiment import Experiment, Run, Side
+from trimtab.qos.experiment_run import Play
+
+NODE_MEMORY, NODE_PODS = "64Gi", 110
+Note = Callable[[str], None]
+
+
+def side_stack(experiment: Experiment, side: Side) -> Stack:
+    """The stack of one side, with the experiment's back-off and penalty."""
+
+    def contribute(lab: Lab) -> Contribution:
+        penalty = {"maxFailurePenaltySeconds": experiment.max_failure_penalty_s}
+        files = scheduler_file(lab, side == "stock", **penalty)
+        files[CONFIG_FILE] = _with_backoff(files[CONFIG_FILE], experiment.backoff_s)
+        if side != "qos":
+            return Contribution(files=files)
+        return structs.replace(qos_stack(QosSettings()).contribute(lab), files=files)
+
+    return Stack(name="qos", contribute=contribute, ports=PORTS)
+
+
+def _with_backoff(text: str, seconds: int) -> str:
+    config = yaml.safe_load(text)
+    config |= {"podInitialBackoffSeconds": seconds, "podMaxBackoffSeconds": seconds}
+    changed: str = yaml.safe_dump(config, sort_keys=False)
+    return changed
+
+
+@contextmanager
+def lab_of(experiment: Experiment, side: Side, means: Means) -> Iterator[LabDir]:
+    """A lab for one side and one seed, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="trimtab-qos-") as directory:
+        home = Home(Path(directory))
+        wish = Wish(
+            name=side,
+            stacks=("qos",),
+            nodes=experiment.nodes,
+            node_cpu=str(experiment.slots_per_node),
+            node_memory=NODE_MEMORY,
+            node_pods=NODE_PODS,
+        )
+        stack = side_stack(experiment, side)
+        apart = structs.replace(means, stacks={stack.name: stack}, port_shift=_port_shift())
+        try:
+            up(home, wish, apart, None)
+            yield home.lab(side)
+        finally:
+            down(home.lab(side))
+
+
+def _port_shift() -> int:
+    """Nobody visits these labs, so they stay out of the way of those that people use."""
+    return 20_000 + os.getpid() % 100 * 100
+
+
+async def play(experiment: Experiment, side: Side, seed: int, lab: LabDir) -> Run:
+    """Run one side with one seed in a lab that is ready for it."""
+    async with Client.from_kubeconfig(lab.kubeconfig, manager="qos-experiment") as client:
+        return await Play(client, experiment, seed, side).run()
