@@ -21,6 +21,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
     "vm": ("trimtab.cli.vm:app", "Create, look at, move, stop and delete VirtualMachines"),
+    "advisor": ("trimtab.cli.advisor:app", "Configure a cluster for VMs: plan, approve, go back"),
     "run": ("trimtab.cli.run:app", "One service in this process, until SIGTERM"),
     "study": (
         "trimtab.cli.study:app",

@@ -1,0 +1,158 @@
+"""What a person asks of the advisor, as requests to the API: plan, approve, go back, wait.
+
+All of it is what kubectl could do too. Every write is made over the version that was shown,
+so nobody approves what they have not seen.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from msgspec import structs
+
+from trimtab.advisor.api import CONFIGS, GROUP, VERSION, VirtPlatformConfig
+from trimtab.advisor.guidance import MOVING, PHASES, told
+from trimtab.errors import ConfigError, Conflict, NotReady
+from trimtab.kube.apply import apply
+from trimtab.kube.client import Client
+from trimtab.kube.errors import NotFound
+from trimtab.kube.resources import Free, free_kind
+
+LOOK_S = 0.2
+MANAGER = "trimtab-cli"
+_FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
+
+
+class Desk:
+    """One cluster; `say` hears how it goes while something is awaited."""
+
+    def __init__(
+        self, client: Client, *, timeout_s: float = 600.0, say: Callable[[str], None] = print
+    ) -> None:
+        self._client, self._timeout_s, self._say = client, timeout_s, say
+
+    async def all(self) -> Sequence[VirtPlatformConfig]:
+        try:
+            return await self._client.list(CONFIGS)
+        except NotFound as error:
+            raise ConfigError(
+                "this cluster does not know VirtPlatformConfigs; install them: "
+                "kubectl apply -k k8s/advisor, or in a lab: trimtab lab up --with advisor"
+            ) from error
+
+    async def get(self, name: str) -> VirtPlatformConfig:
+        try:
+            return await self._client.get(CONFIGS, name)
+        except NotFound as error:
+            names = ", ".join(each.metadata.name for each in await self.all()) or "none"
+            raise ConfigError(
+                f'no VirtPlatformConfig "{name}" (there are: {names}); '
+                f"begin with: trimtab advisor plan {name}"
+            ) from error
+
+    async def plan(self, name: str) -> VirtPlatformConfig:
+        """The plan as it is, or a first one; what is being applied is left alone."""
+        known = {each.metadata.name: each for each in await self.all()}
+        if name not in known:
+            await self._client.create(_FREE, manifest(name))
+        elif known[name].spec.action == "Ignore":
+            await self._change(known[name], action="DryRun")
+        elif known[name].status.phase in ("RolledBack", "Failed", "CompletedWithUpgrade"):
+            return await self.plan_again(name)
+        return await self.settled(name)
+
+    async def plan_file(self, given: Free) -> VirtPlatformConfig:
+        """What a manifest would change: it is stored as a preview, whatever its action says."""
+        spec = {**(given.get("spec") or {}), "action": "DryRun"}
+        name = str((given.get("metadata") or {}).get("name", ""))
+        body = {**manifest(name), "spec": spec}
+        await apply(self._client, _FREE, body, manager=MANAGER, force=True)
+        return await self.settled(name)
+
+    async def plan_again(self, name: str) -> VirtPlatformConfig:
+        """A fresh plan of what drifted or failed."""
+        config = await self.get(name)
+        if config.spec.action == "DryRun":  # an edit is what asks for it
+            await self._change(config, action="Ignore")
+            config = await self.settled(name)
+        await self._change(config, action="DryRun", approvedPlan="")
+        return await self.settled(name)
+
+    async def approve(self, name: str, plan: str = "") -> VirtPlatformConfig:
+        """Say yes to the plan that waits, or only to the one named."""
+        config = await self.get(name)
+        status = config.status
+        if status.phase != "ReviewRequired":
+            guide = PHASES[status.phase].meaning if status.phase else "It was not seen yet."
+            raise NotReady(f"{name}: nothing waits for approval; it is {status.phase}: {guide}")
+        if plan and plan != status.plan_id:
+            raise Conflict(
+                f"{name}: the plan is {status.plan_id} now, not {plan}; look at it again"
+            )
+        action = "Rollback" if config.spec.action == "Rollback" else "Apply"
+        return await self._change(config, action=action, approvedPlan=status.plan_id)
+
+    async def go_back(self, name: str) -> VirtPlatformConfig:
+        """Ask for the way back; its plan waits for approval like any other."""
+        config = await self.get(name)
+        if config.spec.action != "Rollback":
+            await self._change(config, action="Rollback", approvedPlan="")
+        return await self.settled(name)
+
+    async def settled(self, name: str) -> VirtPlatformConfig:
+        """Wait until the operator has seen the last edit and rests."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            config = await self.get(name)
+            status = config.status
+            seen = status.observed_generation >= config.metadata.generation
+            if seen and status.phase not in MOVING:
+                return config
+            self._say(progress(config))
+            if time.monotonic() > deadline:
+                raise NotReady(
+                    f"{name}: still {status.phase or 'not seen by the operator'} after "
+                    f"{self._timeout_s:g} s; {told(config) or 'is the operator running?'}"
+                )
+            await asyncio.sleep(LOOK_S)
+
+    async def changes(self, name: str) -> AsyncIterator[VirtPlatformConfig]:
+        """The config, and again whenever a person would see a difference; for ever."""
+        last: VirtPlatformConfig | None = None
+        while True:
+            config = await self.get(name)
+            if differs(last, config):
+                last = config
+                yield config
+            await asyncio.sleep(LOOK_S)
+
+    async def _change(self, config: VirtPlatformConfig, **spec: str) -> VirtPlatformConfig:
+        meta = config.metadata
+        patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": spec}
+        return await self._client.patch(CONFIGS, meta.name, patch)
+
+
+def manifest(name: str) -> Free:
+    """A preview of a profile with its defaults."""
+    return {
+        "apiVersion": CONFIGS.api_version,
+        "kind": CONFIGS.kind,
+        "metadata": {"name": name},
+        "spec": {"profile": name, "action": "DryRun"},
+    }
+
+
+def progress(config: VirtPlatformConfig) -> str:
+    """Where it stands, in a line."""
+    items = config.status.items
+    busy = next((item for item in items if item.state == "InProgress"), None)
+    where = f"{busy.name}: {busy.message}" if busy else told(config)
+    return f"{config.status.phase or 'Pending'} {where}".strip()
+
+
+def differs(old: VirtPlatformConfig | None, new: VirtPlatformConfig) -> bool:
+    """Whether a person would see a difference."""
+    if old is None:
+        return True
+    quiet = [structs.replace(each.status, conditions=()) for each in (old, new)]
+    return quiet[0] != quiet[1]

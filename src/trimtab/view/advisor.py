@@ -1,0 +1,140 @@
+"""Plans for people: coloured diffs, a summary line, tables of configs and of their history."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import structs
+from rich.text import Text
+
+from trimtab.advisor.api import Event, Item, VirtPlatformConfig
+from trimtab.advisor.diff import has_changes
+from trimtab.advisor.guidance import PHASES, told
+from trimtab.advisor.profile import Profile
+from trimtab.advisor.summary import Summary, summarise
+from trimtab.view.terminal import out, show_table
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_MARKS = {"Pending": "·", "InProgress": "▸", "Completed": "✓", "Failed": "✗"}
+_SEVERITY = {"Low": "green", "Medium": "yellow", "High": "red"}
+
+
+def coloured(diff: str) -> Text:
+    """A unified diff: additions green, removals red, hunks cyan, headers bold."""
+    text = Text()
+    for number, line in enumerate(diff.splitlines()):
+        style = "bold" if number < 2 else _COLOURS.get(line[:1], "")
+        text.append(f"{line}\n", style=style)
+    return text
+
+
+def show_plan(
+    items: Sequence[Item], warnings: Sequence[str], title: str, *, everything: bool = False
+) -> None:
+    """Each item with its impact, its warnings and its diff; then the summary."""
+    for item in items:
+        if everything or has_changes(item.diff):
+            _show_item(item)
+    for warning in warnings:
+        out.print(Text(f"! {warning}", style="yellow"))
+    out.print(Text(f"{title}: {summarise(items)}", style="bold"))
+
+
+def _show_item(item: Item) -> None:
+    severity = str(item.impact_severity) or "Low"
+    head = Text.assemble(
+        (item.name, "bold"), "  ", (severity, _SEVERITY[severity]), f"  {item.impact}"
+    )
+    out.print(head)
+    out.print(Text(f"  {item.message}"))
+    if item.depends_on:
+        out.print(Text(f"  after: {', '.join(item.depends_on)}", style="dim"))
+    for taking in item.takes:
+        out.print(Text(f"  takes {taking.field} from {taking.manager}", style="yellow"))
+    for warning in item.warnings:
+        out.print(Text(f"  ! {warning}", style="yellow"))
+    out.print(coloured(item.diff))
+
+
+def show_diffs(items: Iterable[Item]) -> None:
+    """The diffs alone, which `patch` would take; nothing where nothing changes."""
+    for item in items:
+        if has_changes(item.diff):
+            out.print(coloured(item.diff), end="")
+
+
+def show_configs(configs: Sequence[VirtPlatformConfig]) -> None:
+    columns = ["NAME", "ACTION", "PHASE", "IMPACT", "PLAN", "MESSAGE"]
+    rows = [
+        (
+            config.metadata.name,
+            config.spec.action,
+            config.status.phase,
+            config.status.impact_severity,
+            config.status.plan_id,
+            told(config),
+        )
+        for config in configs
+    ]
+    show_table(columns, rows)
+
+
+def show_config(config: VirtPlatformConfig) -> None:
+    """One config: where it stands, item by item, and what to do next."""
+    status = config.status
+    out.print(Text.assemble((config.metadata.name, "bold"), f"  {status.phase}  {told(config)}"))
+    for item in status.items:
+        mark = _MARKS.get(item.state, "?")
+        out.print(Text(f"  {mark} {item.name}: {item.message or item.state}"))
+    if status.approval is not None and status.approval.by:
+        out.print(Text(f"  plan {status.approval.plan_id} approved by {status.approval.by}"))
+    for warning in status.warnings:
+        out.print(Text(f"  ! {warning}", style="yellow"))
+    if status.phase:
+        out.print(Text(f"  next: {PHASES[status.phase].next}", style="dim"))
+
+
+def show_history(events: Sequence[Event]) -> None:
+    columns = ["TIME", "WHAT", "PLAN", "BY", "OUTCOME"]
+    rows = [(_time(e), e.what, e.plan_id, e.by, e.outcome) for e in events]
+    show_table(columns, rows)
+
+
+def _time(event: Event) -> str:
+    return event.at.strftime("%Y-%m-%d %H:%M:%S") if event.at else ""
+
+
+def show_profile(profile: Profile, options: Sequence[tuple[str, str, str]]) -> None:
+    """What a profile does, and its options with defaults and meaning."""
+    out.print(Text(profile.name, style="bold"))
+    out.print(Text(f"  {profile.description}"))
+    out.print(Text(f"  impact {profile.impact_summary}"))
+    out.print(Text("  writes " + ", ".join(str(ref) for ref in profile.targets())))
+    if needs := profile.needs(None):
+        out.print(Text("  needs  " + ", ".join(need.resource.kind for need in needs)))
+    if options:
+        out.print()
+        show_table(["OPTION", "DEFAULT", "MEANING"], options)
+
+
+def show_phases() -> None:
+    rows = [(phase, guide.meaning, guide.next) for phase, guide in PHASES.items()]
+    show_table(["PHASE", "MEANING", "NEXT"], rows)
+
+
+def as_json(config: VirtPlatformConfig) -> dict[str, Any]:
+    """A plan for programs: the same as the table shows."""
+    status = config.status
+    return {
+        "name": config.metadata.name,
+        "action": config.spec.action,
+        "phase": status.phase,
+        "message": told(config),
+        "planId": status.plan_id,
+        "summary": plain(summarise(status.items)),
+        "warnings": status.warnings,
+        "items": status.items,
+    }
+
+
+def plain(summary: Summary) -> dict[str, Any]:
+    return structs.asdict(summary) | {"text": str(summary)}
