@@ -256,7 +256,7 @@ class Account:
         spans = self._spans()
         sums = Sums(*(getattr(self.closed, f) for f in Sums.__struct_fields__))
         moments = [span.start for span in spans] + [span.end or 0 for span in spans]
-        latest = max(moments, default=0)
+        latest = max([*moments, self.window.as_of])
         window = Window(self.window.half_life, self.window.as_of)
         window.running, window.waiting = self.window.running, self.window.waiting
         window.advance(latest)

@@ -163,7 +163,11 @@ def _bound(pod: LifePod, created: int, seen_at: int | None) -> int | None:
 
 
 def _ended(pod: LifePod, begun: int, seen_at: int | None) -> int | None:
-    ends = [end for end in (_asked_to_go(pod, seen_at), _finished(pod, begun, seen_at)) if end]
+    over = pod.status.phase in ("Succeeded", "Failed")
+    finished = _finished(pod, seen_at) if over else None
+    ends = [end for end in (_asked_to_go(pod, seen_at), finished) if end is not None]
+    if over and not ends:  # nothing tells since when
+        return max(begun, seen_at or begun)
     return max(begun, min(ends)) if ends else None
 
 
@@ -176,9 +180,7 @@ def _asked_to_go(pod: LifePod, seen_at: int | None) -> int | None:
     return refined(due - grace * SECOND, seen_at)
 
 
-def _finished(pod: LifePod, begun: int, seen_at: int | None) -> int | None:
-    if pod.status.phase not in ("Succeeded", "Failed"):
-        return None
+def _finished(pod: LifePod, seen_at: int | None) -> int | None:
     finished = [
         moment
         for each in pod.status.container_statuses
@@ -189,7 +191,7 @@ def _finished(pod: LifePod, begun: int, seen_at: int | None) -> int | None:
     ready = pod.condition("Ready") or pod.condition("ContainersReady")
     if ready and ready.status == "False" and (moment := _ns(ready.last_transition_time)):
         return refined(moment, seen_at)
-    return seen_at or begun
+    return None
 
 
 def _ns(at: datetime | None) -> int | None:

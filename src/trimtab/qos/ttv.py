@@ -70,7 +70,7 @@ def _until(ttv: int, level: int, drain: float, half_life: int) -> int | None:
     if drain <= 0:
         return None
     if not half_life:
-        return int((ttv - level) / drain)
+        return ttv - level if drain == 1 else int((ttv - level) / drain)  # floats hold 53 bits
     fading = math.log(2) / half_life  # per nanosecond
     floor = drain / fading  # what it would fall to below zero in the end
     if level + floor <= 0 or ttv + floor <= 0:

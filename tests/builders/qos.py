@@ -1,0 +1,145 @@
+"""Pods, accounts and a whole service of promised availability, in a line each."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+from hypothesis import settings
+from msgspec import Struct
+
+from builders.waiting import until
+from trimtab.kube.client import Client
+from trimtab.kube.resources import Condition, OwnerReference
+from trimtab.qos.account import Account, Owner
+from trimtab.qos.incarnation import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
+from trimtab.qos.service import Qos, QosService, assemble, page_web
+from trimtab.qos.settings import Settings
+from trimtab.qos.ttv import SECOND
+
+few = settings(max_examples=30)
+"""Property tests here are many: each looks at a few cases."""
+START = 1_800_000_000
+"""A moment to count seconds from."""
+
+
+def at(second: float) -> int:
+    """Nanoseconds, so many seconds after the start."""
+    return START * SECOND + round(second * SECOND)
+
+
+def when(second: float | None) -> datetime | None:
+    return None if second is None else datetime.fromtimestamp(START + second, UTC)
+
+
+def an_owner(name: str = "web", kind: str = "Deployment", namespace: str = "default") -> Owner:
+    return Owner(f"uid-{namespace}-{name}", kind, name, namespace, "apps/v1")
+
+
+def a_life(
+    uid: str = "p1",
+    created: float = 0,
+    bound: float | None = None,
+    ended: float | None = None,
+    binding: float | None = None,
+) -> Incarnation:
+    """A pod's moments in seconds; `binding` is when its measured binding began."""
+    return Incarnation(
+        uid=uid,
+        name=uid,
+        created=at(created),
+        bind_start=None if binding is None else at(binding),
+        bound=None if bound is None else at(bound),
+        ended=None if ended is None else at(ended),
+        exact=binding is not None,
+    )
+
+
+def an_account(*lives: Incarnation, kind: str = "Deployment", half_life_s: float = 0) -> Account:
+    account = Account(an_owner(kind=kind), half_life=round(half_life_s * SECOND))
+    for life in lives:
+        account.observe(life)
+    return account
+
+
+def a_life_pod(
+    name: str = "web-1",
+    *,
+    namespace: str = "default",
+    uid: str = "",
+    owner: OwnerReference | None = None,
+    created: float = 0,
+    scheduled: float | None = None,
+    deleted: float | None = None,
+    grace: int = 0,
+    phase: str = "",
+    annotations: dict[str, str] | None = None,
+    version: int = 1,
+    **spec: Any,
+) -> LifePod:
+    """A pod object; times in seconds after the start."""
+    conditions: tuple[Condition, ...] = ()
+    if scheduled is not None:
+        told = when(scheduled)
+        conditions = (Condition(type="PodScheduled", status="True", last_transition_time=told),)
+        spec.setdefault("node_name", "n1")
+    return LifePod(
+        metadata=PodMeta(
+            name=name,
+            namespace=namespace,
+            uid=uid or f"uid-{name}",
+            resource_version=str(version),
+            creation_timestamp=when(created),
+            deletion_timestamp=None if deleted is None else when(deleted + grace),
+            deletion_grace_period_seconds=None if deleted is None else grace,
+            annotations=annotations or {},
+            owner_references=() if owner is None else (owner,),
+        ),
+        spec=LifeSpec(**({"scheduler_name": "default-scheduler"} | spec)),
+        status=LifeStatus(phase=phase, conditions=conditions),
+    )
+
+
+def controlled_by(kind: str, name: str, uid: str = "", api: str = "apps/v1") -> OwnerReference:
+    return OwnerReference(
+        api_version=api, kind=kind, name=name, uid=uid or f"uid-{name}", controller=True
+    )
+
+
+class Running(Struct):
+    """A service in this process, and a way to its page."""
+
+    qos: Qos
+    service: QosService
+    http: httpx2.AsyncClient
+
+    async def text(self, path: str = "/", **headers: str) -> str:
+        response = await self.http.get(path, headers=headers)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    async def json(self, path: str) -> Any:
+        response = await self.http.get(path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@asynccontextmanager
+async def running_qos(client: Client, settings: Settings) -> AsyncIterator[Running]:
+    """The service, ready; stopped at the end as by SIGTERM."""
+    qos = Qos(client, settings)
+    web = page_web(qos, settings)
+    service = await assemble(qos, web, settings)
+    task = asyncio.create_task(service.run())
+    url = f"http://127.0.0.1:{web.port}"
+    async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+        try:
+            await until(lambda: service.ready.is_set() or task.done(), "the service is ready")
+            if task.done():
+                await task
+            yield Running(qos, service, http)
+        finally:
+            service.stop()
+            await task

@@ -1,0 +1,104 @@
+"""A pod's life, read from its object: which moment counts as created, bound and ended."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.qos import a_life, a_life_pod, at, few, when
+from trimtab.kube.resources import Condition
+from trimtab.qos.incarnation import (
+    ContainerState,
+    ContainerStatus,
+    Incarnation,
+    LifePod,
+    Terminated,
+    life_of,
+)
+
+
+def failed(finished: float | None = None, ready: float | None = None) -> LifePod:
+    pod = a_life_pod(created=0, scheduled=2, phase="Failed")
+    status = pod.status
+    if finished is not None:
+        state = ContainerState(terminated=Terminated(finished_at=when(finished)))
+        status = msgspec.structs.replace(status, container_statuses=(ContainerStatus(state=state),))
+    if ready is not None:
+        not_ready = Condition(type="Ready", status="False", last_transition_time=when(ready))
+        status = msgspec.structs.replace(status, conditions=(*status.conditions, not_ready))
+    return msgspec.structs.replace(pod, status=status)
+
+
+@pytest.mark.parametrize(
+    ("pod", "bound", "ended"),
+    [
+        pytest.param(a_life_pod(created=0), None, None, id="it waits"),
+        pytest.param(a_life_pod(created=0, scheduled=3), 3, None, id="it runs once it is bound"),
+        pytest.param(
+            a_life_pod(created=0, scheduled=3, deleted=9, grace=30),
+            3,
+            9,
+            id="it ends when deletion is asked for, not when the grace is over",
+        ),
+        pytest.param(a_life_pod(created=0, deleted=9), None, 9, id="deleted while it waited"),
+        pytest.param(failed(finished=7), 2, 7, id="failed: when its containers finished"),
+        pytest.param(failed(ready=8), 2, 8, id="failed: else when it was not ready any more"),
+        pytest.param(failed(), 2, 2, id="failed, and nothing tells when: it ran for nothing"),
+        pytest.param(a_life_pod(created=5, node_name="n1"), 5, None, id="bound from the start"),
+    ],
+)
+def test_an_object_tells_a_life(pod: LifePod, bound: float | None, ended: float | None) -> None:
+    life = life_of(pod)
+    assert life.bound == (None if bound is None else at(bound))
+    assert life.ended == (None if ended is None else at(ended))
+
+
+@pytest.mark.parametrize(
+    ("seen", "created"),
+    [
+        pytest.param(0.4, 0.4, id="seen within the second: that moment"),
+        pytest.param(1.2, 0.999999999, id="a little late: the end of the second"),
+        pytest.param(7.0, 0.0, id="much later: nobody saw it happen"),
+        pytest.param(-0.5, 0.0, id="our clock is behind: the second itself"),
+        pytest.param(None, 0.0, id="read from a list"),
+    ],
+)
+def test_who_sees_it_happen_knows_the_moment_within_the_second(
+    seen: float | None, created: float
+) -> None:
+    life = life_of(a_life_pod(created=0), None if seen is None else at(seen))
+    assert life.created == at(created)
+
+
+def test_the_schedulers_word_replaces_the_apis_seconds() -> None:
+    life = a_life(created=0, bound=3)
+    assert life.measure(at(3.25), at(3.75))
+    assert (life.bind_start, life.bound, life.exact) == (at(3.25), at(3.75), True)
+    assert not life.measure(at(5), at(6)), "only the first word counts"
+
+
+def test_a_binding_from_before_the_pod_is_not_its() -> None:
+    life = a_life(created=10)
+    assert not life.measure(at(3), at(4))
+
+
+@few
+@given(st.permutations(range(4)), st.lists(st.integers(0, 3), max_size=6))
+def test_order_and_repetition_do_not_matter(order: Sequence[int], again: Sequence[int]) -> None:
+    told = [
+        a_life_pod(created=0),
+        a_life_pod(created=0, scheduled=4),
+        a_life_pod(created=0, scheduled=4, deleted=9, grace=30),
+        a_life_pod(created=0, scheduled=4, deleted=9, grace=30, phase="Succeeded"),
+    ]
+    life: Incarnation | None = None
+    for index in [*order, *again]:
+        facts = life_of(told[index])
+        if life is None:
+            life = facts
+        else:
+            life.learn(facts)
+    assert life is not None
+    assert (life.created, life.bound, life.ended) == (at(0), at(4), at(9))
