@@ -39,7 +39,7 @@ DRIFT = "drift detected"
 
 def execute(s: Situation) -> Step:
     status, spec = s.status, s.config.spec
-    if spec.action == "DryRun":
+    if spec.action == "DryRun" and (s.edited or _unwritten(status)):
         return become(s, "Pending", "Stopped; what was applied stays, the rest is planned anew")
     if not status.reverse and spec.options != status.applied_options:
         return become(s, "Drafting", "The options were edited; planned anew")

@@ -6,9 +6,10 @@ that dies between two steps is continued by the next one, which cannot tell the 
 
 from msgspec import structs
 
-from trimtab.advisor.api import PlatformStatus
+from trimtab.advisor import durations
+from trimtab.advisor.api import Item, PlatformStatus
 from trimtab.advisor.approval import acknowledged, approval, is_approved, is_held, waiting_text
-from trimtab.advisor.becoming import become, mark, stay
+from trimtab.advisor.becoming import become, mark, moved, stay
 from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.editwar import resumed
 from trimtab.advisor.executing import execute
@@ -46,6 +47,8 @@ def wants(s: Situation) -> tuple[Want, ...]:
 def next_step(s: Situation) -> Step:
     if s.config.spec.action == "Ignore":
         return _ignore(s)
+    if (problem := durations.problem(s.config.spec.wait_timeout)) is not None:
+        return become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else Rest()
     if s.status.phase == "Ignored" or _turned(s):
         return become(s, "Pending")
     match s.status.phase:
@@ -75,6 +78,10 @@ def _ignore(s: Situation) -> Step:
     if s.status.phase == "Ignored" and s.status.impact_severity == severity:
         return Rest()
     return become(s, "Ignored", impact_severity=severity)
+
+
+def _is_news(s: Situation) -> bool:
+    return s.edited or s.status.phase != "Failed"
 
 
 def _turned(s: Situation) -> bool:
@@ -133,29 +140,25 @@ def _troubled(s: Situation, trouble: Trouble) -> Step:
 
 def _nothing_to_do(s: Situation, plan: Plan, fresh: PlatformStatus) -> Step:
     """Already as wished: completed, or waiting for what was applied before to take effect."""
-    unhealthy = [i.name for i in plan.items if not _healthy(s, i.name)]
-    if unhealthy and not s.status.reverse:
-        return start(s, acknowledged(fresh, "DriftResolved", s.now))
     over = [item.target_ref for item in plan.items if item.verb != "apply"]
     rest = Record() if s.status.reverse else forgotten(s.seen.record, over)
     if rest != s.seen.record:
         return Remember(rest)
-    done = tuple(
-        structs.replace(
-            item, state="Completed", message="already in desired state", last_transition_time=s.now
-        )
-        for item in plan.items
-        if item.verb == "apply"
-    )
+    done = tuple(_found(s, item) for item in plan.items if item.verb == "apply")
     after = acknowledged(structs.replace(fresh, items=done), "DriftResolved", s.now)
     if s.status.reverse:
         return become(s, "RolledBack", "There is nothing to take back", status=after)
+    if any(item.state == "InProgress" for item in done):
+        return become(s, "InProgress", "Nothing to change; waiting for its effect", status=after)
     return become(s, "Completed", status=after)
 
 
-def _healthy(s: Situation, name: str) -> bool:
-    health = s.seen.health.get(name)
-    return health is None or health.state == "ready"
+def _found(s: Situation, item: Item) -> Item:
+    """An item that needs no write: it is in effect, or on its way."""
+    health = s.seen.health.get(item.name)
+    if health is None or health.state == "ready":
+        return moved(s, item, "Completed", "already in desired state", applied=True)
+    return moved(s, item, "InProgress", health.message, applied=True)
 
 
 def start(s: Situation, status: PlatformStatus) -> Write:

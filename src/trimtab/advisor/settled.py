@@ -64,7 +64,7 @@ def _fed(s: Situation, draft: Draft) -> Write | None:
 def _unsettled(s: Situation) -> Write | None:
     """A pool that rolls again, perhaps for another's sake: wait for it as for our own change."""
     items = tuple(
-        moved(s, item, "InProgress", health.message)
+        moved(s, item, "InProgress", health.message, applied=True)
         if item.state == "Completed"
         and (health := s.seen.health.get(item.name)) is not None
         and health.state in ("waiting", "blocked")

@@ -1,0 +1,319 @@
+"""A cluster in memory for the advisor's decisions: two objects, a pool, inputs, other hands.
+
+It carries out steps as the operator does, one at a time, so that tests can look between any
+two of them, or stop there as if the process had died. The API server's part (who owns which
+field) is played as far as decisions depend on it; the real one is for the system tests.
+"""
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec import structs
+
+from trimtab.advisor.api import (
+    MANAGER,
+    Action,
+    LoadAwareOptions,
+    Options,
+    Phase,
+    PlatformStatus,
+    Spec,
+    Taking,
+    TargetRef,
+    VirtPlatformConfig,
+)
+from trimtab.advisor.executing import acted
+from trimtab.advisor.fields import is_satisfied
+from trimtab.advisor.phases import next_step, wants
+from trimtab.advisor.plan import Preview, make_plan, plan_of, target_of
+from trimtab.advisor.pools import Health
+from trimtab.advisor.profile import Draft, Wish
+from trimtab.advisor.rollback import Record, leaving, releasing, restoring
+from trimtab.advisor.situation import (
+    Act,
+    Applied,
+    Contested,
+    Look,
+    News,
+    Refused,
+    Remember,
+    Rest,
+    Result,
+    Seen,
+    Situation,
+    Step,
+    Trouble,
+    Want,
+    Write,
+)
+from trimtab.kube.resources import Free, ObjectMeta
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MACHINE = TargetRef(api_version="m/v1", kind="MachineConfig", name="psi")
+DESCHEDULER = TargetRef(api_version="d/v1", kind="KubeDescheduler", name="cluster", namespace="d")
+LIVE: Free = {
+    "apiVersion": "d/v1",
+    "kind": "KubeDescheduler",
+    "metadata": {
+        "name": "cluster",
+        "namespace": "d",
+        "managedFields": [
+            {
+                "manager": "kubectl",
+                "operation": "Update",
+                "fieldsV1": {"f:spec": {"f:mode": {}, "f:interval": {}}},
+            }
+        ],
+    },
+    "spec": {"mode": "Predictive", "interval": 3600},
+}
+
+
+class World:
+    """One VirtPlatformConfig and everything around it."""
+
+    def __init__(self, action: Action = "DryRun", **spec: Any) -> None:
+        meta = ObjectMeta(name="load-aware-rebalancing", uid="u", generation=1)
+        profile = "load-aware-rebalancing"
+        self.config = VirtPlatformConfig(
+            metadata=meta, spec=Spec(profile=profile, action=action, **spec)
+        )
+        self.now = START
+        self.version = "1"
+        self.objects: dict[TargetRef, Free] = {DESCHEDULER: deepcopy(LIVE)}
+        self.record = Record()
+        self.limit = 5
+        self.logic = "a"
+        self.pool: Health = Health("ready", "ready")
+        self.after_apply: Health = Health("ready", "ready")
+        self.trouble: Trouble | None = None
+        self.refused = ""
+        self.rivals: tuple[Taking, ...] = ()
+        self.writes: list[TargetRef] = []
+        self.statuses = 0
+        self.news: list[News] = []
+
+    # What users and others do
+
+    def edit(self, **spec: Any) -> None:
+        after = structs.replace(self.config.spec, **spec)
+        if after != self.config.spec:
+            meta = self.config.metadata
+            meta = structs.replace(meta, generation=meta.generation + 1)
+            self.config = structs.replace(self.config, metadata=meta, spec=after)
+
+    def hand(self, field: str, value: Any, manager: str = "kubectl-edit") -> None:
+        """Somebody writes a field of the descheduler's spec; None removes it."""
+        live = self.objects.get(DESCHEDULER)
+        if live is None:
+            return
+        if value is None:
+            live["spec"].pop(field, None)
+        else:
+            live["spec"][field] = value
+        _own(live, manager, "Update", {field})
+
+    def options(self, interval: int, *, psi: bool = True) -> None:
+        chosen = LoadAwareOptions(descheduling_interval_seconds=interval, enable_psi_metrics=psi)
+        self.edit(options=Options(load_aware=chosen))
+
+    # What the profile wishes
+
+    def draft(self) -> Draft | Trouble:
+        if self.trouble is not None:
+            return self.trouble
+        given = self.config.spec.options
+        chosen = (given.load_aware if given else None) or LoadAwareOptions()
+        wishes = (self._machine(),) if chosen.enable_psi_metrics else ()
+        interval = chosen.descheduling_interval_seconds
+        return Draft((*wishes, self._descheduler(interval, bool(wishes))), {"limit": self.limit})
+
+    def _machine(self) -> Wish:
+        body: Free = {
+            "apiVersion": "m/v1",
+            "kind": "MachineConfig",
+            "metadata": {"name": "psi"},
+            "spec": {"kernelArguments": ["psi=1"]},
+        }
+        return Wish("machine", body, ("spec.kernelArguments",), "High", "reboots", "will")
+
+    def _descheduler(self, interval: int, after: bool) -> Wish:
+        spec = {"mode": "Automatic", "interval": interval, "limit": self.limit, "logic": self.logic}
+        body: Free = {
+            "apiVersion": "d/v1",
+            "kind": "KubeDescheduler",
+            "metadata": {"name": "cluster", "namespace": "d"},
+            "spec": spec,
+        }
+        fields = ("spec.mode", "spec.interval", "spec.limit", "spec.logic")
+        depends = ("machine",) if after else ()
+        severity = "Low" if DESCHEDULER in self.objects else "Medium"
+        return Wish("descheduler", body, fields, severity, "changes", "will", depends)  # type: ignore[arg-type]
+
+    # What the operator does
+
+    def situation(self) -> Situation:
+        return Situation(config=self.config, now=self.now, version=self.version, impact="High")
+
+    def decide(self) -> tuple[Situation, Step]:
+        s = self.situation()
+        s = structs.replace(s, seen=self._see(s, *wants(s)))
+        step = next_step(s)
+        if isinstance(step, Look):
+            s = structs.replace(s, seen=self._see(s, step.want))
+            step = next_step(s)
+        return s, step
+
+    def step(self) -> Step:
+        """One decision, carried out."""
+        s, step = self.decide()
+        if isinstance(step, Act):
+            step = acted(s, step.item, self._act(step))
+        match step:
+            case Write(status, news):
+                self.statuses += 1
+                self.config = structs.replace(self.config, status=status)
+                self.news += news
+            case Remember(record):
+                self.record = record
+        return step
+
+    def run(self, most: int = 60) -> PlatformStatus:
+        """Until there is nothing to do; an AssertionError if that does not come."""
+        for _ in range(most):
+            if isinstance(self.step(), Rest):
+                return self.config.status
+        raise AssertionError(f"no end of steps in {self.config.status.phase}")
+
+    def later(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    @property
+    def phase(self) -> Phase | str:
+        return self.config.status.phase
+
+    def _see(self, s: Situation, *wanted: Want) -> Seen:
+        seen = structs.replace(s.seen, record=self.record)
+        for want in wanted:
+            match want:
+                case "draft":
+                    seen = structs.replace(seen, draft=self.draft())
+                case "plan":
+                    seen = self._plan(s, seen)
+                case "live":
+                    live = {i.target_ref: self.objects.get(i.target_ref) for i in s.status.items}
+                    seen = structs.replace(seen, live=deepcopy(live), health=self._health(s))
+                case "previews":
+                    seen = structs.replace(seen, previews=self._previews(s))
+        return seen
+
+    def _health(self, s: Situation) -> dict[str, Health]:
+        return {i.name: self.pool for i in s.status.items if i.target_ref == MACHINE}
+
+    def _plan(self, s: Situation, seen: Seen) -> Seen:
+        live: dict[TargetRef, Free | None] = {
+            prior.ref: deepcopy(self.objects.get(prior.ref)) for prior in self.record.priors
+        }
+        if s.status.reverse:
+            items = leaving(self.record, (), live)
+            return structs.replace(seen, plan=plan_of(items, live, {}, None), live=live)
+        draft = self.draft()
+        if isinstance(draft, Trouble):
+            return structs.replace(seen, draft=draft, plan=draft)
+        previews = {wish.name: self._preview(wish.desired) for wish in draft.wishes}
+        wished = [target_of(wish.desired) for wish in draft.wishes]
+        going = leaving(self.record, wished, live)
+        plan = make_plan(draft, previews, s.config.spec.options, going, live)
+        health = {"machine": self.pool} if any(i.name == "machine" for i in plan.items) else {}
+        return structs.replace(seen, draft=draft, plan=plan, live=live, health=health)
+
+    def _previews(self, s: Situation) -> dict[str, Preview]:
+        return {i.name: self._preview(i.desired_state or {}) for i in s.status.items}
+
+    def _preview(self, desired: Free) -> Preview:
+        ref = target_of(desired)
+        live = deepcopy(self.objects.get(ref))
+        takes = () if live is None else self._claims(desired, live)
+        return Preview(live, _merged(live, desired), takes)
+
+    def _claims(self, desired: Free, live: Free) -> tuple[Taking, ...]:
+        found = [
+            Taking(field=f"spec.{field}", manager=entry["manager"])
+            for entry in live["metadata"].get("managedFields", ())
+            for field in (name.removeprefix("f:") for name in entry["fieldsV1"]["f:spec"])
+            if entry["manager"] != MANAGER
+            and field in desired["spec"]
+            and live["spec"].get(field) != desired["spec"][field]
+        ]
+        return (*found, *self.rivals)
+
+    def _act(self, step: Act) -> Result:
+        item = step.item
+        if self.refused:
+            return Refused(self.refused)
+        live = self.objects.get(item.target_ref)
+        if item.verb == "apply":
+            takes = () if live is None else self._claims(item.desired_state or {}, live)
+            if not step.force and not set(takes) <= set(item.takes):
+                return Contested(takes)
+            assert not is_satisfied(item.desired_state, live) or not _is_ours(live), "twice"
+            applied = _merged(live, item.desired_state or {})
+            _own(applied, MANAGER, "Apply", set(applied["spec"]) & set(step_fields(step)))
+            self.objects[item.target_ref] = applied
+        elif item.verb == "delete":
+            assert live is not None, "deleted twice"
+            del self.objects[item.target_ref]
+        else:
+            self._restore(item.target_ref)
+        if item.target_ref == MACHINE:
+            self.pool = self.after_apply
+        self.writes.append(item.target_ref)
+        return Applied()
+
+    def _restore(self, ref: TargetRef) -> None:
+        live, prior = self.objects[ref], self.record.of(ref)
+        assert prior is not None
+        for manager, patch in restoring(prior, live).items():
+            for field, value in patch["spec"].items():
+                if value is None:
+                    live["spec"].pop(field, None)
+                else:
+                    live["spec"][field] = value
+            _own(live, manager, "Update", set(patch["spec"]))
+        entries = releasing(live)
+        if entries is not None:
+            live["metadata"]["managedFields"] = [e for e in entries if e]
+
+
+def step_fields(step: Act) -> list[str]:
+    return list((step.item.desired_state or {})["spec"])
+
+
+def _is_ours(live: Free | None) -> bool:
+    entries = (live or {}).get("metadata", {}).get("managedFields", ())
+    return any(e["manager"] == MANAGER for e in entries)
+
+
+def _merged(live: Free | None, desired: Free) -> Free:
+    merged = deepcopy(live) if live is not None else deepcopy(desired)
+    merged["spec"] = {**merged["spec"], **deepcopy(desired["spec"])}
+    return merged
+
+
+def _own(live: Free, manager: str, operation: str, fields: set[str]) -> None:
+    """These fields belong to `manager` alone from now on."""
+    entries = live["metadata"].setdefault("managedFields", [])
+    for entry in entries:
+        entry["fieldsV1"]["f:spec"] = {
+            name: {}
+            for name in entry["fieldsV1"]["f:spec"]
+            if name.removeprefix("f:") not in fields
+        }
+    key = {"manager": manager, "operation": operation}
+    mine = next((e for e in entries if key.items() <= e.items()), None)
+    if mine is None:
+        mine = {**key, "fieldsV1": {"f:spec": {}}}
+        entries.append(mine)
+    mine["fieldsV1"]["f:spec"] |= {f"f:{name}": {} for name in fields}
+    entries[:] = [e for e in entries if e["fieldsV1"]["f:spec"]]

@@ -1,0 +1,531 @@
+"""Every row of the table of transitions, each reached as a user would reach it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from builders.advisorworld import DESCHEDULER, LIVE, MACHINE, World
+from trimtab.advisor.api import Phase, Taking
+from trimtab.advisor.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
+from trimtab.advisor.pools import Health
+from trimtab.advisor.situation import Rest, Trouble
+
+MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
+BROKEN = Trouble("generation", "apply refused: spec.mode")
+WAITING = Health("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")
+READY = Health("ready", "ready")
+
+
+def planned(**spec: object) -> World:
+    world = World(**spec)  # type: ignore[arg-type]
+    world.run()
+    return world
+
+
+def completed(**spec: object) -> World:
+    world = planned(**spec)
+    world.edit(action="Apply")
+    world.run()
+    assert world.phase == "Completed"
+    return world
+
+
+def drifted(**spec: object) -> World:
+    world = completed(**spec)
+    world.hand("mode", "Predictive")
+    return world
+
+
+def test_a_new_object_is_drafted_at_once() -> None:
+    world = World()
+    world.step()
+    assert world.phase == "Drafting"
+
+
+def nothing(_: World) -> None:
+    """The row is about where it begins."""
+
+
+def wait_for_pool(world: World) -> None:
+    world.pool = WAITING
+
+
+def in_desired_state() -> World:
+    world = completed()
+    fresh = World(action="DryRun")
+    fresh.objects = world.objects
+    return fresh
+
+
+def unhealthy_in_desired_state() -> World:
+    world = in_desired_state()
+    world.pool = WAITING
+    return world
+
+
+def with_trouble(trouble: Trouble) -> Callable[[], World]:
+    def make() -> World:
+        world = World()
+        world.trouble = trouble
+        return world
+
+    return make
+
+
+def cured(world: World) -> None:
+    world.run()
+    world.trouble = None
+
+
+def cured_and_edited(world: World) -> None:
+    cured(world)
+    world.edit(action="Apply")
+
+
+def lose_definition(world: World) -> None:
+    world.trouble = MISSING
+
+
+def stale(world: World) -> None:
+    world.hand("mode", "Manual")
+    world.edit(action="Apply")
+
+
+def refuse(world: World) -> None:
+    world.refused = "422: spec.mode: no"
+    world.edit(action="Apply")
+
+
+def raise_limit(world: World) -> None:
+    world.limit = 9
+
+
+def approve(world: World) -> None:
+    world.edit(action="Apply")
+
+
+def upgrade(world: World) -> None:
+    world.version = "2"
+
+
+def upgrade_logic(world: World) -> None:
+    world.version, world.logic = "2", "b"
+
+
+ROWS: list[object] = [
+    pytest.param(World, nothing, "ReviewRequired", id="changes and DryRun: review"),
+    pytest.param(lambda: World("Apply"), nothing, "Completed", id="changes and Apply: no review"),
+    pytest.param(with_trouble(MISSING), nothing, "PrerequisiteFailed", id="missing definitions"),
+    pytest.param(with_trouble(BROKEN), nothing, "Failed", id="a plan that cannot be made"),
+    pytest.param(in_desired_state, nothing, "Completed", id="nothing to change: completed"),
+    pytest.param(
+        unhealthy_in_desired_state, nothing, "InProgress", id="nothing to change, pool rolling"
+    ),
+    pytest.param(planned, approve, "Completed", id="review, then Apply"),
+    pytest.param(planned, stale, "Failed", id="the cluster changed during the review"),
+    pytest.param(planned, refuse, "Failed", id="an item is refused, Abort"),
+    pytest.param(
+        lambda: planned(failure_policy="Continue"), refuse, "CompletedWithErrors", id="Continue"
+    ),
+    pytest.param(completed, nothing, "Completed", id="completed stays"),
+    pytest.param(completed, lambda w: w.options(900), "Completed", id="new options are applied"),
+    pytest.param(
+        completed,
+        lambda w: (w.options(900), w.edit(action="DryRun")),
+        "ReviewRequired",
+        id="new options with DryRun are reviewed",
+    ),
+    pytest.param(completed, upgrade, "Completed", id="a version that plans the same"),
+    pytest.param(completed, upgrade_logic, "CompletedWithUpgrade", id="one that plans differently"),
+    pytest.param(completed, raise_limit, "ReviewRequired", id="an input changed: review"),
+    pytest.param(completed, wait_for_pool, "InProgress", id="the pool rolls for another"),
+    pytest.param(drifted, nothing, "Drifted", id="a hand on a managed field"),
+    pytest.param(
+        drifted, lambda w: (w.run(), w.hand("mode", "Automatic")), "Completed", id="and back"
+    ),
+    pytest.param(
+        drifted, lambda w: (w.run(), w.edit(action="DryRun")), "ReviewRequired", id="plan again"
+    ),
+    pytest.param(
+        lambda: drifted(bypass_optimistic_lock=True), nothing, "Completed", id="put right by itself"
+    ),
+    pytest.param(with_trouble(MISSING), cured, "ReviewRequired", id="prerequisites arrived"),
+    pytest.param(
+        with_trouble(MISSING),
+        lambda w: (w.run(), w.edit(action="Apply")),
+        "PrerequisiteFailed",
+        id="an edit asks again",
+    ),
+    pytest.param(
+        with_trouble(BROKEN), cured, "Failed",
+        id="Failed stays",
+    ),
+    pytest.param(
+        with_trouble(BROKEN),
+        cured_and_edited,
+        "Completed",
+        id="Failed and edited",
+    ),
+    pytest.param(completed, lambda w: w.edit(action="Ignore"), "Ignored", id="Ignore"),
+    pytest.param(
+        completed,
+        lambda w: (w.edit(action="Ignore"), w.run(), w.edit(action="DryRun")),
+        "Completed",
+        id="and active again",
+    ),
+    pytest.param(completed, lambda w: w.edit(action="Rollback"), "ReviewRequired", id="Rollback"),
+    pytest.param(
+        completed, lose_definition, "PrerequisiteFailed", id="a CRD goes"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.proves("7.58", "7.59", "7.60", "7.61", "7.65", "7.70", "7.86", "7.87", "7.37", "7.38")
+@pytest.mark.parametrize(("begin", "happens", "expected"), ROWS)
+def test_transitions(
+    begin: Callable[[], World], happens: Callable[[World], object], expected: Phase
+) -> None:
+    world = begin()
+    happens(world)
+    assert world.run().phase == expected
+
+
+@pytest.mark.parametrize(("begin", "happens", "expected"), ROWS)
+def test_nothing_is_written_twice_where_it_rests(
+    begin: Callable[[], World], happens: Callable[[World], object], expected: Phase
+) -> None:
+    world = begin()
+    happens(world)
+    world.run()
+    before = world.statuses, len(world.writes)
+    assert isinstance(world.step(), Rest)
+    assert (world.statuses, len(world.writes)) == before
+
+
+@pytest.mark.proves("7.35", "7.36", "7.39", "7.40", "7.41", "7.44", "7.45")
+def test_ignored_keeps_items_and_looks_at_nothing() -> None:
+    world = completed()
+    items = world.config.status.items
+    world.edit(action="Ignore")
+    world.run()
+    world.hand("mode", "Manual")
+    world.trouble = MISSING
+    world.run()
+    ignored = find(world.config.status, "Ignored")
+    assert ignored is not None
+    assert (ignored.status, ignored.reason) == ("True", "Ignored")
+    assert "stay as they are" in ignored.message
+    assert world.config.status.items == items
+    assert world.config.status.observed_generation == world.config.metadata.generation
+
+
+@pytest.mark.proves("7.42")
+def test_round_trips_between_actions_end_where_they_should() -> None:
+    world = planned()
+    for _ in range(5):
+        world.edit(action="Ignore")
+        assert world.run().phase == "Ignored"
+        world.edit(action="DryRun")
+        assert world.run().phase == "ReviewRequired"
+    world.edit(action="Apply")
+    assert world.run().phase == "Completed"
+
+
+@pytest.mark.proves("7.70")
+def test_a_stale_plan_applies_nothing_and_says_so() -> None:
+    world = planned()
+    world.hand("mode", "Manual")
+    world.edit(action="Apply")
+    status = world.run()
+    failed = find(status, "Failed")
+    assert failed is not None
+    assert "stale" in failed.message
+    assert {item.state for item in status.items} == {"Pending"}
+    assert world.writes == []
+
+
+@pytest.mark.proves("7.71")
+def test_bypass_applies_a_stale_plan() -> None:
+    world = planned(bypass_optimistic_lock=True)
+    world.hand("mode", "Manual")
+    world.edit(action="Apply")
+    assert world.run().phase == "Completed"
+
+
+@pytest.mark.proves("7.74", "7.75", "7.76", "7.78", "N5")
+def test_a_changed_input_is_reviewed_although_the_action_is_apply() -> None:
+    world = completed()
+    world.limit = 9
+    status = world.run()
+    marker = find(status, INPUT_DRIFT)
+    assert status.phase == "ReviewRequired"
+    assert marker is not None
+    assert (marker.status, marker.reason) == ("True", "InputChanged")
+    assert "limit (5 → 9)" in marker.message
+    assert world.run().phase == "ReviewRequired"
+    world.edit(wait_timeout="1h")
+    status = world.run()
+    assert status.phase == "Completed"
+    assert not is_true(status, INPUT_DRIFT)
+
+
+@pytest.mark.proves("7.78")
+def test_an_input_that_returns_resolves_the_review() -> None:
+    world = completed()
+    world.limit = 9
+    world.run()
+    world.limit = 5
+    status = world.run()
+    assert status.phase == "Completed"
+    marker = find(status, INPUT_DRIFT)
+    assert marker is not None
+    assert (marker.status, marker.reason) == ("False", "DriftResolved")
+
+
+@pytest.mark.proves("N5")
+def test_a_hand_on_a_field_that_an_input_shapes_is_drift_and_not_input_drift() -> None:
+    world = completed()
+    world.hand("limit", 7)
+    status = world.run()
+    assert status.phase == "Drifted"
+    assert not is_true(status, INPUT_DRIFT)
+
+
+@pytest.mark.proves("B4")
+def test_options_edited_during_a_review_are_planned_and_reviewed_again() -> None:
+    world = planned()
+    first = world.config.status.plan_id
+    world.options(900)
+    world.edit(action="Apply")
+    status = world.run()
+    assert status.phase == "ReviewRequired"
+    assert status.plan_id != first
+    assert is_true(status, REVIEW_AGAIN)
+    assert world.writes == []
+    world.edit(approved_plan=status.plan_id)
+    assert world.run().phase == "Completed"
+    assert world.objects[DESCHEDULER]["spec"]["interval"] == 900
+
+
+@pytest.mark.proves("B12")
+def test_an_approval_counts_for_one_plan_only() -> None:
+    world = planned()
+    world.edit(approved_plan="000000000000", action="Apply")
+    status = world.run()
+    assert status.phase == "ReviewRequired"
+    review = find(status, "ReviewRequired")
+    assert review is not None
+    assert "is not this plan" in review.message
+    assert world.writes == []
+    world.edit(approved_plan=status.plan_id)
+    assert world.run().phase == "Completed"
+
+
+@pytest.mark.proves("B12")
+def test_dry_run_stops_a_plan_that_is_being_applied() -> None:
+    world = planned()
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    assert world.run().phase == "InProgress"
+    world.edit(action="DryRun")
+    assert world.run().phase == "ReviewRequired"
+    assert world.writes == [MACHINE], "the descheduler was not touched"
+
+
+@pytest.mark.proves("B7", "7.161")
+def test_an_item_waits_until_the_one_before_is_in_effect() -> None:
+    world = planned()
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    status = world.run()
+    assert [item.state for item in status.items] == ["InProgress", "Pending"]
+    assert "Updated: 1/3" in status.items[0].message
+    world.later(60)
+    world.run()
+    assert world.writes == [MACHINE], "neither applied again nor gone on"
+    world.pool = READY
+    assert world.run().phase == "Completed"
+    assert world.writes == [MACHINE, DESCHEDULER]
+
+
+@pytest.mark.proves("B3")
+@pytest.mark.parametrize(
+    ("policy", "phase"), [("Abort", "Failed"), ("Continue", "CompletedWithErrors")]
+)
+def test_a_timeout_fires_and_ends_the_plan_by_its_policy(policy: str, phase: str) -> None:
+    world = planned(wait_timeout="1m30s", failure_policy=policy)
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    world.run()
+    world.later(89)
+    assert world.run().phase == "InProgress"
+    world.later(1)
+    status = world.run()
+    assert status.phase == phase
+    assert "not in effect within 1m30s" in status.items[0].message
+    assert world.writes == [MACHINE], "what depends on it is not started"
+    world.pool = READY
+    assert world.run().phase == phase, "and it stays that way"
+
+
+@pytest.mark.proves("B3", "7.116")
+def test_a_degraded_pool_is_a_failure_and_not_a_wait() -> None:
+    world = planned()
+    world.after_apply = Health("failed", "MachineConfigPool 'worker' is degraded")
+    world.edit(action="Apply")
+    assert world.run().phase == "Failed"
+    assert [item.state for item in world.config.status.items] == ["Failed", "Pending"]
+
+
+@pytest.mark.proves("N1")
+def test_a_refused_item_is_failed_and_the_ones_before_are_completed() -> None:
+    world = planned()
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    world.run()
+    world.pool, world.refused = READY, "422: spec.mode: no"
+    status = world.run()
+    assert [item.state for item in status.items] == ["Completed", "Failed"]
+    assert "422" in status.items[1].message
+    assert world.writes == [MACHINE]
+
+
+@pytest.mark.proves("B5")
+def test_a_repaired_field_clears_the_drift() -> None:
+    world = drifted()
+    status = world.run()
+    assert [item.drifted for item in status.items] == [False, True]
+    assert "spec.mode changed by kubectl-edit" in status.items[1].message
+    world.hand("mode", "Automatic")
+    status = world.run()
+    assert status.phase == "Completed"
+    assert not any(item.drifted for item in status.items)
+
+
+@pytest.mark.proves("B6")
+def test_completed_with_errors_is_not_completed_and_an_edit_tries_again() -> None:
+    world = planned(failure_policy="Continue")
+    refuse(world)
+    status = world.run()
+    assert is_true(status, "CompletedWithErrors")
+    assert not is_true(status, "Completed")
+    world.later(600)
+    assert world.run() == status
+    world.refused = ""
+    world.edit(wait_timeout="1h")
+    assert world.run().phase == "Completed"
+    assert not is_true(world.config.status, "CompletedWithErrors")
+
+
+@pytest.mark.proves("7.86", "7.88", "7.89", "7.90")
+def test_an_upgrade_is_told_reviewed_and_applied() -> None:
+    world = completed()
+    upgrade_logic(world)
+    status = world.run()
+    assert is_true(status, UPGRADE)
+    assert world.objects[DESCHEDULER]["spec"]["logic"] == "a", "never by itself"
+    world.edit(action="DryRun")
+    assert world.run().phase == "ReviewRequired"
+    world.edit(action="Apply")
+    status = world.run()
+    assert status.phase == "Completed"
+    assert not is_true(status, UPGRADE)
+    assert status.operator_version == "2"
+
+
+@pytest.mark.proves("N2")
+def test_a_version_that_only_sees_what_we_created_is_no_upgrade() -> None:
+    world = World()
+    del world.objects[DESCHEDULER]
+    world.run()
+    assert world.config.status.items[1].impact_severity == "Medium"
+    world.edit(action="Apply")
+    world.run()
+    world.version = "2"
+    assert world.run().phase == "Completed"
+    assert world.config.status.operator_version == "2"
+
+
+@pytest.mark.proves("B9")
+def test_a_definition_that_can_do_more_is_planned_with_again() -> None:
+    world = completed()
+    world.limit, world.logic = 6, "c"
+    assert world.run().phase == "ReviewRequired"
+
+
+@pytest.mark.proves("B10")
+def test_what_leaves_the_plan_is_an_item_of_its_own() -> None:
+    world = completed()
+    world.edit(action="DryRun")
+    world.options(60, psi=False)
+    status = world.run()
+    going = status.items[-1]
+    assert (going.name, going.verb, going.impact_severity) == ("delete-machine", "delete", "High")
+    world.edit(action="Apply")
+    status = world.run()
+    assert status.phase == "Completed"
+    assert MACHINE not in world.objects
+    assert [item.name for item in status.items] == ["descheduler"]
+    assert [prior.ref for prior in world.record.priors] == [DESCHEDULER]
+
+
+@pytest.mark.proves("B11")
+def test_owners_that_the_reviewer_did_not_see_send_the_plan_back() -> None:
+    world = planned()
+    world.rivals = (Taking(field="spec.mode", manager="argocd"),)
+    world.edit(action="Apply")
+    status = world.run()
+    assert status.phase == "ReviewRequired"
+    assert is_true(status, REVIEW_AGAIN)
+    assert DESCHEDULER not in world.writes
+    assert Taking(field="spec.mode", manager="argocd") in status.items[1].takes
+    world.edit(approved_plan=status.plan_id)
+    assert world.run().phase == "Completed"
+
+
+def test_a_rollback_is_reviewed_then_restores_values_and_owners() -> None:
+    world = completed()
+    world.edit(action="Rollback")
+    status = world.run()
+    assert [(item.verb, item.target_ref) for item in status.items] == [
+        ("restore", DESCHEDULER),
+        ("delete", MACHINE),
+    ]
+    assert world.run().phase == "ReviewRequired", "asking for it is not approving it"
+    world.edit(approved_plan=status.plan_id)
+    assert world.run().phase == "RolledBack"
+    assert world.objects == {DESCHEDULER: LIVE}
+    assert world.record.priors == ()
+    assert world.run().phase == "RolledBack"
+
+
+def test_a_rollback_of_nothing_ends_at_once() -> None:
+    world = World("Rollback")
+    assert world.run().phase == "RolledBack"
+
+
+def test_after_a_rollback_the_plan_can_be_made_again() -> None:
+    world = completed()
+    world.edit(action="Rollback")
+    world.edit(approved_plan=world.run().plan_id)
+    world.run()
+    world.edit(action="DryRun", approved_plan="")
+    assert world.run().phase == "ReviewRequired"
+    world.edit(action="Apply")
+    assert world.run().phase == "Completed"
+
+
+def test_giving_up_a_rollback_plans_forward_again() -> None:
+    world = completed()
+    world.edit(action="Rollback")
+    world.run()
+    world.edit(action="Apply")
+    assert world.run().phase == "Completed"
+    assert world.writes == [MACHINE, DESCHEDULER]
+
+
+@pytest.mark.proves("N3")
+def test_an_unreadable_duration_fails_its_object_alone() -> None:
+    world = planned(wait_timeout="soon")
+    assert world.phase == "Failed"
+    assert world.statuses < 5
