@@ -151,7 +151,7 @@ def _changed(settings: LoopSettings, given: Given) -> LoopSettings:
 def _policy(lab: LabDir, given: Given, *, new: bool) -> str | None:
     """The policy to wish for, if there is a new wish."""
     if given.policy is not None:
-        text = _read(given.policy)
+        text = read_policy_file(given.policy)
     elif new:
         text = DEFAULT_POLICY
     elif given.algorithm is not None:
@@ -163,7 +163,7 @@ def _policy(lab: LabDir, given: Given, *, new: bool) -> str | None:
     return text
 
 
-def _read(file: Path) -> str:
+def read_policy_file(file: Path) -> str:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

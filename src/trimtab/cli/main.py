@@ -20,6 +20,9 @@ GROUPS: dict[str, tuple[str, str]] = {
     "sim": ("trimtab.cli.sim:app", "Simulate one run and compare it with doing nothing"),
     "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
+    "snapshot": ("trimtab.cli.snapshot:app", "Write what a cluster is like now into a file"),
+    "explain": ("trimtab.cli.explain:app", "Why pods were evicted, or why nothing was"),
+    "lint": ("trimtab.cli.lint:app", "Find what is wrong with a descheduler policy"),
     "vm": ("trimtab.cli.vm:app", "Create, look at, move, stop and delete VirtualMachines"),
     "advisor": ("trimtab.cli.advisor:app", "Configure a cluster for VMs: plan, approve, go back"),
     "run": ("trimtab.cli.run:app", "One service in this process, until SIGTERM"),
@@ -27,6 +30,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "trimtab.cli.study:app",
         "Compare scores, thresholds and limits over many simulations",
     ),
+    "fidelity": ("trimtab.cli.fidelity:app", "Is the real descheduler predicted right?"),
     "doctor": ("trimtab.cli.doctor:doctor", "Check what the commands need and say how to get it"),
 }
 

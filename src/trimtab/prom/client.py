@@ -153,14 +153,13 @@ class Prometheus:
         """The matrix that `query` gives between two moments in Unix seconds."""
         params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
         result = await self._call("POST", "/api/v1/query_range", _Result, params)
-        return [
-            Series(
-                point.metric,
-                tuple(time for time, _ in point.values),
-                tuple(float(value) for _, value in point.values),
-            )
-            for point in msgspec.json.decode(result.result, type=tuple[_Point, ...])
-        ]
+        return _series(result)
+
+    async def samples(self, selector: str, window: str) -> Sequence[Series]:
+        """Every sample of a selector within `window` (such as 10m) before now, as it was stored."""
+        query = f"{selector}[{window}]"
+        result = await self._call("POST", "/api/v1/query", _Result, {"query": query})
+        return _series(result)
 
     async def targets(self) -> Sequence[Target]:
         """What is being scraped."""
@@ -195,3 +194,14 @@ class Prometheus:
         if answer.status != "success":
             raise QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
         return msgspec.json.decode(answer.data, type=kind)
+
+
+def _series(matrix: _Result) -> list[Series]:
+    return [
+        Series(
+            point.metric,
+            tuple(time for time, _ in point.values),
+            tuple(float(value) for _, value in point.values),
+        )
+        for point in msgspec.json.decode(matrix.result, type=tuple[_Point, ...])
+    ]

@@ -1,0 +1,196 @@
+"""`trimtab fidelity`: the same scenario in a lab and in the simulator, cycle by cycle."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.examples import examples
+from trimtab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trimtab.lab import LabDir
+    from trimtab.study.fidelity import Verdict
+    from trimtab.study.fidelity_recording import LabRun
+    from trimtab.study.fidelity_session import Examination
+    from trimtab.view.terminal import Steps
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
+NAME = "fidelity"
+
+app = App(
+    name="fidelity",
+    help="Is the lab predicted right? Cycles beside predictions, runs beside simulated ones.",
+    help_epilogue=examples(
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml",
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml --seeds 0 --scale 15",
+        "trimtab fidelity my.yaml --runs 5 --cycles 15 --out results/fidelity",
+        "trimtab fidelity my.yaml --json | jq .passed",
+    ),
+)
+
+
+@app.default
+def fidelity(
+    scenario: str,
+    /,
+    *,
+    algorithm: str | None = None,
+    policy: Path | None = None,
+    runs: int = 1,
+    cycles: int = 15,
+    seeds: int = 400,
+    scale: int = 10,
+    name: str = NAME,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    json: Json = False,
+) -> int:
+    """Play a scenario in a lab of its own, and say whether trimtab had predicted what happened.
+
+    Every cycle of the real descheduler is predicted from what was recorded just before it;
+    the runs as a whole are compared with simulated ones. Exits with 1 if a prediction is wrong.
+
+    Parameters
+    ----------
+    scenario
+        A scenario file; it should lead to ten evictions or more and have no events.
+    algorithm
+        The node score that the policy asks for. Default: the policy's own.
+    policy
+        The descheduler's policy file. Default: 0 to 10 points around the mean.
+    runs
+        Runs in the lab; five or more say something about the simulator.
+    cycles
+        Descheduling cycles of each run.
+    seeds
+        Simulated runs; 0 leaves them out.
+    scale
+        How fast the lab's time goes, 1 to 15. What cannot be scaled, such as the API server's
+        answers, weighs more in a faster lab.
+    name
+        The lab's name; it is made for this and removed afterwards.
+    out
+        A directory for the recordings and the verdict.
+    """
+    import asyncio
+
+    from trimtab.loop.access import open_loop
+    from trimtab.study.fidelity_session import examine
+    from trimtab.view.fidelity import show_verdict
+    from trimtab.view.terminal import progress, show_json
+
+    wanted = _wanted(scenario, algorithm, policy, runs, cycles, seeds)
+
+    async def examined(lab: "LabDir", steps: "Steps") -> "Verdict":
+        async with open_loop(lab, limit_s=30.0) as loop:
+            return await examine(loop, wanted, _changes(steps.note), _keeper(out))
+
+    with (
+        progress(f"fidelity of {wanted.order.scenario.name}") as steps,
+        _lab(name, scenario, wanted, scale, steps) as lab,
+    ):
+        verdict = asyncio.run(examined(lab, steps))
+    if out is not None:
+        _write(out / "verdict.json", verdict)
+    show_json(_shown(verdict)) if json else show_verdict(verdict)
+    return 0 if verdict.passed else 1
+
+
+def _wanted(
+    scenario: str, algorithm: str | None, policy: Path | None, runs: int, cycles: int, seeds: int
+) -> "Examination":
+    from trimtab.cli.lab_loop import read_policy_file
+    from trimtab.loop.policy_file import algorithm_of, queries, with_algorithm
+    from trimtab.model.scenario_io import load_scenario
+    from trimtab.policy import DEFAULT_POLICY, read_policy
+    from trimtab.scores import find_score
+    from trimtab.study.fidelity_lab import Order, playable
+    from trimtab.study.fidelity_session import Examination
+
+    if runs < 1 or cycles < 4 or seeds < 0:
+        raise ConfigError("--runs must be 1 or more, --cycles 4 or more, --seeds 0 or more")
+    text = DEFAULT_POLICY if policy is None else read_policy_file(policy)
+    asked = queries(read_policy(text, "--policy"))
+    if not asked:
+        raise ConfigError("--policy: it asks Prometheus nothing; there is no score to compare")
+    score = find_score(algorithm or algorithm_of(asked[0]))
+    order = Order(
+        scenario=load_scenario(scenario),
+        score=score,
+        policy=with_algorithm(text, score.name),
+        cycles=cycles,
+    )
+    playable(order)
+    return Examination(order=order, runs=runs, seeds=seeds)
+
+
+@contextmanager
+def _lab(
+    name: str, scenario: str, wanted: "Examination", scale: int, steps: "Steps"
+) -> "Iterator[LabDir]":
+    """A lab with the loop, for the time of the examination."""
+    from trimtab.cli import lab_context as context
+    from trimtab.cli import lab_loop
+    from trimtab.lab import Wish, down, up, wipe
+    from trimtab.view.lab import StartDisplay
+
+    home = context.home()
+    lab = home.lab(name)
+    if lab.spec_file.exists():
+        raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
+    chosen = lab_loop.choose(home, name, ["loop"], lab_loop.Given(scenario=scenario))
+    count, cpu, memory, pods = lab_loop.nodes_for(chosen, None, None)
+    wish = Wish(
+        name=name,
+        stacks=chosen.names,
+        nodes=count,
+        node_cpu=cpu,
+        node_memory=memory,
+        node_pods=pods,
+        scale=scale,
+    )
+    lab_loop.warn_of(wanted.order.scenario)
+    try:
+        with context.interruptible():
+            up(home, wish, context.means(StartDisplay(steps), chosen.stacks), None)
+            lab_loop.await_loop(lab, steps.note)
+            yield lab
+    finally:
+        down(lab)
+        wipe(lab)
+
+
+def _changes(note: Callable[[str], None]) -> Callable[[str], None]:
+    """Say only what has not just been said."""
+    last = ""
+
+    def say(text: str) -> None:
+        nonlocal last
+        if text != last:
+            last = text
+            note(text)
+
+    return say
+
+
+def _keeper(out: Path | None) -> "Callable[[int, LabRun], None]":
+    def keep(number: int, run: "LabRun") -> None:
+        if out is not None:
+            _write(out / f"run-{number}.json", run)
+
+    return keep
+
+
+def _write(file: Path, value: object) -> None:
+    import msgspec
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def _shown(verdict: "Verdict") -> dict[str, object]:
+    from msgspec import to_builtins
+
+    return {"passed": verdict.passed, **to_builtins(verdict)}

@@ -1,0 +1,125 @@
+"""Runs as a whole: is a lab's run one that the simulator might have made? Pure.
+
+Chance decides who moves first, so two runs of one lab differ as well. The simulator is run
+with many seeds and random phases; a figure of a lab's run must lie within the interval that
+99 of 100 further runs of the simulator would fall into.
+"""
+
+from collections.abc import Sequence
+from math import comb, inf, isnan
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.observe.descheduler_log import Verdict
+from trimtab.sim.card import classes, convergence
+from trimtab.sim.outcome import Outcome
+from trimtab.study.fidelity_recording import LabRun, moment
+
+Shares = NDArray[np.float32]
+SEEDS = 400
+OUTSIDE = 0.01
+"""The share of right predictions that lie outside by chance."""
+UNLIKELY = 0.001
+"""So many runs outside, or more, are no chance any more if their probability is below this."""
+
+
+class Figures(Struct, frozen=True):
+    """What is compared of a run."""
+
+    evictions: int
+    converged_s: float
+    """Lab seconds until no node is above the band for three cycles; infinite if never."""
+    deviation: float
+    """Standard deviation of the nodes' CPU use at the last cycle."""
+
+
+NAMES = Figures.__struct_fields__
+
+
+def figures_of_lab(run: LabRun, cycles: int) -> Figures:
+    """Of the first so many cycles that worked."""
+    counted = run.worked[:cycles]
+    moments = [moment(cycle.began) for cycle in counted]
+    cpu, memory = (_at(run, column, moments) for column in ("cpu_usage", "memory_usage"))
+    asked = sum(
+        note.verdict in (Verdict.BACKGROUND, Verdict.EVICTED)
+        for cycle in counted
+        for note in cycle.notes
+    )
+    return _figures(asked, cpu, memory, run.interval_s * run.scale)
+
+
+def figures_of_sim(outcome: Outcome, interval_s: float) -> Figures:
+    """Of a whole simulated run; several attempts to move a VM answer one eviction."""
+    asked = {(move.vm, move.requested_s) for move in outcome.moves}
+    return _figures(len(asked), outcome.course.cpu, outcome.course.memory, interval_s)
+
+
+def _figures(evictions: int, cpu: Shares, memory: Shares, interval_s: float) -> Figures:
+    ready = np.ones(cpu.shape, dtype=np.bool_)
+    times = np.arange(len(cpu), dtype=np.float64) * interval_s
+    first, _ = convergence(times, classes(cpu, memory, ready))
+    return Figures(evictions, inf if isnan(first) else first, float(cpu[-1].std()))
+
+
+def _at(run: LabRun, column: str, moments: Sequence[float]) -> Shares:
+    """(cycles, nodes) the newest scrape at each moment."""
+    courses = [run.scrapes[column][node.name] for node in run.nodes]
+    rows = [[course.values[course.before(at)] for course in courses] for at in moments]
+    return np.array(rows, dtype=np.float32)
+
+
+class Range(Struct, frozen=True, kw_only=True):
+    """One figure: what the simulator predicts, and what the lab's runs were."""
+
+    name: str
+    low: float
+    median: float
+    high: float
+    lab: tuple[float, ...]
+
+    @property
+    def outside(self) -> int:
+        return sum(not self.low <= value <= self.high for value in self.lab)
+
+    @property
+    def likely(self) -> bool:
+        """Whether so many outside may be chance."""
+        return chance_of(self.outside, len(self.lab)) >= UNLIKELY
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The order statistics between which a further value lies with 99 %, whatever their law.
+
+    Of 400 values the second smallest and the second largest: 397 of 401 places are between.
+    """
+    ordered = sorted(values)
+    cut = max(1, int((len(ordered) + 1) * OUTSIDE / 2 + 1e-9))
+    return ordered[cut - 1], ordered[-cut]
+
+
+def chance_of(outside: int, runs: int) -> float:
+    """The probability of so many outside, or more, if the prediction is right."""
+    fewer = (
+        comb(runs, k) * OUTSIDE**k * (1 - OUTSIDE) ** (runs - k) for k in range(min(outside, runs))
+    )
+    return 1.0 - sum(fewer)
+
+
+def ranges(simulated: Sequence[Figures], lab: Sequence[Figures]) -> tuple[Range, ...]:
+    """Every figure of the lab's runs beside its interval."""
+    return tuple(_range(name, simulated, lab) for name in NAMES)
+
+
+def _range(name: str, simulated: Sequence[Figures], lab: Sequence[Figures]) -> Range:
+    values = [float(getattr(each, name)) for each in simulated]
+    low, high = interval(values)
+    return Range(
+        name=name,
+        low=low,
+        median=float(sorted(values)[len(values) // 2]),
+        high=high,
+        lab=tuple(float(getattr(each, name)) for each in lab),
+    )

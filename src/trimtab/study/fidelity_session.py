@@ -1,0 +1,67 @@
+"""A whole examination: so many runs in the lab, as many simulated ones as needed, a verdict."""
+
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+from trimtab.loop.access import Loop
+from trimtab.loop.settings import SCRAPE_S
+from trimtab.sim import simulate
+from trimtab.sim.spec import RunSpec, Timing
+from trimtab.study.fidelity import StepVerdict, Verdict, judge, judge_steps
+from trimtab.study.fidelity_lab import Note, Order, play
+from trimtab.study.fidelity_recording import LabRun
+from trimtab.study.fidelity_runs import (
+    SEEDS,
+    Figures,
+    figures_of_lab,
+    figures_of_sim,
+    ranges,
+)
+
+Keep = Callable[[int, LabRun], None]
+
+
+class Examination(Struct, frozen=True, kw_only=True):
+    """How much to do; without seeds only the steps are judged."""
+
+    order: Order
+    runs: int = 1
+    seeds: int = SEEDS
+
+
+async def examine(
+    loop: Loop, wanted: Examination, note: Note, keep: Keep = lambda _number, _run: None
+) -> Verdict:
+    """Play, record, predict, compare; `keep` gets each recording."""
+    order, steps, figures = wanted.order, list[StepVerdict](), list[Figures]()
+    for number in range(1, wanted.runs + 1):
+        run = await play(loop, order, _numbered(note, number, wanted.runs))
+        keep(number, run)
+        steps.append(judge_steps(run, order.score))
+        figures.append(figures_of_lab(run, order.cycles))
+    interval_s = loop.settings.interval_s
+    found = []
+    if wanted.seeds:
+        note(f"simulating it with {wanted.seeds} seeds")
+        found = list(ranges(simulated(order, interval_s, wanted.seeds), figures))
+    scale = loop.spec.clock.scale
+    return judge(order.scenario.name, order.score.name, scale, steps, found, wanted.seeds)
+
+
+def simulated(order: Order, interval_s: float, seeds: int, score: str | None = "") -> list[Figures]:
+    """The figures of as many simulated runs; `score` may be another one than the lab's."""
+    scenario = structs.replace(order.scenario, duration_s=order.cycles * interval_s)
+    spec = RunSpec(
+        scenario=scenario,
+        score=order.score.name if score == "" else score,
+        policy=order.policy,
+        timing=Timing(scrape_s=SCRAPE_S, rules_s=SCRAPE_S, descheduling_s=interval_s),
+    )
+    return [figures_of_sim(each, interval_s) for each in simulate(spec, range(seeds))]
+
+
+def _numbered(note: Note, number: int, runs: int) -> Note:
+    if runs == 1:
+        return note
+    return lambda text: note(f"run {number} of {runs}: {text}")

@@ -1,0 +1,112 @@
+"""What a person sees of a verdict on fidelity."""
+
+from collections.abc import Sequence
+from math import isinf
+from typing import Protocol
+
+from trimtab.view.terminal import err, out, show_table
+
+
+class StepsShown(Protocol):
+    """One run of the lab beside its predictions."""
+
+    @property
+    def scores(self) -> int: ...
+    @property
+    def largest_error(self) -> float: ...
+    @property
+    def steps(self) -> Sequence[object]: ...
+    @property
+    def evictions(self) -> int: ...
+    @property
+    def unsure(self) -> int: ...
+    @property
+    def passed(self) -> bool: ...
+
+
+class RangeShown(Protocol):
+    """One figure of all runs beside the simulator's interval."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def median(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def lab(self) -> Sequence[float]: ...
+    @property
+    def outside(self) -> int: ...
+
+
+class VerdictShown(Protocol):
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def score(self) -> str: ...
+    @property
+    def steps(self) -> Sequence[StepsShown]: ...
+    @property
+    def ranges(self) -> Sequence[RangeShown]: ...
+    @property
+    def seeds(self) -> int: ...
+    @property
+    def problems(self) -> Sequence[str]: ...
+    @property
+    def passed(self) -> bool: ...
+
+
+WORDS = {
+    "evictions": "evictions",
+    "converged_s": "converged after, s",
+    "deviation": "deviation at the end",
+}
+
+
+def show_verdict(verdict: VerdictShown) -> None:
+    """Tables of both parts, then what is wrong, if anything is."""
+    title = f"{verdict.scenario} with {verdict.score}: each cycle beside its prediction"
+    columns = ("run", "cycles", "evictions", "scores", "largest error", "unsure", "right")
+    rows = [
+        (
+            number,
+            len(each.steps),
+            each.evictions,
+            each.scores,
+            f"{each.largest_error:.1e}",
+            each.unsure,
+            "yes" if each.passed else "NO",
+        )
+        for number, each in enumerate(verdict.steps, 1)
+    ]
+    show_table(columns, rows, title=title, right=columns[:-1])
+    if verdict.ranges:
+        _show_ranges(verdict)
+    for text in verdict.problems:
+        out.print(text, markup=False)
+    outcome = "the lab does what was predicted" if verdict.passed else "the prediction is wrong"
+    err.print(outcome)
+
+
+def _show_ranges(verdict: VerdictShown) -> None:
+    out.print()
+    title = f"runs beside {verdict.seeds} simulated ones (99 % interval)"
+    columns = ("figure", "low", "median", "high", "inside", "in the lab")
+    rows = [
+        (
+            WORDS[each.name],
+            number(each.low),
+            number(each.median),
+            number(each.high),
+            f"{len(each.lab) - each.outside} of {len(each.lab)}",
+            "  ".join(map(number, each.lab)),
+        )
+        for each in verdict.ranges
+    ]
+    show_table(columns, rows, title=title, right=columns[1:5])
+
+
+def number(value: float) -> str:
+    return "never" if isinf(value) else f"{value:.4g}"

@@ -1,0 +1,41 @@
+"""Three scenarios in the lab, five times each, beside 400 simulated runs of each."""
+
+import pytest
+
+from builders.fidelity_labs import a_bench
+from trimtab.loop.access import Loop
+from trimtab.scores import find_score
+from trimtab.study.fidelity import Verdict, judge, judge_steps
+from trimtab.study.fidelity_recording import LabRun
+from trimtab.study.fidelity_runs import SEEDS, figures_of_lab, ranges
+from trimtab.study.fidelity_session import Examination, examine, simulated
+from trimtab.study.fidelity_steps import doing_nothing
+from trimtab.view.fidelity import show_verdict
+
+pytestmark = [pytest.mark.engines, pytest.mark.full]
+RUNS = 5
+CYCLES = 12
+WRONG = "pressure_focused"
+
+
+@pytest.mark.parametrize("scenario", ["one-hot-node", "heterogeneous-nodes", "spiky"])
+def test_the_lab_is_predicted_and_nothing_else_would_have_been(
+    tmp_path_factory: pytest.TempPathFactory, scenario: str
+) -> None:
+    kept: list[LabRun] = []
+
+    async def examined(asked: Loop) -> Verdict:
+        wanted = Examination(order=order, runs=RUNS)
+        return await examine(asked, wanted, print, lambda _number, run: kept.append(run))
+
+    with a_bench(tmp_path_factory, scenario, cycles=CYCLES, scale=15) as (loop, order):
+        verdict = loop.ask(examined)
+    show_verdict(verdict)
+    assert verdict.problems == ()
+    for run in kept:
+        assert not judge_steps(run, order.score, doing_nothing).passed
+        assert not judge_steps(run, find_score(WRONG)).passed
+    figures = [figures_of_lab(run, CYCLES) for run in kept]
+    for wrong in (None, WRONG):
+        imagined = simulated(order, 60.0, SEEDS, score=wrong)
+        assert not judge(scenario, order.score.name, 15, [], ranges(imagined, figures)).passed
