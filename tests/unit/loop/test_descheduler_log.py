@@ -1,16 +1,23 @@
-"""The descheduler's log read as cycles; the two files beside this one are real ones."""
+"""The descheduler's log in short; the two files beside this one are real ones."""
 
 from pathlib import Path
 
-from trimtab.loop.descheduler_log import cycles, lines, read_cycles
+from trimtab.loop.descheduler_log import Cycle, read_cycles
 
 HERE = Path(__file__).parent
 WORKED, FAILED = ((HERE / f"{name}.log").read_text() for name in ("worked", "failed"))
 
 
-def test_a_cycle_tells_classes_requests_and_that_it_worked() -> None:
-    (cycle,) = cycles(lines(WORKED.splitlines()))
+def read(tmp_path: Path, text: str, pid: int | None = None) -> list[Cycle]:
+    log = tmp_path / "descheduler.log"
+    log.write_text(text)
+    return read_cycles(log, pid)
+
+
+def test_a_cycle_tells_classes_requests_and_that_it_worked(tmp_path: Path) -> None:
+    (cycle,) = read(tmp_path, WORKED)
     assert cycle.worked
+    assert cycle.ended == "23:25:19.404516"
     assert cycle.classes == {
         "kwok-node-1": "overutilized",
         **dict.fromkeys((f"kwok-node-{n}" for n in range(2, 6)), "underutilized"),
@@ -20,8 +27,8 @@ def test_a_cycle_tells_classes_requests_and_that_it_worked() -> None:
     assert cycle.evicted == 0
 
 
-def test_a_failed_cycle_tells_why() -> None:
-    (cycle,) = cycles(lines(FAILED.splitlines()))
+def test_a_failed_cycle_tells_why(tmp_path: Path) -> None:
+    (cycle,) = read(tmp_path, FAILED)
     assert not cycle.worked
     assert cycle.errors == (
         'plugin "LowNodeUtilization" finished with error: error initializing usage client: '
@@ -29,21 +36,15 @@ def test_a_failed_cycle_tells_why() -> None:
     )
 
 
-def test_an_unfinished_cycle_is_left_out_and_another_process_begins_anew() -> None:
-    unfinished = WORKED.splitlines()[:-1]
-    other = FAILED.replace(" 9858 ", " 7777 ").splitlines()
-    assert list(cycles(lines(unfinished))) == []
-    (cycle,) = cycles(lines(unfinished + other))
+def test_an_unfinished_cycle_is_left_out_and_another_process_begins_anew(tmp_path: Path) -> None:
+    unfinished = "".join(WORKED.splitlines(keepends=True)[:-1])
+    assert read(tmp_path, unfinished) == []
+    (cycle,) = read(tmp_path, unfinished + FAILED.replace(" 9858 ", " 7777 "))
     assert (cycle.pid, cycle.requests) == (7777, ())
 
 
-def test_what_is_not_a_line_of_the_log_is_passed_over() -> None:
-    assert list(lines(["", "panic: no", "goroutine 1 [running]:"])) == []
-
-
 def test_a_log_is_read_from_its_end_for_one_process(tmp_path: Path) -> None:
-    log = tmp_path / "descheduler.log"
-    assert read_cycles(log) == []
-    log.write_text(WORKED + FAILED.replace(" 9858 ", " 7777 "))
-    assert [cycle.pid for cycle in read_cycles(log)] == [9858, 7777]
-    assert [cycle.pid for cycle in read_cycles(log, 7777)] == [7777]
+    assert read_cycles(tmp_path / "none.log") == []
+    both = WORKED + FAILED.replace(" 9858 ", " 7777 ")
+    assert [cycle.pid for cycle in read(tmp_path, both)] == [9858, 7777]
+    assert [cycle.pid for cycle in read(tmp_path, both, 7777)] == [7777]

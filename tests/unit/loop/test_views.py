@@ -43,7 +43,7 @@ def a_glance(**changes: object) -> Glance:
         "evacuating": ("db-1",),
         "moves": (Move(name="m", vm="db-1", phase="PreCopy", source="n-1", target="", age_s=3.0),),
         "moved": 2,
-        "cycle": Cycle(pid=1, ended="12:00:00.5", requests=(Request("", "default/pod-x", True),)),
+        "cycle": Cycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
     }
     return Glance(**(values | changes))  # type: ignore[arg-type]
 
