@@ -8,16 +8,23 @@ from typing import Any
 
 import httpx2
 from hypothesis import settings
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import Cluster, Context, User
 from msgspec import Struct
 
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.resources import Condition, OwnerReference
+from trimtab.kube.resources import Condition, Object, ObjectMeta, OwnerReference
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
+from trimtab.qos.keeper import Keeper
+from trimtab.qos.rows import Book
 from trimtab.qos.service import Qos, QosService, assemble, page_web
 from trimtab.qos.settings import Settings
+from trimtab.qos.stamper import Stamper
+from trimtab.qos.stores import Stores
 from trimtab.qos.ttv import SECOND
+from trimtab.qos.waiting import Waiting
 
 few = settings(max_examples=30)
 """Property tests here are many: each looks at a few cases."""
@@ -106,6 +113,54 @@ def controlled_by(kind: str, name: str, uid: str = "", api: str = "apps/v1") -> 
     return OwnerReference(
         api_version=api, kind=kind, name=name, uid=uid or f"uid-{name}", controller=True
     )
+
+
+def unconnected() -> Client:
+    """A client of an API server that is not there: what only reads stores does not mind."""
+    cluster = Cluster(server="http://127.0.0.1:9")
+    return Client(SingleConfig("test", Context(cluster="test"), cluster, user=User()))
+
+
+class World:
+    """The service's parts on stores that a test fills, with a clock that it sets."""
+
+    def __init__(self, settings: Settings | None = None, *, measured: bool = True) -> None:
+        self.second = 0.0
+        self.settings = settings or Settings()
+        self.stores = Stores(unconnected())
+        self.keeper = Keeper(self.stores, self.settings, self.now)
+        self.stamper = Stamper(self.keeper, self.settings, self.now)
+        self.book = Book(self.keeper, self.stamper, self.settings, lambda: measured)
+        self.waiting = Waiting(self.keeper, self.stamper, self.now)
+        for reflector in [*self.stores.needed, *self.stores.optional]:
+            reflector.synced.set()
+        self.keeper.follow()
+        self.keeper.open()
+
+    def now(self) -> int:
+        return at(self.second)
+
+    def put(self, *pods: LifePod) -> None:
+        for pod in pods:
+            self.stores.pods.store.put(pod)
+
+    def remove(self, pod: LifePod) -> None:
+        self.stores.pods.store.discard(pod.metadata.key)
+
+    def owner(self, kind: str, name: str, **meta: Any) -> None:
+        """An owner appears or changes; its uid follows its name."""
+        found = ObjectMeta(**({"name": name, "namespace": "default", "uid": f"uid-{name}"} | meta))
+        for reflector in self.stores.owners:
+            if reflector.kind.kind == kind:
+                reflector.store.put(Object(metadata=found))
+
+    def account(self, uid: str) -> Account:
+        return self.keeper.ledger.accounts[uid]
+
+    def sums(self, uid: str) -> tuple[float, float]:
+        """Running and waiting, in seconds, now."""
+        reading = self.account(uid).at(self.now())
+        return reading.running / SECOND, reading.waiting / SECOND
 
 
 class Running(Struct):

@@ -84,18 +84,22 @@ class Reading(Struct, frozen=True):
     binding: int
     credited: int
     charged: int
-    pace: Pace
     about: bool
+    pace: Pace
 
 
 class Base(Struct, frozen=True):
-    """The sums at the last change, from which `Reading`s are drawn."""
+    """The account at its last change, of which `Reading`s are made; flat, for it is read often."""
 
     at: int
-    sums: Sums
-    window: Window
-    pace: Pace
+    running: int
+    waiting: int
+    binding: int
+    running_now: int
+    waiting_now: int
     about: bool
+    pace: Pace
+    window: Window
 
 
 class Account:
@@ -220,20 +224,12 @@ class Account:
         """The account at `now`; a clock that went backwards finds it as it was."""
         base = self._base or self._compute()
         passed = max(0, now - base.at)
-        running = base.sums.running + base.pace.running * passed
-        waiting = base.sums.waiting + base.pace.waiting * passed
+        running = base.running + base.running_now * passed
+        waiting = base.waiting + base.waiting_now * passed
         credited, charged = running, waiting
         if self.window.half_life:
             credited, charged = self._faded(base, passed)
-        return Reading(
-            running,
-            waiting,
-            base.sums.binding + base.sums.about,
-            credited,
-            charged,
-            base.pace,
-            base.about,
-        )
+        return Reading(running, waiting, base.binding, credited, charged, base.about, base.pace)
 
     def latest(self) -> int:
         """When something last changed."""
@@ -270,8 +266,17 @@ class Account:
                 setattr(window, span.kind, getattr(window, span.kind) + weight)
         sums.about += sum(pod.about_binding for pod in self.pods.values())
         unmeasured = sum(p.bound is not None and not p.exact for p in self.pods.values())
-        now = Pace(pace["running"], pace["waiting"])
-        self._base = Base(latest, sums, window, now, self.approximate + unmeasured > 0)
+        self._base = Base(
+            latest,
+            sums.running,
+            sums.waiting,
+            sums.binding + sums.about,
+            pace["running"],
+            pace["waiting"],
+            self.approximate + unmeasured > 0,
+            Pace(pace["running"], pace["waiting"]),
+            window,
+        )
         return self._base
 
     def _changed(self) -> None:

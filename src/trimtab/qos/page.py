@@ -46,7 +46,6 @@ def duration(ns: int | None) -> str:
     return _below_zero(-ns // MILLI)
 
 
-@lru_cache(maxsize=1 << 16)
 def _whole(seconds: int) -> str:
     if seconds < 60:
         return f"{seconds}s"
@@ -64,17 +63,39 @@ def _below_zero(millis: int) -> str:
     if millis < 1000:
         return f"-{millis}ms" if millis else "0s"
     seconds, millis = divmod(millis, 1000)
-    text = _whole(seconds)
-    if millis:
-        text = f"{text[:-1]}.{f'{millis:03d}'.rstrip('0')}s"
-    return "-" + text
+    return f"-{_whole(seconds)[:-1]}{_fraction(millis)}s"
+
+
+@lru_cache(maxsize=1000)
+def _fraction(millis: int) -> str:
+    return f".{millis:03d}".rstrip("0").rstrip(".")
+
+
+@lru_cache(maxsize=1 << 16)
+def _whole_cell(seconds: int) -> str:
+    return f"  {_whole(seconds):>20}"
+
+
+def _cell(ns: int | None) -> str:
+    """A field with the gap before it; most are whole seconds, of which there are not many."""
+    if ns is not None and ns > SECOND:
+        return _whole_cell(ns // SECOND)
+    return "  " + duration(ns).rjust(20) if ns else _NOTHING[ns]
+
+
+_NOTHING = {0: f"  {'0s':>20}", None: f"  {'inf':>20}"}
+
+
+@lru_cache(maxsize=1 << 10)
+def _promise(slo: float) -> str:
+    return f"/{slo:.2f}"
 
 
 def row(line: Line) -> str:
-    binding = ("~" if line.about else "") + duration(line.binding)
+    binding = f"  {'~' + duration(line.binding):>20}" if line.about else _cell(line.binding)
     return (
-        f"{line.name:>20}  {f'{line.qos:.2f}/{line.slo:.2f}':>9}  {duration(line.ttv):>20}"
-        f"  {duration(line.running):>20}  {duration(line.waiting):>20}  {binding:>20}{line.wide}"
+        f"{line.name:>20}  {line.qos:.2f}{_promise(line.slo)}{_cell(line.ttv)}"
+        f"{_cell(line.running)}{_cell(line.waiting)}{binding}{line.wide}"
     )
 
 

@@ -1,0 +1,43 @@
+"""The page of a thousand controllers, so that `watch` costs nothing. Goal: 5 ms of CPU."""
+
+import time
+
+from builders.qos import World, a_life, a_life_pod, an_owner, at
+from trimtab.qos.page import page
+from trimtab.qos.rows import Book
+
+CONTROLLERS = 1000
+GOAL_MS, SLACK = 5.0, 3.0
+
+
+def a_book() -> Book:
+    world = World()
+    for number in range(CONTROLLERS):
+        owner = an_owner(f"web-{number:04d}")
+        bound = number % 97 + 0.5
+        measured = a_life(f"p{number}", 0, bound, binding=bound - 0.25)
+        world.keeper.ledger.observe(measured, owner)
+        world.keeper.ledger.observe(a_life(f"q{number}", 5000 + number), owner)
+        slo = {"qos.trimtab.dev/slo": f"0.{number % 90 + 10}"}
+        pod = a_life_pod(f"p{number}", uid=f"p{number}", annotations=slo)
+        world.keeper.members[owner.uid] = {pod.metadata.uid: pod}
+    return world.book
+
+
+def cpu_ms(book: Book, second: int) -> float:
+    started = time.process_time()
+    text = page(book.lines(at(second)))
+    taken = (time.process_time() - started) * 1000
+    assert text.count("\n") == CONTROLLERS + 1
+    return taken
+
+
+async def test_the_page_of_a_thousand_controllers_takes_milliseconds() -> None:
+    """Every second another page: nothing of the one before can be reused."""
+    book = a_book()
+    cpu_ms(book, 10_000)
+    taken = sorted(cpu_ms(book, 10_001 + n) for n in range(21))
+    print(
+        f"page of {CONTROLLERS} controllers: {taken[10]:.2f} ms of CPU (median of 21), goal {GOAL_MS:g}"
+    )
+    assert taken[10] < GOAL_MS * SLACK

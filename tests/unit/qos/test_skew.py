@@ -1,0 +1,64 @@
+"""The API server's clock: bounds that narrow, and a correction only where it is certain."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.qos import few
+from trimtab.qos.skew import ServerTime, Skew
+from trimtab.qos.ttv import SECOND
+
+
+def sample(skew: Skew, true: int, sent: int, took: int) -> None:
+    server = sent + took // 2 + true
+    skew.learn(sent, sent + took, server // SECOND * SECOND)
+
+
+@few
+@given(
+    st.integers(-(10**11), 10**11),
+    st.lists(
+        st.tuples(st.integers(10**18, 2 * 10**18), st.integers(0, SECOND // 10)),
+        min_size=1,
+        max_size=20,
+    ),
+)
+def test_the_true_difference_lies_within_the_bounds(
+    true: int, samples: list[tuple[int, int]]
+) -> None:
+    skew = Skew()
+    for sent, took in samples:
+        sample(skew, true, sent, took)
+        assert skew.least <= true <= skew.most
+    assert abs(skew.offset - true) <= SECOND + SECOND // 10
+
+
+def test_many_answers_tell_it_to_a_few_milliseconds() -> None:
+    skew, true = Skew(), 5 * SECOND
+    for step in range(100):
+        sample(skew, true, 10**18 + step * 1_010_000_000, 2_000_000)
+    assert abs(skew.offset - true) < 20_000_000
+
+
+def test_a_difference_that_may_be_none_is_not_corrected() -> None:
+    skew = Skew()
+    sample(skew, 300_000_000, 10**18 + 500_000_000, 1000)
+    assert skew.offset == 0
+
+
+def test_a_clock_that_is_set_begins_anew() -> None:
+    skew = Skew()
+    sample(skew, 0, 10**18, 1000)
+    sample(skew, 3600 * SECOND, 10**18 + SECOND, 1000)
+    assert abs(skew.offset - 3600 * SECOND) <= SECOND
+
+
+def test_an_answer_that_took_ages_says_nothing() -> None:
+    skew = Skew()
+    skew.learn(0, 60 * SECOND, 10**18)
+    assert skew.samples == 0
+
+
+def test_time_never_goes_back() -> None:
+    clock = iter([100, 50, 200])
+    time = ServerTime(lambda: next(clock))
+    assert [time(), time(), time()] == [100, 100, 200]
