@@ -20,6 +20,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.loop.manifests:generate",
     "trimtab.model.reference:generate",
     "trimtab.observe.rbac:generate",
+    "trimtab.policy.lint.reference:generate",
     "trimtab.scores.files:generated_files",
     "trimtab.scores.reference:generate",
     "trimtab.vm.reference:generate",

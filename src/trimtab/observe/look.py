@@ -58,14 +58,21 @@ async def look(
     prometheus: Prometheus | None,
     *,
     in_background: bool | None = None,
+    must_ask: bool = True,
 ) -> Look:
-    """Read everything. `in_background` overrides what the descheduler's flags say."""
-    return await _Looker(client, policy, prometheus).look(in_background)
+    """Read everything. `in_background` overrides what the descheduler's flags say.
+
+    A policy with a query and no Prometheus to ask is an error unless `must_ask` is False.
+    """
+    return await _Looker(client, policy, prometheus, must_ask).look(in_background)
 
 
 class _Looker:
-    def __init__(self, client: Client, source: Source, prometheus: Prometheus | None) -> None:
+    def __init__(
+        self, client: Client, source: Source, prometheus: Prometheus | None, must_ask: bool
+    ) -> None:
         self._client, self._source, self._prometheus = client, source, prometheus
+        self._must_ask = must_ask
         self._notes: list[str] = []
 
     async def look(self, in_background: bool | None) -> Look:
@@ -124,24 +131,16 @@ class _Looker:
         if len(queries) > 1:
             self._notes.append("the policy has several queries; the snapshot holds the first only")
         if self._prometheus is None:
+            if not self._must_ask:
+                return None
             raise ConfigError(
                 f"the policy asks {policy.prometheus_url or 'Prometheus'}, which cannot be "
                 "reached from here; forward its port and give --prometheus URL"
             )
-        at = time.time()
-        moment = datetime.fromtimestamp(at, UTC)
-        try:
-            answer = await self._prometheus.verbatim(queries[0], at)
-        except TrimtabError as error:
-            text = _CREDENTIALS.sub("", str(error))
-            self._notes.append(f"the query failed: {text}")
-            return QueryResult(time=moment, query=queries[0], error=text)
-        return QueryResult(
-            time=moment,
-            query=queries[0],
-            result_type=answer.result_type,
-            samples=tuple(Sample(labels, value) for labels, value in answer.samples),
-        )
+        answer = await ask_query(self._prometheus, queries[0])
+        if answer.error:
+            self._notes.append(f"the query failed: {answer.error}")
+        return answer
 
     async def _usage(self, policy: Policy) -> dict[str, Any]:
         """The metrics server's answers, if the policy asks it."""
@@ -208,6 +207,38 @@ class _Looker:
         )
         if under_way := sum(not each.finished for each in migrations):
             self._notes.append(f"{under_way} migrations of KubeVirt are under way")
+
+
+async def ask(prometheus: Prometheus, source: Source) -> QueryResult | None:
+    """The answer to the first query of a policy, without a cluster; None if it asks nothing."""
+    queries = _queries(read_policy(source.text, source.where, _EveryClass()))
+    return await ask_query(prometheus, queries[0]) if queries else None
+
+
+async def ask_query(prometheus: Prometheus, query: str) -> QueryResult:
+    """The answer now, or the error instead of it."""
+    at = time.time()
+    moment = datetime.fromtimestamp(at, UTC)
+    try:
+        answer = await prometheus.verbatim(query, at)
+    except TrimtabError as error:
+        return QueryResult(time=moment, query=query, error=_CREDENTIALS.sub("", str(error)))
+    return QueryResult(
+        time=moment,
+        query=query,
+        result_type=answer.result_type,
+        samples=tuple(Sample(labels, value) for labels, value in answer.samples),
+    )
+
+
+class _EveryClass(dict[str, int]):
+    """Where nobody can be asked for priority classes: their values do not change the query."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get(self, key: object, default: object = None) -> int:
+        return 0
 
 
 def _queries(policy: Policy) -> list[str]:

@@ -1,0 +1,74 @@
+"""Findings for people, and as SARIF 2.1.0 for the tools that show findings beside code."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from trimtab import __version__
+from trimtab.policy.lint import CATALOGUE, Finding, Rule
+from trimtab.view.terminal import out
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def show_findings(findings: Sequence[Finding], file: str) -> None:
+    """Each with its place, why it matters and what to do; nothing if there are none."""
+    for number, found in enumerate(findings):
+        if number:
+            _say()
+        place = f"{file}:{found.line}" if found.line else file
+        _say(f"{place}: {found.severity}: {found.message} [{found.id}]")
+        _say(f"  at    {found.field}")
+        _say(f"  why   {found.explanation}")
+        _say(f"  fix   {found.fix}")
+        _say(f"  docs  {found.docs}")
+
+
+def sarif(findings: Sequence[Finding], file: str) -> dict[str, Any]:
+    """One run with all rules, so that viewers can explain those that were not broken too."""
+    driver = {
+        "name": "trimtab-lint",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in CATALOGUE],
+    }
+    index = {rule.id: at for at, rule in enumerate(CATALOGUE)}
+    results = [_result(found, file, index[found.id]) for found in findings]
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": "".join(part.capitalize() for part in rule.id.split("-")),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.explanation},
+        "help": {"text": f"{rule.fix} See {rule.docs}."},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(found: Finding, file: str, index: int) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
+    if found.line:
+        physical["region"] = {"startLine": found.line}
+    logical = {"fullyQualifiedName": found.field}
+    return {
+        "ruleId": found.id,
+        "ruleIndex": index,
+        "level": found.severity,
+        "message": {"text": f"{found.message}. {found.fix}"},
+        "locations": [{"physicalLocation": physical, "logicalLocations": [logical]}],
+    }
+
+
+def _uri(file: str) -> str:
+    """A relative reference; blanks are no part of one."""
+    return file.replace(" ", "%20")
+
+
+def _say(text: str = "") -> None:
+    out.print(text, markup=False)
