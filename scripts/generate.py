@@ -21,6 +21,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.model.reference:generate",
     "trimtab.observe.rbac:generate",
     "trimtab.policy.lint.reference:generate",
+    "trimtab.qos.manifests:generate",
     "trimtab.scores.files:generated_files",
     "trimtab.scores.reference:generate",
     "trimtab.vm.reference:generate",

@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "lint": ("trimtab.cli.lint:app", "Find what is wrong with a descheduler policy"),
     "vm": ("trimtab.cli.vm:app", "Create, look at, move, stop and delete VirtualMachines"),
     "advisor": ("trimtab.cli.advisor:app", "Configure a cluster for VMs: plan, approve, go back"),
+    "qos": ("trimtab.cli.qos:app", "Who has the promised availability, who waits, and why"),
     "run": ("trimtab.cli.run:app", "One service in this process, until SIGTERM"),
     "study": (
         "trimtab.cli.study:app",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from trimtab.qos.classes import ClassReport, Member, report
+from trimtab.qos.demand import Demand
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.key import ANNOTATION
 from trimtab.qos.rows import Book, Standing
@@ -38,11 +39,13 @@ class Series:
         self,
         keeper: Keeper,
         book: Book,
+        demand: Demand,
         checkpoint_at: Callable[[], int | None],
         limit: int,
     ) -> None:
         self._keeper = keeper
         self._book = book
+        self._demand = demand
         self._checkpoint_at = checkpoint_at
         self._limit = limit
         self._named: dict[str, None] = {}
@@ -59,6 +62,7 @@ class Series:
         standings = self._book.standings(now)
         yield from self._accounts(self._choose(standings), now)
         yield from self._by_class(standings, now)
+        yield from self._cores()
         yield gauge("qosaware_accounts", "Accounts", len(standings))
         yield gauge("qosaware_accounts_with_series", "Of these with series", len(self._named))
         oldest = self._checkpoint_at()
@@ -139,6 +143,20 @@ class Series:
             pending.add_metric([name], self._longest_wait(group, now))
             stamps.add_metric([name], self._stamped(group))
         yield from (pending, stamps)
+
+    def _cores(self) -> Iterator[Metric]:
+        asked = GaugeMetricFamily(
+            "qosaware_class_demand_cores", "Cores that a class asks for", labels=["class"]
+        )
+        limit = GaugeMetricFamily(
+            "qosaware_class_limit_cores", "Cores that its promise leaves it", labels=["class"]
+        )
+        for advice in self._demand.advice():
+            if advice.class_name in self._classes:
+                asked.add_metric([advice.class_name], advice.demand_cores)
+                most = float("inf") if advice.limit_cores is None else advice.limit_cores
+                limit.add_metric([advice.class_name], most)
+        yield from (asked, limit)
 
     def _longest_wait(self, group: list[Standing], now: int) -> float:
         since = [pod.created for each in group for pod in each.account.waiting_pods]

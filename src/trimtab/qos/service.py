@@ -203,7 +203,7 @@ async def serve(client: Client, settings: Settings) -> None:
     """Run until SIGTERM."""
     qos = Qos(client, settings)
     web = page_web(qos, settings)
-    series = Series(qos.keeper, qos.book, qos.checkpoints.oldest, settings.series)
+    series = Series(qos.keeper, qos.book, qos.demand, qos.checkpoints.oldest, settings.series)
     REGISTRY.register(series)
     try:
         await (await assemble(qos, web, settings)).run()
