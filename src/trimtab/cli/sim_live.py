@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
 import msgspec
@@ -37,11 +37,20 @@ T = TypeVar("T")
 
 
 class Exporter:
-    """The two endpoints that a cycle needs."""
+    """The two endpoints that a cycle needs; use as an async context manager."""
 
     def __init__(self, url: str, token: str | None) -> None:
         self.url = url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx2.AsyncClient(
+            base_url=self.url, headers=headers, timeout=PLACEMENT_LIMIT_S
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
 
     async def scene(self) -> Scene:
         return await self._call("GET", "/scenario", Scene)
@@ -52,11 +61,8 @@ class Exporter:
 
     async def _call(self, verb: str, path: str, kind: type[T], body: Any = None) -> T:
         try:
-            async with httpx2.AsyncClient(
-                base_url=self.url, headers=self._headers, timeout=PLACEMENT_LIMIT_S
-            ) as http:
-                response = await http.request(verb, path, json=body)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            response = await self._http.request(verb, path, json=body)
+        except httpx2.HTTPError as error:
             raise Unavailable(
                 f"the exporter at {self.url} does not answer ({type(error).__name__}); "
                 "is it running?"
@@ -101,11 +107,10 @@ def live_cycle(prometheus: str, exporter: str, chosen: Chosen, *, json: bool) ->
     for what, url in (("PROMETHEUS", prometheus), ("EXPORTER", exporter)):
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"--live: {what} {url!r} is no address; write it like http://…:9090")
-    policy, side = _policy(chosen), Exporter(exporter, _token(chosen.token_file))
+    policy = _policy(chosen)
     query = _query(chosen.score) or query_of(policy)
     with progress("looking" if chosen.dry_run else "waiting for the scheduler"):
-        cycle = _cycle(prometheus, side, policy, query, chosen.seed, chosen.dry_run)
-        result = asyncio.run(cycle)
+        result = asyncio.run(_cycle(prometheus, exporter, policy, query, chosen))
     if json:
         show_json(result)
     else:
@@ -138,19 +143,20 @@ def _token(path: Path | None) -> str | None:
 
 
 async def _cycle(
-    prometheus: str, exporter: Exporter, policy: Policy, query: str, seed: int, dry_run: bool
+    prometheus: str, exporter: str, policy: Policy, query: str, chosen: Chosen
 ) -> LiveResult:
-    scene = await exporter.scene()
-    async with Prometheus(prometheus) as server:
+    token = _token(chosen.token_file)
+    async with Exporter(exporter, token) as side, Prometheus(prometheus) as server:
+        scene = await side.scene()
         use = [await server.by_label(name, "node") for name in _USE]
         answer = await _samples(server, query)
-    decision = decide_live(live_nodes(scene, use), answer, policy, seed)
-    if dry_run or not decision.wishes:
-        moves = tuple(_planned(wish) for wish in decision.wishes)
-    else:
-        moved = await exporter.feedback(decision.wishes)
-        moves = tuple(_landed(wish, m) for wish, m in zip(decision.wishes, moved, strict=True))
-    return LiveResult(query, dry_run, decision, moves)
+        decision = decide_live(live_nodes(scene, use), answer, policy, chosen.seed)
+        if chosen.dry_run or not decision.wishes:
+            moves = tuple(_planned(wish) for wish in decision.wishes)
+        else:
+            moved = await side.feedback(decision.wishes)
+            moves = tuple(_landed(wish, m) for wish, m in zip(decision.wishes, moved, strict=True))
+    return LiveResult(query, chosen.dry_run, decision, moves)
 
 
 async def _samples(server: Prometheus, query: str) -> Vector | QueryFailed:
