@@ -37,10 +37,11 @@ class Migrations:
         *,
         left: Callable[[int], None],
         arrived: Callable[[Mark], None],
+        reaction_s: float = 0.0,
     ) -> None:
         self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
         self._model = cluster.fleet.scenario.migration
-        self._left, self._arrived = left, arrived
+        self._left, self._arrived, self._reaction_s = left, arrived, reaction_s
         self._attempts: Counter[int] = Counter()
         self._requests = 0
         self.marks: dict[int, Mark] = {}
@@ -61,7 +62,13 @@ class Migrations:
             source = int(self._cluster.where[vm])
             self._requests += 1
             self.marks[vm] = Mark(
-                vm, source, now, priority, wanted_target=target, sequence=self._requests
+                vm,
+                source,
+                now,
+                priority,
+                wanted_target=target,
+                not_before_s=now + self._reaction_s,
+                sequence=self._requests,
             )
 
     def cancel(self, vm: int, now: float, outcome: str) -> None:

@@ -36,7 +36,12 @@ class Replica:
         scheduler = Scheduler(cluster, first, stream(seed, Purpose.INITIAL_PLACEMENT))
         self._starts = Starts(cluster, scheduler)
         self.migrations = Migrations(
-            cluster, scheduler, seed, left=self._pod_gone, arrived=self._arrived
+            cluster,
+            scheduler,
+            seed,
+            left=self._pod_gone,
+            arrived=self._arrived,
+            reaction_s=spec.timing.reaction_s,
         )
         cluster.marks = self.migrations.marks
         self.inflight: InFlight = EMPTY

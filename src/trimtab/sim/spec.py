@@ -20,6 +20,8 @@ class Timing(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     rules_phase_s: float = 0.0
     random_phases: bool = True
     """The seed adds a random part of a period to both phases."""
+    reaction_s: float = 0.0
+    """From an eviction until its migration begins: the mark, the target's pod, its scheduling."""
 
 
 class Restraint(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -79,6 +79,8 @@ def _check(scenario: Scenario, timing: Timing) -> None:
     for name in ("scrape_s", "rules_s", "descheduling_s"):
         if not getattr(timing, name) >= SHORTEST_S:
             raise ConfigError(f"timing: {name} must be at least a second")
+    if timing.reaction_s < 0:
+        raise ConfigError("timing: reaction_s must not be negative")
 
 
 def _clock(seconds: Moment) -> Moment:

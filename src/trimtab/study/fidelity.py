@@ -39,12 +39,20 @@ class StepVerdict(Struct, frozen=True, kw_only=True):
         return sum(step.unsure for step in self.steps)
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
-    """Everything about one scenario."""
+class Subject(Struct, frozen=True):
+    """What was examined, and in which lab."""
 
     scenario: str
     score: str
-    scale: float
+    scale: float = 1.0
+    reaction_s: float = 0.0
+    """Lab seconds from an eviction until its migration began, as measured in the lab."""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Everything about one scenario."""
+
+    subject: Subject
     steps: tuple[StepVerdict, ...]
     """One for each run of the lab."""
     ranges: tuple[Range, ...] = ()
@@ -110,9 +118,7 @@ def _step_problems(step: Step) -> list[str]:
 
 
 def judge(
-    scenario: str,
-    score: str,
-    scale: float,
+    subject: Subject,
     steps: Sequence[StepVerdict],
     ranges: Sequence[Range] = (),
     seeds: int = 0,
@@ -128,9 +134,7 @@ def judge(
         if not each.likely
     ]
     return Verdict(
-        scenario=scenario,
-        score=score,
-        scale=scale,
+        subject=subject,
         steps=tuple(steps),
         ranges=tuple(ranges),
         seeds=seeds,

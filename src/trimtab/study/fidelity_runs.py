@@ -5,7 +5,7 @@ with many seeds and random phases; a figure of a lab's run must lie within the i
 99 of 100 further runs of the simulator would fall into.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import comb, inf, isnan
 
 import numpy as np
@@ -69,6 +69,43 @@ def _at(run: LabRun, column: str, moments: Sequence[float]) -> Shares:
     courses = [run.scrapes[column][node.name] for node in run.nodes]
     rows = [[course.values[course.before(at)] for course in courses] for at in moments]
     return np.array(rows, dtype=np.float32)
+
+
+def reaction_of(run: LabRun) -> float:
+    """Lab seconds from the beginning of a cycle until a victim's target pod runs; the median.
+
+    API server, controller, scheduler and kubelet take the same real time in a fast lab, so it
+    is the machine's to say how many seconds of the lab that is.
+    """
+    running = _first_running(run)
+    found = [
+        min(at for at in running[owner] if at >= began) - began
+        for began, owner in _owners_of_victims(run)
+        if any(at >= began for at in running.get(owner, ()))
+    ]
+    return float(np.median(found)) * run.scale if found else 0.0
+
+
+def _first_running(run: LabRun) -> dict[str, list[float]]:
+    """When each pod of an owner was first seen running, by the owner's uid."""
+    seen: set[str] = set()
+    found: dict[str, list[float]] = {}
+    for version in run.pods:
+        pod = version.pod
+        if pod.phase == "Running" and pod.uid not in seen:
+            seen.add(pod.uid)
+            for owner in pod.owners:
+                found.setdefault(owner.uid, []).append(version.at)
+    return found
+
+
+def _owners_of_victims(run: LabRun) -> Iterator[tuple[float, str]]:
+    named = {f"{v.pod.namespace}/{v.pod.name}": v.pod for v in run.pods}
+    for cycle in run.worked:
+        for note in cycle.notes:
+            if note.verdict is Verdict.BACKGROUND and note.pod in named:
+                for owner in named[note.pod].owners:
+                    yield moment(cycle.began), owner.uid
 
 
 class Range(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """A whole examination: so many runs in the lab, as many simulated ones as needed, a verdict."""
 
 from collections.abc import Callable
+from statistics import median
 
 from msgspec import Struct, structs
 
@@ -8,15 +9,17 @@ from trimtab.loop.access import Loop
 from trimtab.loop.settings import SCRAPE_S
 from trimtab.sim import simulate
 from trimtab.sim.spec import RunSpec, Timing
-from trimtab.study.fidelity import StepVerdict, Verdict, judge, judge_steps
+from trimtab.study.fidelity import StepVerdict, Subject, Verdict, judge, judge_steps
 from trimtab.study.fidelity_lab import Note, Order, play
 from trimtab.study.fidelity_recording import LabRun
 from trimtab.study.fidelity_runs import (
     SEEDS,
     Figures,
+    Range,
     figures_of_lab,
     figures_of_sim,
     ranges,
+    reaction_of,
 )
 
 Keep = Callable[[int, LabRun], None]
@@ -35,28 +38,47 @@ async def examine(
 ) -> Verdict:
     """Play, record, predict, compare; `keep` gets each recording."""
     order, steps, figures = wanted.order, list[StepVerdict](), list[Figures]()
+    reactions: list[float] = []
     for number in range(1, wanted.runs + 1):
         run = await play(loop, order, _numbered(note, number, wanted.runs))
         keep(number, run)
         steps.append(judge_steps(run, order.score))
         figures.append(figures_of_lab(run, order.cycles))
+        reactions.append(reaction_of(run))
     interval_s = loop.settings.interval_s
-    found = []
+    found, reaction_s = list[Range](), round(median(reactions), 1)
     if wanted.seeds:
         note(f"simulating it with {wanted.seeds} seeds")
-        found = list(ranges(simulated(order, interval_s, wanted.seeds), figures))
-    scale = loop.spec.clock.scale
-    return judge(order.scenario.name, order.score.name, scale, steps, found, wanted.seeds)
+        known = simulated(order, interval_s, wanted.seeds, reaction_s=reaction_s)
+        found = list(ranges(known, figures))
+    return judge(
+        Subject(order.scenario.name, order.score.name, loop.spec.clock.scale, reaction_s),
+        steps,
+        found,
+        wanted.seeds,
+    )
 
 
-def simulated(order: Order, interval_s: float, seeds: int, score: str | None = "") -> list[Figures]:
+def simulated(
+    order: Order,
+    interval_s: float,
+    seeds: int,
+    *,
+    score: str | None = "",
+    reaction_s: float = 0.0,
+) -> list[Figures]:
     """The figures of as many simulated runs; `score` may be another one than the lab's."""
     scenario = structs.replace(order.scenario, duration_s=order.cycles * interval_s)
     spec = RunSpec(
         scenario=scenario,
         score=order.score.name if score == "" else score,
         policy=order.policy,
-        timing=Timing(scrape_s=SCRAPE_S, rules_s=SCRAPE_S, descheduling_s=interval_s),
+        timing=Timing(
+            scrape_s=SCRAPE_S,
+            rules_s=SCRAPE_S,
+            descheduling_s=interval_s,
+            reaction_s=reaction_s,
+        ),
     )
     return [figures_of_sim(each, interval_s) for each in simulate(spec, range(seeds))]
 

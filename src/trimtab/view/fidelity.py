@@ -41,11 +41,18 @@ class RangeShown(Protocol):
     def outside(self) -> int: ...
 
 
-class VerdictShown(Protocol):
+class SubjectShown(Protocol):
     @property
     def scenario(self) -> str: ...
     @property
     def score(self) -> str: ...
+    @property
+    def reaction_s(self) -> float: ...
+
+
+class VerdictShown(Protocol):
+    @property
+    def subject(self) -> SubjectShown: ...
     @property
     def steps(self) -> Sequence[StepsShown]: ...
     @property
@@ -67,7 +74,8 @@ WORDS = {
 
 def show_verdict(verdict: VerdictShown) -> None:
     """Tables of both parts, then what is wrong, if anything is."""
-    title = f"{verdict.scenario} with {verdict.score}: each cycle beside its prediction"
+    subject = verdict.subject
+    title = f"{subject.scenario} with {subject.score}: each cycle beside its prediction"
     columns = ("run", "cycles", "evictions", "scores", "largest error", "unsure", "right")
     rows = [
         (
@@ -92,7 +100,10 @@ def show_verdict(verdict: VerdictShown) -> None:
 
 def _show_ranges(verdict: VerdictShown) -> None:
     out.print()
-    title = f"runs beside {verdict.seeds} simulated ones (99 % interval)"
+    title = (
+        f"runs beside {verdict.seeds} simulated ones (99 % interval), whose migrations begin "
+        f"{verdict.subject.reaction_s:g} s after the eviction"
+    )
     columns = ("figure", "low", "median", "high", "inside", "in the lab")
     rows = [
         (

@@ -71,6 +71,17 @@ async def test_recorded_values_can_be_read_back_over_time(url: str) -> None:
     assert series.labels == {"__name__": "a_third"}
 
 
+async def test_stored_samples_come_with_their_own_times(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        async with asyncio.timeout(60):
+            while not (found := await prometheus.samples("a_third", "10m")):
+                await asyncio.sleep(0.2)
+    (series,) = found
+    assert set(series.values) == {1 / 3}
+    assert len(series.times) == len(series.values)
+    assert list(series.times) == sorted(set(series.times))
+
+
 async def test_rules_and_targets_come_with_their_health(url: str) -> None:
     async with Prometheus(url) as prometheus:
         (group,) = await prometheus.rules()

@@ -37,5 +37,5 @@ def test_the_lab_is_predicted_and_nothing_else_would_have_been(
         assert not judge_steps(run, find_score(WRONG)).passed
     figures = [figures_of_lab(run, CYCLES) for run in kept]
     for wrong in (None, WRONG):
-        imagined = simulated(order, 60.0, SEEDS, score=wrong)
-        assert not judge(scenario, order.score.name, 15, [], ranges(imagined, figures)).passed
+        imagined = simulated(order, 60.0, SEEDS, score=wrong, reaction_s=verdict.subject.reaction_s)
+        assert not judge(verdict.subject, [], ranges(imagined, figures)).passed

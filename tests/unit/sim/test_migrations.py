@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
+from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenario import Event, Migration
 from trimtab.sim import simulate_one
@@ -166,3 +167,21 @@ def test_while_it_is_copied_a_vm_fills_memory_on_both_nodes_and_cpu_on_one() -> 
     assert course.cpu[1:].tolist() == [[0.0625, 0.0]] * 3
     assert course.memory[0].tolist() == [0.03125, 0.0]
     assert course.memory[1:].tolist() == [[0.03125, 0.03125]] * 3
+
+
+def test_a_migration_begins_as_late_as_the_cluster_reacts() -> None:
+    scenario = a_scenario(nodes(2), HOT[:1], duration_s=200.0, events=[Event(30.0, "drain", "n0")])
+    prompt, slow = (
+        simulate_one(RunSpec(scenario, score=None, timing=Timing(reaction_s=each)), 1).moves[0]
+        for each in (0.0, 20.0)
+    )
+    assert (prompt.requested_s, prompt.started_s) == (30.0, 30.0)
+    assert (slow.requested_s, slow.started_s) == (30.0, 50.0)
+    assert prompt.ended_s is not None
+    assert slow.ended_s == prompt.ended_s + 20.0
+
+
+def test_a_reaction_before_its_cause_is_refused() -> None:
+    scenario = a_scenario(nodes(2), HOT[:1])
+    with pytest.raises(ConfigError, match="reaction_s must not be negative"):
+        simulate_one(RunSpec(scenario, timing=Timing(reaction_s=-1.0)), 1)

@@ -9,7 +9,7 @@ from builders.fidelity import SCORE, a_pod, a_run
 from trimtab.observe.descheduler_log import LoggedCycle, Note, Verdict
 from trimtab.policy.settings import METRIC_RESOURCE
 from trimtab.scores import find_score
-from trimtab.study.fidelity import judge, judge_steps
+from trimtab.study.fidelity import Subject, judge, judge_steps
 from trimtab.study.fidelity_recording import Course, LabRun, PodVersion, moment
 from trimtab.study.fidelity_steps import doing_nothing
 
@@ -144,7 +144,7 @@ def test_a_run_in_which_little_happened_proves_nothing() -> None:
 def test_the_verdict_on_several_runs_names_the_run() -> None:
     good = judge_steps(a_run(), RIGHT)
     bad = judge_steps(a_run(), RIGHT, doing_nothing)
-    verdict = judge("by hand", SCORE, 10.0, [good, bad])
+    verdict = judge(Subject("by hand", SCORE), [good, bad])
     assert not verdict.passed
     assert {text.partition(":")[0] for text in verdict.problems} == {"run 2"}
-    assert judge("by hand", SCORE, 10.0, [good, good]).passed
+    assert judge(Subject("by hand", SCORE), [good, good]).passed

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from builders.fidelity import CYCLES, SCORE, a_run
+from builders.fidelity import CYCLES, SCORE, a_pod, a_run
 from builders.sim import one_hot_node
 from trimtab.errors import ConfigError
 from trimtab.model.scenario import Event
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
-from trimtab.study.fidelity import judge
+from trimtab.study.fidelity import Subject, judge
 from trimtab.study.fidelity_lab import Order, playable, resting
+from trimtab.study.fidelity_recording import PodVersion, moment
 from trimtab.study.fidelity_runs import (
     SEEDS,
     Figures,
@@ -22,6 +23,7 @@ from trimtab.study.fidelity_runs import (
     figures_of_lab,
     interval,
     ranges,
+    reaction_of,
 )
 from trimtab.study.fidelity_session import simulated
 
@@ -69,6 +71,17 @@ def test_figures_of_a_recorded_run() -> None:
     assert figures_of_lab(a_run(), 3).evictions == 6
 
 
+def test_how_long_migrations_took_to_begin_is_measured() -> None:
+    run = a_run()
+    assert reaction_of(run) == 0.0  # no victim ever ran elsewhere
+    first = next(iter(run.cycles[0].notes)).pod.partition("/")[2]
+    number = int(first.removeprefix("vm-"))
+    target = replace(a_pod(number, "n3"), uid="another")
+    began = moment(run.cycles[0].began)
+    moved = PodVersion(began + 0.4, target)
+    assert reaction_of(replace(run, pods=(*run.pods, moved))) == pytest.approx(4.0)
+
+
 def an_order(score: str = SCORE, **changes: object) -> Order:
     scenario = replace(one_hot_node(), **changes)
     return Order(scenario=scenario, score=find_score(score), policy=DEFAULT_POLICY, cycles=10)
@@ -78,11 +91,11 @@ def test_simulated_runs_predict_simulated_runs_and_neither_nothing_nor_another_s
     order = an_order("linear_amplified_ippd_k3")
     known = simulated(order, 60.0, 30)
     others = simulated(order, 60.0, 35)[30:]
-    assert judge("x", SCORE, 10, [], ranges(known, others)).passed
+    assert judge(Subject("x", SCORE), [], ranges(known, others)).passed
     nothing = simulated(order, 60.0, 30, score=None)
-    assert not judge("x", SCORE, 10, [], ranges(nothing, others)).passed
+    assert not judge(Subject("x", SCORE), [], ranges(nothing, others)).passed
     wrong = simulated(order, 60.0, 30, score="memory_focused")
-    assert not judge("x", SCORE, 10, [], ranges(wrong, others)).passed
+    assert not judge(Subject("x", SCORE), [], ranges(wrong, others)).passed
 
 
 def test_a_run_that_never_converges_is_outside_of_those_that_do() -> None:
