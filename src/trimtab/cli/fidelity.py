@@ -159,7 +159,8 @@ def _lab(
             yield lab
     finally:
         down(lab)
-        wipe(lab)
+        if lab.path.exists():
+            wipe(lab)
 
 
 def _changes(note: Callable[[str], None]) -> Callable[[str], None]:

@@ -41,7 +41,7 @@ from trimtab.study.fidelity_recording import (
     moment,
 )
 
-LOOK_S = 0.25
+LOOK_S = 0.5
 FAR_S = 30 * 24 * 3600.0
 """An epoch so far ahead that every load curve stands at its beginning."""
 Note = Callable[[str], None]
