@@ -1,0 +1,190 @@
+"""The keeper: what stores tell becomes accounts; owners, promises and VMs come and go."""
+
+import pytest
+
+from builders.qos import World, a_life_pod, at, controlled_by
+from trimtab.kube.resources import Namespace, ObjectMeta
+from trimtab.qos.incarnation import LifePod
+from trimtab.qos.settings import Settings
+from trimtab.qos.slo import ANNOTATION as SLO
+from trimtab.qos.stores import AnyVm, OurVm, VmSpec, VmStatus
+
+REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
+DEPLOYMENT = controlled_by("Deployment", "web")
+VM = controlled_by("VirtualMachine", "db", api="trimtab.dev/v1alpha1")
+
+
+def a_deployment(world: World, slo: str = "") -> None:
+    world.owner("Deployment", "web", annotations={SLO: slo} if slo else {})
+    world.owner("ReplicaSet", "web-5d", owner_references=(DEPLOYMENT,))
+
+
+async def test_a_rollout_goes_on_with_the_same_account() -> None:
+    world = World()
+    a_deployment(world)
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2))
+    world.owner("ReplicaSet", "web-77", owner_references=(DEPLOYMENT,))
+    later = controlled_by("ReplicaSet", "web-77")
+    world.put(a_life_pod("web-2", owner=later, created=10, scheduled=11))
+    world.second = 20
+    assert world.sums("uid-web") == (18 + 9, 2 + 1)
+
+
+async def test_pods_that_were_seen_before_their_owner_move_to_its_account() -> None:
+    world = World()
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2))
+    assert "uid-web-5d" in world.keeper.ledger.accounts
+    a_deployment(world)
+    assert list(world.keeper.ledger.accounts) == ["uid-web"]
+    world.second = 10
+    assert world.sums("uid-web") == (8, 2)
+
+
+async def test_an_account_outlives_its_pods_but_not_its_owner() -> None:
+    world = World()
+    a_deployment(world)
+    pod = a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2, deleted=9)
+    world.put(pod)
+    world.second = 9
+    world.remove(pod)
+    world.second = 100
+    assert world.sums("uid-web") == (7, 2)
+    for reflector in world.stores.owners:
+        reflector.store.swap(())
+    assert world.keeper.ledger.accounts == {}
+
+
+async def test_a_bare_pods_account_ends_with_it() -> None:
+    world = World()
+    pod = a_life_pod("alone", created=0)
+    world.put(pod)
+    assert "uid-alone" in world.keeper.ledger.accounts
+    world.remove(pod)
+    assert world.keeper.ledger.accounts == {}
+    assert not any(world.keeper.members.values())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_life_pod(namespace="kube-system"), id="what runs the cluster"),
+        pytest.param(a_life_pod(namespace="trimtab-system"), id="what keeps the accounts"),
+        pytest.param(
+            a_life_pod(annotations={"kubernetes.io/config.mirror": "x"}), id="a static pod"
+        ),
+    ],
+)
+async def test_some_pods_have_no_account(pod: LifePod) -> None:
+    world = World()
+    world.put(pod)
+    assert world.keeper.ledger.accounts == {}
+
+
+async def test_the_newest_pods_declaration_counts_for_all() -> None:
+    world = World()
+    a_deployment(world, "0.9")
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, annotations={SLO: "0.5"}))
+    world.put(a_life_pod("web-2", owner=REPLICA_SET, created=5, annotations={SLO: "0.7"}))
+    assert world.keeper.promise(world.account("uid-web")).slo == 0.7
+
+
+async def test_a_promise_follows_what_is_declared_above() -> None:
+    world = World()
+    a_deployment(world)
+    world.put(a_life_pod("web-1", owner=REPLICA_SET))
+    account = world.account("uid-web")
+    assert world.keeper.promise(account).source == "default"
+    spaced = ObjectMeta(name="default", uid="n", annotations={SLO: "0.6"})
+    world.stores.namespaces.store.put(Namespace(metadata=spaced))
+    assert world.keeper.promise(account).slo == 0.6
+    a_deployment(world, "99%")
+    assert world.keeper.promise(account).slo == 0.99
+
+
+async def test_an_unreadable_declaration_is_told_once() -> None:
+    world = World()
+    told: list[str] = []
+    world.keeper.on_complaint = lambda _, why: told.append(why)
+    for version in (1, 2):
+        world.put(a_life_pod("web-1", annotations={SLO: "lots"}, version=version))
+        world.keeper.promise(world.account("uid-web-1"))
+    assert told == [f'{SLO}: "lots" on the pod is not an SLO and is ignored']
+
+
+def a_vm(*, running: bool = True, created: float = 0) -> OurVm:
+    pod = a_life_pod("db", created=created)
+    return OurVm(metadata=pod.metadata, spec=VmSpec(running=running))
+
+
+async def test_a_new_vm_waits_from_its_creation_and_stops_when_its_user_stops_it() -> None:
+    world = World()
+    (ours, _) = world.stores.vms
+    world.second = 1
+    ours.store.put(a_vm())
+    world.second = 5
+    assert world.sums("uid-db") == (0, 5)
+    launcher = a_life_pod("virt-launcher-db-x", owner=VM, created=2, scheduled=6)
+    world.put(launcher)
+    world.second = 10
+    assert world.sums("uid-db") == (4, 6)
+    ours.store.put(a_vm(running=False))
+    world.remove(launcher)
+    world.second = 100
+    assert world.sums("uid-db") == (4, 6)
+
+
+async def test_an_old_vms_past_is_not_invented() -> None:
+    world = World()
+    (ours, _) = world.stores.vms
+    world.second = 86_400
+    ours.store.put(a_vm(created=0))
+    assert world.keeper.ledger.accounts == {}
+    world.put(a_life_pod("virt-launcher-db-x", owner=VM, created=86_300, scheduled=86_310))
+    assert world.sums("uid-db") == (90, 10)
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "wanted"),
+    [
+        (VmSpec(running=True), "", True),
+        (VmSpec(running=False), "", False),
+        (VmSpec(run_strategy="Always"), "Running", True),
+        (VmSpec(run_strategy="Halted"), "Running", False),
+        pytest.param(VmSpec(run_strategy="Manual"), "Stopped", False, id="stopped by hand"),
+        pytest.param(VmSpec(run_strategy="Manual"), "Running", True, id="started by hand"),
+    ],
+)
+def test_kubevirts_ways_to_say_that_a_vm_is_wanted(spec: VmSpec, status: str, wanted: bool) -> None:
+    assert AnyVm(spec=spec, status=VmStatus(printable_status=status)).wanted == wanted
+
+
+async def test_what_happens_before_the_ledger_is_rebuilt_is_not_lost() -> None:
+    world = World()
+    world.keeper.ready = False
+    pod = a_life_pod("web-1", created=0, scheduled=2)
+    world.put(pod)
+    world.second = 7
+    world.remove(pod)
+    assert world.keeper.ledger.accounts == {}
+    world.put(a_life_pod("web-2", created=7))
+    world.keeper.open()
+    assert list(world.keeper.ledger.accounts) == ["uid-web-2"]
+
+
+async def test_in_legacy_mode_rows_go_by_the_bare_annotation() -> None:
+    world = World(Settings(legacy=True))
+    notes = {"controller": "50_slo_1", "slo": "0.50"}
+    world.put(a_life_pod("a", created=0, scheduled=0, annotations=notes))
+    world.put(a_life_pod("b", created=0, scheduled=0))
+    world.put(a_life_pod("c", created=0, scheduled=0))
+    blank, named = world.book.lines(at(100))
+    assert (blank.name, blank.slo, blank.running) == ("", 0.80, 200 * 10**9)
+    assert (named.name, named.slo, named.running) == ("50_slo_1", 0.50, 100 * 10**9)
+
+
+async def test_without_it_everybody_has_a_row_and_equal_names_their_namespace() -> None:
+    world = World()
+    for namespace in ("red", "blue"):
+        world.put(a_life_pod("same", namespace=namespace, uid=f"uid-{namespace}"))
+    world.put(a_life_pod("other"))
+    assert [line.name for line in world.book.lines(at(1))] == ["blue/same", "other", "red/same"]

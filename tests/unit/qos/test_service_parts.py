@@ -1,0 +1,219 @@
+"""Around the ledger: bindings, Events, metrics, access, settings."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from builders.qos import START, World, a_life, a_life_pod, at, unconnected
+from trimtab.errors import ConfigError
+from trimtab.qos.access import Access, Refused, is_local
+from trimtab.qos.bindings import Answer, Binding, Bindings
+from trimtab.qos.demand import Demand
+from trimtab.qos.series import MOST_CLASSES, OTHER, Series
+from trimtab.qos.settings import Settings
+from trimtab.qos.signals import Signals
+from trimtab.qos.slo import ANNOTATION as SLO
+from trimtab.qos.ttv import SECOND
+
+
+def a_binding(uid: str, start: float, seconds: float, result: str = "bound") -> Binding:
+    began = datetime.fromtimestamp(START + start, UTC)
+    return Binding(1, uid, result, began, seconds)
+
+
+def heard(world: World, *bindings: Binding, offset: int = 0) -> Bindings:
+    source = Bindings("", world.keeper.ledger, lambda: offset)
+    source.take(Answer("now", 2, bindings))
+    return source
+
+
+async def test_a_binding_moves_the_boundary_between_waiting_and_running() -> None:
+    world = World()
+    world.put(a_life_pod("p", created=0, scheduled=3))
+    heard(world, a_binding("uid-p", 2.5, 0.75))
+    world.second = 10
+    assert world.sums("uid-p") == (6.75, 2.5)
+    reading = world.account("uid-p").at(at(10))
+    assert (reading.binding, reading.about) == (SECOND * 3 // 4, False)
+
+
+async def test_a_binding_by_a_skewed_clock_is_set_right() -> None:
+    world = World()
+    world.put(a_life_pod("p", created=0, scheduled=3))
+    heard(world, a_binding("uid-p", 102.5, 0.5), offset=-100 * SECOND)
+    world.second = 10
+    assert world.sums("uid-p") == (7, 2.5)
+
+
+async def test_a_failed_binding_is_waiting() -> None:
+    world = World()
+    world.put(a_life_pod("p", created=0))
+    heard(world, a_binding("uid-p", 2.5, 0.75, result="failed"))
+    world.second = 10
+    assert world.sums("uid-p") == (0, 10)
+
+
+async def test_a_binding_before_its_pod_is_seen_is_kept() -> None:
+    world = World()
+    source = Bindings("", world.keeper.ledger, lambda: 0)
+    now = datetime.now(UTC)
+    source.take(Answer("now", 2, (Binding(1, "uid-p", "bound", now, 0.5),)))
+    seconds = now.timestamp() - START
+    world.put(a_life_pod("p", created=int(seconds) - 1))
+    source.take(Answer("now", 2))
+    assert world.account("uid-p").pods["uid-p"].exact
+
+
+def test_a_bindings_url_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--bindings localhost: not a URL"):
+        Bindings("localhost", World().keeper.ledger, lambda: 0)
+
+
+class Told:
+    """A recorder that remembers."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def record(self, about: Any, reason: str, note: str, **more: Any) -> None:
+        self.reasons.append(reason)
+
+
+def a_signals(world: World, *, leading: bool = True) -> tuple[Signals, Told]:
+    told = Told()
+    return Signals(world.book, world.stamper, told, lambda: leading), told  # type: ignore[arg-type]
+
+
+async def test_a_promise_is_told_at_risk_broken_and_kept_again_once_each() -> None:
+    world = World()
+    signals, told = a_signals(world)
+    notes = {SLO: "0.5"}
+    world.put(a_life_pod("p", created=0, scheduled=0, annotations=notes))
+    signals.judge(at(10))
+    assert told.reasons == [], "too young to judge"
+    account = world.account("uid-p")
+    world.put(a_life_pod("p", created=0, scheduled=0, deleted=100, annotations=notes))
+    signals.judge(at(100))
+    assert told.reasons == []
+    account.observe(a_life("q", 100))
+    for second in (150, 190, 195, 260, 270):
+        signals.judge(at(second))
+    assert told.reasons == ["SLOAtRisk", "SLOViolated"]
+    account.observe(a_life("q", 100, 270))
+    for second in (300, 2000):
+        signals.judge(at(second))
+    assert told.reasons == ["SLOAtRisk", "SLOViolated", "SLORecovered"]
+
+
+async def test_a_replica_that_does_not_lead_tells_nothing() -> None:
+    world = World()
+    signals, told = a_signals(world, leading=False)
+    world.put(a_life_pod("p", created=0))
+    signals.judge(at(1000))
+    assert told.reasons == []
+
+
+async def test_a_promise_of_one_is_not_broken_by_a_quick_start() -> None:
+    world = World()
+    world.put(a_life_pod("p", created=0, scheduled=1, annotations={SLO: "1"}))
+    standing = world.book.standing(world.account("uid-p"), at(1000))
+    assert standing.ttv == -SECOND
+    assert standing.state == "atRisk"
+
+
+def series_of(world: World, limit: int = 500) -> dict[str, Any]:
+    demand = Demand(world.keeper, world.book)
+    found = Series(world.keeper, world.book, demand, lambda: None, limit).collect()
+    return {metric.name: metric.samples for metric in found}
+
+
+async def test_series_are_bounded_whatever_people_deploy() -> None:
+    world = World()
+    for number in range(100):
+        notes = {SLO: f"0.{number:02d}"}
+        world.put(a_life_pod(f"p{number}", created=0, annotations=notes))
+    found = series_of(world, limit=7)
+    assert len(found["qosaware_qos_ratio"]) == 7
+    classes = {each.labels["class"] for each in found["qosaware_class_deficit_ratio"]}
+    assert len(classes) == MOST_CLASSES + 1
+    assert OTHER in classes
+    assert found["qosaware_accounts"][0].value == 100
+
+
+async def test_series_have_the_names_and_units_that_alerts_read() -> None:
+    world = World()
+    world.put(a_life_pod("p", created=0, scheduled=4, annotations={SLO: "0.5"}))
+    world.second = 10
+    found = series_of(world)
+    labels = {"namespace": "default", "kind": "Pod", "controller": "p", "class": "0.5"}
+    for name, value in {
+        "qosaware_qos_ratio": 0.6,
+        "qosaware_slo_ratio": 0.5,
+        "qosaware_ttv_seconds": 2,
+        "qosaware_running_seconds": 6,
+        "qosaware_waiting_seconds": 4,
+        "qosaware_in_violation": 0,
+    }.items():
+        (sample,) = found[name]
+        assert (sample.labels, sample.value) == (labels, value)
+
+
+def a_request(client: str = "127.0.0.1", host: str = "localhost:10000", **headers: str) -> Request:
+    pairs = {"host": host} | headers
+    raw = [(name.encode(), value.encode()) for name, value in pairs.items()]
+    return Request(
+        {
+            "type": "http",
+            "method": "GET",
+            "path": "/",
+            "query_string": b"",
+            "headers": raw,
+            "client": (client, 1),
+            "server": ("127.0.0.1", 10000),
+            "scheme": "http",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "local"),
+    [
+        (a_request(), True),
+        pytest.param(a_request("10.0.0.7"), False, id="another computer"),
+        pytest.param(a_request(host="evil.example"), False, id="a name that points here"),
+        pytest.param(a_request(origin="https://evil.example"), False, id="a web page"),
+        pytest.param(a_request("::ffff:127.0.0.1"), True, id="IPv4 in IPv6"),
+    ],
+)
+def test_local_is_a_program_on_this_computer(request_: Request, local: bool) -> None:
+    assert is_local(request_) == local
+
+
+@pytest.mark.parametrize(("exposed", "status"), [(False, 403), (True, 401)])
+async def test_others_need_a_token_where_the_page_is_exposed_at_all(
+    exposed: bool, status: int
+) -> None:
+    with pytest.raises(Refused) as refused:
+        await Access(unconnected(), exposed).check(a_request("10.0.0.7"))
+    assert refused.value.status == status
+
+
+def test_the_page_listens_on_this_computer_only_unless_told_otherwise() -> None:
+    assert Settings().address == "127.0.0.1"
+    assert not Settings().exposed
+    assert Settings(address="0.0.0.0").exposed
+    assert not Settings(address="localhost").exposed
+
+
+def test_a_certificate_needs_its_key() -> None:
+    with pytest.raises(ConfigError, match="--certificate and --key belong together"):
+        Settings(certificate=Path("x"))
+
+
+def test_old_is_four_margins_and_at_least_ten_minutes() -> None:
+    assert Settings().ageing_s == 600
+    assert Settings(safety_margin_s=300).ageing_s == 1200
+    assert Settings(max_wait_s=60).ageing_s == 60
