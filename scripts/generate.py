@@ -18,6 +18,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.advisor.reference:generate",
     "trimtab.exporter.openapi:generate",
     "trimtab.loop.manifests:generate",
+    "trimtab.loop.qos_manifests:generate",
     "trimtab.model.reference:generate",
     "trimtab.observe.rbac:generate",
     "trimtab.policy.lint.reference:generate",
