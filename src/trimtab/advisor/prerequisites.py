@@ -19,7 +19,8 @@ def _serves(crd: Free | None, need: Need) -> bool:
     versions = (crd.get("spec") or {}).get("versions") or ()
     conditions = (crd.get("status") or {}).get("conditions") or ()
     told = {c.get("type"): c.get("status") for c in conditions}
-    served = any(v.get("name") == need.resource.version and v.get("served") for v in versions)
+    names = [v.get("name") for v in versions if v.get("served")]
+    served = bool(names) if need.any_version else need.resource.version in names
     return told.get("Established") == "True" and served
 
 

@@ -44,6 +44,8 @@ class Need(Struct, frozen=True):
 
     resource: Resource
     hint: str
+    any_version: bool = False
+    """Whether another served version will do as well."""
 
 
 class Facts(Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
+from trimtab.advisor.admission import policies
 from trimtab.advisor.crd import config_crd
 from trimtab.advisor.kinds import (
     HYPERCONVERGEDS,
@@ -98,6 +99,7 @@ def _objects(settings: AdvisorSettings) -> list[Free]:
     return [
         *definitions(settings.release),
         config_crd(),
+        *policies(),
         *operator_rbac(),
         *user_rbac(),
         *machines_rbac(),

@@ -9,6 +9,8 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from msgspec.json import encode
+
 from trimtab.advisor.access import kind_of
 from trimtab.advisor.kinds import (
     MACHINE_CONFIG_POOLS,
@@ -37,6 +39,8 @@ from trimtab.loop.machine_configs import (
 from trimtab.obs import get_logger
 
 NAME = "machine-config-operator"
+INSTALLER = "cluster-installer"
+"""Who owns the fields of the baseline, in plans that take them."""
 CONFIGS, POOLS = kind_of(MACHINE_CONFIGS), kind_of(MACHINE_CONFIG_POOLS)
 log = get_logger()
 
@@ -69,9 +73,9 @@ class MachineConfigOperator:
         """Put in place what is missing of the cluster to start with."""
         for obj in self._start_with:
             resource = resource_of(obj["apiVersion"], obj["kind"])
-            kind = kind_of(resource or NAMESPACES)
+            path = kind_of(resource or NAMESPACES).path(dig(obj, "metadata", "namespace"))
             try:
-                await self._client.create(kind, obj)
+                await self._client.request("POST", path, {"fieldManager": INSTALLER}, encode(obj))
             except AlreadyExists:
                 continue
             log.info("object installed", kind=obj["kind"], name=dig(obj, "metadata", "name"))

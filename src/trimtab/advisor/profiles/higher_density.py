@@ -32,7 +32,11 @@ RATIO_WITH_SWAP, RATIO_WITHOUT = 150, 120
 UNTOUCHED = 100
 """HyperConverged's own default: no overcommit."""
 RATIO_INPUT = "hyperconverged.higherWorkloadDensity.memoryOvercommitPercentage"
-HCO_NEED = Need(HYPERCONVERGEDS, "install OpenShift Virtualization, or the HyperConverged operator")
+HCO_NEED = Need(
+    HYPERCONVERGEDS,
+    "install OpenShift Virtualization, or the HyperConverged operator",
+    any_version=True,
+)
 
 
 class Choice(msgspec.Struct, frozen=True):
