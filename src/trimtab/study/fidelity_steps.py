@@ -5,9 +5,8 @@ the same choices where the rules allow a choice, so it ends with the same victim
 only if, every one of them was allowed. Everything else must be equal.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -20,19 +19,17 @@ from trimtab.policy import (
     Choose,
     Class,
     Cycle,
-    PodView,
     SnapshotView,
-    Tie,
     decide,
     policy_of,
 )
 from trimtab.policy.choices import Answers
 from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.study.fidelity_choices import as_answered, as_told
 from trimtab.study.fidelity_recording import LabRun, moment
 from trimtab.study.fidelity_scores import TOLERANCE, Evaluation, Evaluations
 from trimtab.study.fidelity_state import History, State
 
-Item = TypeVar("Item")
 KINDS = {
     Class.UNDER: "underutilized",
     Class.APPROPRIATE: "appropriate",
@@ -107,7 +104,7 @@ def _step(
     at_s = (moment(cycle.began) - run.began) * run.scale
     told = Step(number=number, at_s=round(at_s, 1), evictions=len(list(_victims(cycle))))
     best: Step | None = None
-    for first_evaluation, evaluation in _seen(run, scored, cycle):
+    for first_evaluation, evaluation in _seen(scored, cycle):
         for first_state, state in zip([True] + [False] * len(states), states, strict=False):
             found = _judged(run, scored.nodes, cycle, evaluation, state, decide_, told)
             if found.right:
@@ -125,9 +122,7 @@ def _faults(step: Step) -> tuple[int, int, bool, int]:
     )
 
 
-def _seen(
-    run: LabRun, scored: Evaluations, cycle: LoggedCycle
-) -> Iterator[tuple[bool, Evaluation]]:
+def _seen(scored: Evaluations, cycle: LoggedCycle) -> Iterator[tuple[bool, Evaluation]]:
     """The evaluations that the cycle's query may have met, the likeliest first."""
     began, ended = moment(cycle.began), moment(cycle.ended)
     before = [each for each in scored.each if each.at <= began]
@@ -151,8 +146,8 @@ def _judged(
     """The cycle beside the prediction from one evaluation and one state."""
     snapshot = _snapshot(run, nodes, evaluation, state, moment(cycle.began))
     actual = list(_victims(cycle))
-    choose = _as_told(cycle, [node.name for node in run.nodes])
-    predicted = decide_(snapshot, state, choose, _as_answered(cycle))
+    choose = as_told(cycle, [node.name for node in run.nodes])
+    predicted = decide_(snapshot, state, choose, as_answered(cycle))
     if cycle.errors or not cycle.runs:
         failed = any(each.error for each in predicted.runs)
         return replace(told, wrong_usage=() if failed else tuple(nodes))
@@ -210,44 +205,3 @@ def _snapshot(
         nodes=run.nodes,
         pods=tuple(state.pods.values()),
     )
-
-
-def _as_told(cycle: LoggedCycle, nodes: Sequence[str]) -> Choose:
-    """Choose as the descheduler did, where there is a choice."""
-    pods = [note.pod for note in cycle.notes if note.pod]
-    sources = [source.node for run in cycle.runs for source in run.sources]
-
-    def choose(tie: Tie, items: Sequence[Item]) -> Iterable[Item]:
-        if tie is Tie.CANDIDATES:
-            return sorted(items, key=lambda item: _place(pods, _pod_name(item)))
-        if tie is Tie.SOURCES:
-            return sorted(items, key=lambda item: _place(sources, _node_name(item, nodes)))
-        return items
-
-    return choose
-
-
-def _place(order: Sequence[str], name: str) -> int:
-    return order.index(name) if name in order else len(order)
-
-
-def _pod_name(item: object) -> str:
-    pod: PodView = item  # type: ignore[assignment]
-    return f"{pod.namespace}/{pod.name}"
-
-
-def _node_name(item: object, nodes: Sequence[str]) -> str:
-    return nodes[item] if isinstance(item, int) else str(item)
-
-
-def _as_answered(cycle: LoggedCycle) -> Answers:
-    refused = {note.pod for note in cycle.notes if note.verdict is Verdict.REFUSED}
-    evicted = {note.pod for note in cycle.notes if note.verdict is Verdict.EVICTED}
-
-    def answer(pod: PodView) -> Answer:
-        name = f"{pod.namespace}/{pod.name}"
-        if name in refused:
-            return Answer.REFUSED
-        return Answer.EVICTED if name in evicted else Answer.BACKGROUND
-
-    return answer
