@@ -18,6 +18,7 @@ import yaml
 
 from builders.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.crd import config_crd
+from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
@@ -30,6 +31,23 @@ NAMESPACES = ("trimtab-system", "openshift-cnv", "kube-descheduler", "monitoring
 LOAD_AWARE, DENSITY, EXAMPLE = "load-aware-rebalancing", "virt-higher-density", "example-profile"
 DESCHEDULER_HOME = "openshift-kube-descheduler-operator"
 WAIT_S = 30.0
+
+
+def rolled(name: str, mine: list[Free]) -> Free:
+    """A pool all of whose machines run the rendered config `name`."""
+    configuration = {"name": name, "source": [{"name": c["metadata"]["name"]} for c in mine]}
+    counts = dict.fromkeys(("machineCount", "updatedMachineCount", "readyMachineCount"), 3)
+    conditions = [{"type": "Updated", "status": "True"}, {"type": "Updating", "status": "False"}]
+    status = {"configuration": configuration, "conditions": conditions, **counts}
+    return {"spec": {"configuration": configuration}, "status": status}
+
+
+def _config_of(mine: list[Free]) -> Free:
+    """Files and units of all configs together."""
+    configs = [c["spec"].get("config") or {} for c in mine]
+    files = [f for c in configs for f in (c.get("storage") or {}).get("files") or ()]
+    units = [u for c in configs for u in (c.get("systemd") or {}).get("units") or ()]
+    return {"storage": {"files": files}, "systemd": {"units": units}}
 
 
 class Desk:
@@ -78,6 +96,23 @@ class Desk:
 
     def patch(self, kind: str, name: str, patch: Free, *flags: str) -> None:
         self.run("patch", kind, name, "--type=merge", "-p", json.dumps(patch), *flags)
+
+    # Machine configs
+
+    def roll(self, pool: str = "worker") -> None:
+        """What the machine-config operator does: render, and all nodes run what was rendered."""
+        configs = json.loads(self.run("get", "machineconfigs", "-o", "json"))["items"]
+        mine = [c for c in configs if (c["metadata"].get("labels") or {}).get(ROLE) == pool]
+        arguments = [a for c in mine for a in c["spec"].get("kernelArguments") or ()]
+        name = f"rendered-{pool}-{abs(hash(str(mine))):032x}"
+        rendered = {
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "MachineConfig",
+            "metadata": {"name": name},
+            "spec": {"kernelArguments": arguments, "config": _config_of(mine)},
+        }
+        self.apply(rendered, flags=("--server-side",))
+        self.patch("machineconfigpool", pool, rolled(name, mine))
 
     # VirtPlatformConfigs
 

@@ -1,0 +1,247 @@
+"""What a real API server accepts of a VirtPlatformConfig, and what it says to the rest."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from builders.advisorlab import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install, wait
+from builders.apiserver import running_apiserver
+from trimtab.advisor.admission import approval, policies
+from trimtab.advisor.operator import FREE_CONFIGS
+from trimtab.kube.client import Client
+from trimtab.kube.errors import Forbidden, Invalid
+from trimtab.kube.resources import Free
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Desk]:
+    with running_apiserver() as server:
+        desk = Desk(server)
+        install(desk, None)
+        yield desk
+
+
+def create(desk: Desk, manifest: Free) -> Free:
+    """Create it without keeping it; the answer has the defaults filled in."""
+
+    async def run() -> Free:
+        async with Client.from_kubeconfig(desk.server.kubeconfig) as client:
+            return await client.create(FREE_CONFIGS, manifest, dry_run=True)
+
+    return asyncio.run(run())
+
+
+def aware(**options: Any) -> Free:
+    return a_config(LOAD_AWARE, options={"loadAware": options})
+
+
+def density(**options: Any) -> Free:
+    return a_config(DENSITY, options={"virtHigherDensity": options})
+
+
+def named(name: str, manifest: Free) -> Free:
+    return manifest | {"metadata": {"name": name}}
+
+
+def selector(**given: Any) -> Free:
+    return density(ksmConfiguration={"nodeLabelSelector": given})
+
+
+REFUSED = [
+    pytest.param(named("other", a_config(LOAD_AWARE)), "single", id="name is not the profile"),
+    pytest.param(a_config("unknown"), "load-aware-rebalancing", id="unknown profile"),
+    pytest.param(
+        a_config(LOAD_AWARE, options={"virtHigherDensity": {}}),
+        "options.loadAware",
+        id="density's",
+    ),
+    pytest.param(
+        a_config(DENSITY, options={"loadAware": {}}),
+        "options.virtHigherDensity",
+        id="load-aware's",
+    ),
+    pytest.param(
+        a_config(EXAMPLE, options={"loadAware": {}}), "belongs to the profile", id="of the example"
+    ),
+    pytest.param(a_config(LOAD_AWARE, options={}), "leave options out", id="empty options"),
+    pytest.param(aware(deschedulingIntervalSeconds=999999), "86400", id="interval too long"),
+    pytest.param(aware(deschedulingIntervalSeconds=30), "60", id="interval too short"),
+    pytest.param(aware(devDeviationThresholds="Huge"), "AsymmetricHigh", id="thresholds"),
+    pytest.param(aware(mode="Wild"), "Predictive", id="mode"),
+    pytest.param(aware(evictionLimitTotal=0), "1", id="no evictions"),
+    pytest.param(aware(evictionLimitTotal=3, evictionLimitNode=4), "larger", id="node above total"),
+    pytest.param(density(enableSwap=False, memoryToRequestRatio=150), "enableSwap", id="no swap"),
+    pytest.param(density(memoryToRequestRatio=50), "100", id="ratio too low"),
+    pytest.param(density(memoryToRequestRatio=500), "300", id="ratio too high"),
+    pytest.param(
+        selector(matchExpressions=[{"key": "a", "operator": "Near"}]), "NotIn", id="operator"
+    ),
+    pytest.param(a_config(EXAMPLE, waitTimeout="soon"), "waitTimeout", id="duration"),
+    pytest.param(a_config(EXAMPLE, action="Destroy"), "DryRun", id="action"),
+    pytest.param(a_config(EXAMPLE, approvedPlan="all of them"), "approvedPlan", id="plan id"),
+]
+
+
+@pytest.mark.proves(
+    "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.12", "7.13", "N3", "N11"
+)  # fmt: skip
+@pytest.mark.parametrize(("manifest", "says"), REFUSED)
+def test_it_refuses_and_says_why(desk: Desk, manifest: Free, says: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        create(desk, manifest)
+    assert says in str(refused.value)
+
+
+ACCEPTED = [
+    *(pytest.param(a_config(name), id=name) for name in (LOAD_AWARE, DENSITY, EXAMPLE)),
+    *(
+        pytest.param(aware(devDeviationThresholds=f"{kind}{level}"), id=f"{kind}{level}")
+        for kind in ("", "Asymmetric")
+        for level in ("Low", "Medium", "High")
+    ),
+    *(pytest.param(aware(mode=mode), id=mode) for mode in ("Automatic", "Predictive")),
+    *(
+        pytest.param(density(enableSwap=True, memoryToRequestRatio=ratio), id=f"ratio {ratio}")
+        for ratio in (100, 120, 150, 200, 300)
+    ),
+    pytest.param(density(enableSwap=False, memoryToRequestRatio=120), id="120 without swap"),
+    pytest.param(density(enableSwap=False), id="no swap alone"),
+    pytest.param(density(), id="density by default"),
+    pytest.param(aware(enablePSIMetrics=False), id="no PSI"),
+    pytest.param(aware(evictionLimitTotal=4, evictionLimitNode=4), id="limits"),
+    pytest.param(a_config(EXAMPLE, waitTimeout="1h30m"), id="duration"),
+]
+
+
+@pytest.mark.proves("7.2", "7.3", "7.6", "7.8", "7.9", "7.10", "7.12", "7.13", "N8")
+@pytest.mark.parametrize("manifest", ACCEPTED)
+def test_it_accepts(desk: Desk, manifest: Free) -> None:
+    assert create(desk, manifest)["spec"]["action"] == "DryRun"
+
+
+@pytest.mark.proves("7.6", "7.11", "7.14", "N8")
+def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
+    assert create(desk, aware())["spec"]["options"]["loadAware"] == {
+        "deschedulingIntervalSeconds": 60,
+        "mode": "Automatic",
+        "enablePSIMetrics": True,
+        "devDeviationThresholds": "AsymmetricLow",
+        "target": "openshift",
+        "backgroundEvictions": False,
+    }
+    kept = create(desk, aware(deschedulingIntervalSeconds=120))["spec"]["options"]["loadAware"]
+    assert kept["deschedulingIntervalSeconds"] == 120
+    assert create(desk, density(enableSwap=True))["spec"]["options"] == {
+        "virtHigherDensity": {"enableSwap": True}
+    }
+    expressions = [{"key": "a", "operator": "In", "values": ["b"]}]
+    for given in ({}, {"matchLabels": {"a": "b"}}, {"matchExpressions": expressions}):
+        options = create(desk, selector(**given))["spec"]["options"]["virtHigherDensity"]
+        assert options["ksmConfiguration"] == {"enabled": True, "nodeLabelSelector": given}
+    spec = create(desk, a_config(EXAMPLE))["spec"]
+    assert (spec["failurePolicy"], spec["bypassOptimisticLock"]) == ("Abort", False)
+
+
+def test_the_profile_cannot_be_changed(desk: Desk) -> None:
+    desk.apply(a_config(EXAMPLE))
+    said = desk.attempt(
+        "patch", "virtplatformconfig", EXAMPLE, "--type=merge", "-p", '{"spec":{"profile":"x"}}'
+    )
+    assert said.returncode != 0
+    desk.forget(EXAMPLE)
+
+
+# Admission
+
+
+@pytest.fixture(scope="module")
+def policed(desk: Desk) -> Desk:
+    """With all policies, the one for approvals included, and an editor who may not approve."""
+    desk.apply(*policies(), *approval(), binding("editor", "ed"), binding("approver", "ada"))
+
+    def in_force() -> bool:
+        try:
+            create(desk, a_config(EXAMPLE, "Apply"))
+            asyncio.run(create_as(desk, "ed", a_config(EXAMPLE, "Apply")))
+        except Forbidden:
+            return True
+        return False
+
+    wait(in_force, lambda: "the policy for approvals is not in force")
+    return desk
+
+
+def binding(part: str, user: str) -> Free:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"virtplatformconfig-{part}"},
+        "subjects": [{"kind": "User", "name": user, "apiGroup": group}],
+    }
+
+
+async def create_as(desk: Desk, user: str, manifest: Free, *, dry_run: bool = True) -> Free:
+    config = desk.server.kubeconfig_for(desk.server.url, user)
+    async with Client.from_kubeconfig(config) as client:
+        return await client.create(FREE_CONFIGS, manifest, dry_run=dry_run)
+
+
+async def patch_as(desk: Desk, user: str, patch: Free) -> Free:
+    config = desk.server.kubeconfig_for(desk.server.url, user)
+    async with Client.from_kubeconfig(config) as client:
+        return await client.patch(FREE_CONFIGS, EXAMPLE, patch)
+
+
+REQUESTED_BY = "advisor.kubevirt.io/requested-by"
+
+
+@pytest.mark.proves("B12")
+async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Desk) -> None:
+    created = await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
+    try:
+        assert REQUESTED_BY not in (created["metadata"].get("annotations") or {})
+        asked = await patch_as(policed, "ada", {"spec": {"action": "Apply"}})
+        assert asked["metadata"]["annotations"][REQUESTED_BY] == "ada"
+        forged = {"metadata": {"annotations": {REQUESTED_BY: "mallory"}}}
+        kept = await patch_as(policed, "ed", forged)
+        assert kept["metadata"]["annotations"][REQUESTED_BY] == "ada"
+        removed = {"metadata": {"annotations": {REQUESTED_BY: None}}}
+        kept = await patch_as(policed, "ed", removed)
+        assert kept["metadata"]["annotations"][REQUESTED_BY] == "ada"
+    finally:
+        policed.forget(EXAMPLE)
+
+
+@pytest.mark.proves("B12")
+async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
+    await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
+    try:
+        for spec in (
+            {"action": "Apply"},
+            {"action": "Rollback"},
+            {"bypassOptimisticLock": True},
+        ):
+            with pytest.raises(Forbidden, match="approve"):
+                await patch_as(policed, "ed", {"spec": spec})
+        await patch_as(policed, "ed", {"spec": {"action": "Ignore"}})
+        await patch_as(policed, "ada", {"spec": {"action": "Apply"}})
+        with pytest.raises(Forbidden, match="approve"):
+            await patch_as(policed, "ed", {"spec": {"failurePolicy": "Continue"}})
+    finally:
+        policed.forget(EXAMPLE)
+
+
+@pytest.mark.proves("B12")
+async def test_a_plan_that_is_not_under_review_cannot_be_approved(policed: Desk) -> None:
+    await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
+    try:
+        with pytest.raises(Invalid, match="not the plan under review"):
+            await patch_as(policed, "ada", {"spec": {"approvedPlan": "0123456789ab"}})
+    finally:
+        policed.forget(EXAMPLE)
