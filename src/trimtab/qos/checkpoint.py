@@ -4,7 +4,8 @@ Written when an incarnation ends, and once a minute while there are pods. Losing
 nothing that the API does not know anyway: only the sums of pods that are gone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from random import Random
 
 from msgspec import to_builtins
 
@@ -32,8 +33,13 @@ class Checkpoints:
         self._keeper = keeper
         self._describe = describe
         self._every_s = every_s
+        self._random = Random().random
         self._made: set[str] = set()
         self.written_at: dict[str, int] = {}
+
+    def know(self, uids: Iterable[str]) -> None:
+        """These have their objects already."""
+        self._made.update(uids)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write one account down, and again in a minute if it has pods."""
@@ -50,7 +56,9 @@ class Checkpoints:
         except TrimtabError:
             checkpoint_errors.inc()
             raise
-        return Done() if account.is_empty and not account.owner.is_vm else After(self._every_s)
+        if account.is_empty and not account.owner.is_vm:
+            return Done()
+        return After(self._every_s * (1 - self._random() / 10))  # not all at the same moment
 
     async def _write(self, account: Account) -> None:
         now, uid = self._keeper.now(), account.owner.uid
@@ -80,7 +88,7 @@ class Checkpoints:
 
     def _status(self, account: Account, now: int) -> Free:
         line, state = self._describe(account, now)
-        ledger = written_down(account, now, str(self._keeper.version))
+        ledger = written_down(account, now, str(self._keeper.stores.pod_version()))
         status = {
             "controller": line.name,
             "qos": f"{line.qos:.2f}/{line.slo:.2f}",

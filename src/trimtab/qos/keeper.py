@@ -11,6 +11,7 @@ from trimtab.kube.resources import Namespace, ObjectMeta, metadata
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import MIRROR, LifePod, life_of
+from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
@@ -30,8 +31,8 @@ class Keeper:
         self.stores = stores
         self.now = now
         self.ledger = Ledger(round(settings.half_life_s * SECOND))
-        self.version = 0
-        """The newest resourceVersion of a pod that is in the ledger."""
+        self.stamped_at: dict[str, int] = {}
+        """When a pod's stamp was last seen to change."""
         self.members: dict[str, dict[str, LifePod]] = {}
         self.ready = False
         self._excluded = frozenset(settings.excluded)
@@ -81,20 +82,27 @@ class Keeper:
     def _see(self, pod: LifePod, at: int | None) -> None:
         if not self.counts(pod):
             return
-        self.version = max(self.version, int(pod.metadata.resource_version or 0))
         owner = self.stores.owner_of(pod)
         before = self.ledger.of_pod(pod.metadata.uid)
         if before is not None and before.owner.uid != owner.uid:
             moved = self.members.pop(before.owner.uid, {})
             self.members.setdefault(owner.uid, {}).update(moved)
-        self.members.setdefault(owner.uid, {})[pod.metadata.uid] = pod
+        self._join(owner, pod)
         self._promises.pop(owner.uid, None)
         self.ledger.observe(life_of(pod, at), owner)
         self.on_touch(owner.uid)
 
+    def _join(self, owner: Owner, pod: LifePod) -> None:
+        members, uid = self.members.setdefault(owner.uid, {}), pod.metadata.uid
+        stamp, before = pod.metadata.annotations.get(KEY), members.get(uid)
+        if stamp and (before is None or before.metadata.annotations.get(KEY) != stamp):
+            self.stamped_at[uid] = self.now()
+        members[uid] = pod
+
     def lose(self, pod: LifePod, at: int) -> None:
         """A pod's object is gone."""
         uid = pod.metadata.uid
+        self.stamped_at.pop(uid, None)
         account = self.ledger.of_pod(uid)
         if account is not None:
             self.members.get(account.owner.uid, {}).pop(uid, None)

@@ -54,6 +54,11 @@ class Rebuild:
         self._stream_clock = 0
         self._replayed = 0
 
+    @property
+    def owners(self) -> list[str]:
+        """The uids of those who had a checkpoint."""
+        return list(self._known)
+
     async def run(self) -> Outcome:
         """Make the keeper's ledger what it would be if nobody had been away."""
         for stored in await self._stored():

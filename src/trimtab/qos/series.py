@@ -11,7 +11,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from trimtab.qos.classes import ClassReport, Member, report
 from trimtab.qos.demand import Demand
 from trimtab.qos.keeper import Keeper
-from trimtab.qos.key import ANNOTATION
 from trimtab.qos.rows import Book, Standing
 from trimtab.qos.ttv import SECOND, deadline
 
@@ -137,11 +136,11 @@ class Series:
             "qosaware_pending_age_seconds", "The longest wait of a pod now", labels=["class"]
         )
         stamps = GaugeMetricFamily(
-            "qosaware_pending_stamped", "Waiting pods with a stamp", labels=["class"]
+            "qosaware_stamp_age_seconds", "The oldest stamp of a waiting pod", labels=["class"]
         )
         for name, group in groups.items():
             pending.add_metric([name], self._longest_wait(group, now))
-            stamps.add_metric([name], self._stamped(group))
+            stamps.add_metric([name], self._oldest_stamp(group, now))
         yield from (pending, stamps)
 
     def _cores(self) -> Iterator[Metric]:
@@ -162,13 +161,11 @@ class Series:
         since = [pod.created for each in group for pod in each.account.waiting_pods]
         return max(0, now - min(since)) / SECOND if since else 0.0
 
-    def _stamped(self, group: list[Standing]) -> int:
-        return sum(
-            ANNOTATION in pod.metadata.annotations
-            for each in group
-            for pod in self._keeper.members.get(each.account.owner.uid, {}).values()
-            if not pod.spec.node_name
-        )
+    def _oldest_stamp(self, group: list[Standing], now: int) -> float:
+        stamped_at = self._keeper.stamped_at
+        waiting = [pod.uid for each in group for pod in each.account.waiting_pods]
+        since = [stamped_at[uid] for uid in waiting if uid in stamped_at]
+        return max(0, now - min(since)) / SECOND if since else 0.0
 
 
 def member(standing: Standing) -> Member:

@@ -116,7 +116,9 @@ class Qos:
     async def rebuild(self) -> None:
         started = time.monotonic()
         await self.measure_skew()
-        outcome = await Rebuild(self._client, self.keeper).run()
+        rebuild = Rebuild(self._client, self.keeper)
+        outcome = await rebuild.run()
+        self.checkpoints.know(rebuild.owners)
         self._counted_from = outcome.as_of or self._counted_from
         metrics.rebuild_seconds.set(time.monotonic() - started)
         metrics.watch_gaps.inc(outcome.gap)

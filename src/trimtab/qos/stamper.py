@@ -22,6 +22,7 @@ from trimtab.qos.key import (
     Decision,
     Horizon,
     Situation,
+    Stamp,
     differs,
     parse,
     queue_key,
@@ -32,6 +33,10 @@ from trimtab.qos.ttv import SECOND, Pace, time_to_violation
 
 log = get_logger()
 TOLERANCE = SECOND // 2
+"""By how much a deadline must move to be written anew; of a large debt or credit a twentieth."""
+REST = SECOND // 20
+"""For each stamp written an account rests so long: a thousand siblings are not stamped anew
+each time that one of them is bound."""
 
 
 class Seat(Struct, frozen=True):
@@ -102,17 +107,33 @@ class Restamper:
         self._client = client
         self._stamper = stamper
         self._keeper = keeper
+        self._rested_at: dict[str, int] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
         account = self._keeper.ledger.accounts.get(key.name)
         if account is None:
+            self._rested_at.pop(key.name, None)
             return Done()
         now = self._keeper.now()
         seats = self._stamper.seats(account, now)
-        for seat in seats:
-            old = parse(seat.pod.metadata.annotations.get(ANNOTATION, ""))
-            if differs(old, seat.decision.stamp, TOLERANCE):
-                await self._write(seat)
+        due = [seat for seat in seats if self._is_due(seat, now)]
+        rested_at = self._rested_at.get(key.name, 0)
+        if now < rested_at:
+            for seat in due:
+                if _stamp(seat) is None:
+                    await self._write(seat)
+            return After((rested_at - now) / SECOND) if due else self._later(seats, now)
+        for seat in due:
+            await self._write(seat)
+        self._rested_at[key.name] = now + len(due) * REST
+        return self._later(seats, now)
+
+    def _is_due(self, seat: Seat, now: int) -> bool:
+        new = seat.decision.stamp
+        return differs(_stamp(seat), new, max(TOLERANCE, abs(now - new.deadline) // 20))
+
+    def _later(self, seats: list[Seat], now: int) -> Outcome:
+        """When time alone will change one of the stamps."""
         again = [seat.decision.again_at for seat in seats if seat.decision.again_at is not None]
         return After(max(0.05, (min(again) - now) / SECOND)) if again else Done()
 
@@ -127,3 +148,8 @@ class Restamper:
             return  # gone, or another one by now
         restamps.inc()
         log.debug("pod stamped", pod=str(meta.key), stamp=str(seat.decision.stamp))
+
+
+def _stamp(seat: Seat) -> Stamp | None:
+    """The one that it has."""
+    return parse(seat.pod.metadata.annotations.get(ANNOTATION, ""))

@@ -100,6 +100,9 @@ class Stores:
         self._owners = {_id(kind): Reflector(client, kind) for kind in BASIC}
         self._vms = {_id(k): Reflector(client, k, name=f"{k.plural}.{k.group}") for k in VMS}
         self._instances = {_id(INSTANCES): Reflector(client, INSTANCES)}
+        self._all: dict[tuple[str, str], Reflector[Any]] = (
+            self._owners | self._vms | self._instances
+        )
 
     @property
     def needed(self) -> list[Reflector[Any]]:
@@ -141,6 +144,10 @@ class Stores:
         listed = msgspec.json.decode(answer)["resources"]
         return any(each["name"] == kind.plural for each in listed)
 
+    def pod_version(self) -> int:
+        """Up to which resourceVersion the pods are known; bookmarks count."""
+        return int(self.pods._version or 0)
+
     def owner_of(self, pod: LifePod) -> Owner:
         return top_owner(pod.metadata, self.known)
 
@@ -173,10 +180,6 @@ class Stores:
         store = self._vms.get((owner.api_version.partition("/")[0], owner.kind))
         found: AnyVm | None = store.store.get(owner.name, owner.namespace) if store else None
         return found if found is not None and found.metadata.uid == owner.uid else None
-
-    @property
-    def _all(self) -> dict[tuple[str, str], Reflector[Any]]:
-        return self._owners | self._vms | self._instances
 
 
 def _id(kind: Kind[Any]) -> tuple[str, str]:
