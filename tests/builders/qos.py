@@ -26,7 +26,7 @@ from trimtab.qos.stores import Stores
 from trimtab.qos.ttv import SECOND
 from trimtab.qos.waiting import Waiting
 
-few = settings(max_examples=30)
+few = settings(max_examples=20)
 """Property tests here are many: each looks at a few cases."""
 START = 1_800_000_000
 """A moment to count seconds from."""
