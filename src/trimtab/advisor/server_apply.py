@@ -136,38 +136,25 @@ def _released(live: Free, desired: Free) -> Free:
     others = [e.get("fieldsV1") or {} for e in entries if e.get("manager") != MANAGER]
     kept = deepcopy(live)
     for fields in ours:
-        for path in _owned(fields):
-            if not _has(desired, path) and not any(_has_field(o, path) for o in others):
-                _remove(kept, path)
+        _release(kept, desired, fields, others)
     return kept
 
 
-def _owned(fields: Free, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Paths of maps' keys in a set of fields; lists by key are left to the merge."""
-    inner = {key[2:]: value for key, value in fields.items() if key.startswith("f:")}
-    if not inner and at:
-        yield at
-    for key, value in inner.items():
-        yield from _owned(value, (*at, key))
+def _release(obj: Free, desired: Free, ours: Free, others: list[Free]) -> None:
+    """Maps only: what is in a list goes with the list.
 
-
-def _has(obj: Free, path: tuple[str, ...]) -> bool:
-    value: Any = obj
-    for part in path:
-        if not isinstance(value, dict) or part not in value:
-            return False
-        value = value[part]
-    return True
-
-
-def _has_field(fields: Free, path: tuple[str, ...]) -> bool:
-    return _has(fields, tuple(f"f:{part}" for part in path))
-
-
-def _remove(obj: Free, path: tuple[str, ...]) -> None:
-    parent = dig(obj, *path[:-1])
-    if isinstance(parent, dict):
-        parent.pop(path[-1], None)
+    A map that was ours alone goes as a whole, with the defaults that the server had put in it.
+    """
+    for mark, inner in ours.items():
+        key = mark[2:]
+        if not mark.startswith("f:") or key not in obj:
+            continue
+        theirs = [fields[mark] for fields in others if mark in fields]
+        if key not in desired and not theirs:
+            del obj[key]
+        elif isinstance(obj[key], dict):
+            wanted = desired.get(key)
+            _release(obj[key], wanted if isinstance(wanted, dict) else {}, inner, theirs)
 
 
 def _takes(live: Free, desired: Free, schema: Schema) -> Iterator[Taking]:
