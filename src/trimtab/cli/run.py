@@ -39,7 +39,13 @@ app.command(
     "trimtab.cli.run_advisor:advisor", name="advisor", help="Carry out VirtPlatformConfigs."
 )
 app.command(
-    "trimtab.cli.run_qos:qos", name="qos", help="Accounts of availability, stamps, the page."
+    "trimtab.cli.run_qos:qos",
+    name="qos",
+    help="Accounts of availability, stamps, the page.",
+    help_epilogue=examples(
+        "trimtab run qos --certificate tls.crt --key tls.key",
+        "trimtab run qos --measure-only --bindings ''",
+    ),
 )
 
 WRITES_PER_S, BURST = 200, 400  # 1,000 VMs are started in less than a minute

@@ -6,7 +6,7 @@ counts until it was last seen, and the time since is noted on the account as a g
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
@@ -94,8 +94,8 @@ class Rebuild:
         start = self._start()
         try:
             target = await self._newest_version()
-            async with asyncio.timeout(LONGEST_S):
-                async for event in self._events(start):
+            async with asyncio.timeout(LONGEST_S), aclosing(self._events(start)) as events:
+                async for event in events:
                     if event.type != "BOOKMARK":
                         self._take(event)
                     if int(event.object.metadata.resource_version or 0) >= target:
@@ -119,7 +119,7 @@ class Rebuild:
                 return int(page.metadata.resource_version)
         return 0
 
-    async def _events(self, start: int) -> AsyncIterator[WatchEvent[LifePod]]:
+    async def _events(self, start: int) -> AsyncGenerator[WatchEvent[LifePod]]:
         params: dict[str, str | int] = {"resourceVersion": str(start), "timeoutSeconds": 60}
         batches = self._client.watch(LIFE_PODS, None, params, LONGEST_S)
         async with aclosing(batches):

@@ -18,7 +18,8 @@ from trimtab.qos.access import Access, Refused
 from trimtab.qos.classes import Advice, ClassReport
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.page import by_ttv, page
-from trimtab.qos.rows import Book, Row, moment
+from trimtab.qos.row import Row, moment
+from trimtab.qos.rows import Book
 from trimtab.qos.settings import Settings
 from trimtab.qos.ttv import SECOND
 from trimtab.qos.waiting import NoSuchPod, Waiter, Waiting

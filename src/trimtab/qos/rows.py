@@ -2,53 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Literal
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from trimtab.qos.account import Account
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.page import Line
+from trimtab.qos.row import Replicas, Row, State, moment
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import Promise
 from trimtab.qos.stamper import Stamper
 from trimtab.qos.ttv import SECOND, availability, deadline, time_to_violation
 
-State = Literal["ok", "atRisk", "violated"]
 TOLERANCE = 0.01
 """Below its SLO by less than this an account is not called violated: SLO 1 allows no start."""
-
-
-class Replicas(Struct, frozen=True):
-    running: int
-    waiting: int
-
-
-class Row(Struct, frozen=True, rename="camel", kw_only=True):
-    """One account in JSON; null is a time that never comes."""
-
-    namespace: str
-    kind: str
-    name: str
-    uid: str
-    class_name: str = field(name="class")
-    slo: float
-    slo_source: str
-    qos: float
-    ttv_seconds: float | None
-    never_violated: bool
-    deadline: str | None
-    state: State
-    urgent: bool
-    running_seconds: float
-    waiting_seconds: float
-    binding_seconds: float
-    binding_approximate: bool
-    replicas: Replicas
-    incarnations: int
-    gap_seconds: float
-    as_of: str
 
 
 class Standing(Struct, frozen=True):
@@ -258,11 +225,3 @@ class Book:
             gap_seconds=account.gap / SECOND,
             as_of=moment(now) or "",
         )
-
-
-def moment(ns: int | None) -> str | None:
-    """RFC 3339 to the millisecond; None for what never comes or lies outside the calendar."""
-    if ns is None or not 0 <= ns < 4_102_444_800 * SECOND:
-        return None
-    at = datetime.fromtimestamp(ns // SECOND, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{ns % SECOND // 1_000_000:03d}Z"

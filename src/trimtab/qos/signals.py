@@ -11,7 +11,8 @@ from trimtab.kube.resources import ObjectReference
 from trimtab.qos.account import Owner
 from trimtab.qos.metrics import violations
 from trimtab.qos.page import duration
-from trimtab.qos.rows import Book, Standing, State
+from trimtab.qos.row import State
+from trimtab.qos.rows import Book, Standing
 from trimtab.qos.stamper import Stamper
 
 

@@ -7,8 +7,9 @@ last checkpoint. What counts is `status.ledger`.
 from msgspec import field
 
 from trimtab.kube.resources import Kind, Object, Wire
-from trimtab.qos.account import Account, Owner, Sums, Window
+from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.sums import Sums, Window
 from trimtab.qos.vmtime import Life
 
 GROUP, VERSION = "qos.trimtab.dev", "v1alpha1"
