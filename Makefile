@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command 
 BIN := .venv/bin
 TRIMTAB := $(BIN)/trimtab
 SCALE ?= 1
+OCP ?= 5.32
 J ?= 2
 
 help: ## Explain the targets
@@ -40,6 +41,12 @@ up: engines ## Start a lab: a real control plane with fake nodes (SCALE=10 for f
 down: .venv/product ## Stop the lab; its data stay
 	@$(TRIMTAB) lab down
 
+dev-setup: engines ## A lab that plays OpenShift for the advisor, but for its operator (OCP=5.32)
+	@$(TRIMTAB) lab up --name advisor --with advisor --no-operator --ocp $(OCP) --scale 10
+
+run: .venv/product ## The advisor's operator in this terminal, on the lab of dev-setup
+	@$(TRIMTAB) run advisor --open-metrics --kubeconfig "$$($(TRIMTAB) lab kubeconfig --name advisor)"
+
 test: .venv/dev engines check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
 	@scripts/test
 
@@ -71,4 +78,4 @@ lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
 clean: ## Remove .venv and caches of the tools (labs and engines stay)
 	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache
 
-.PHONY: help setup demo engines up down test test-full unit check bench verify generate fmt lock clean
+.PHONY: help setup demo engines up down dev-setup run test test-full unit check bench verify generate fmt lock clean
