@@ -65,10 +65,21 @@ def health(desired: Free, facts: Facts) -> Health:
 def gone(name: str, facts: Facts) -> Health:
     """Whether a deleted MachineConfig has left every pool's nodes."""
     holding = [p for p in _pools(facts) if name in (*_sources(p, "spec"), *_sources(p, "status"))]
-    verdicts = [_progress(pool) for pool in holding]
+    verdicts = [_leaving(name, pool) for pool in holding]
     if not verdicts:
         return Health("ready", f"no pool runs '{name}' any more")
     return min(verdicts, key=lambda verdict: _WORST.index(verdict.state))
+
+
+def _leaving(name: str, pool: Free) -> Health:
+    """A pool at rest that still names the config has not noticed the deletion yet."""
+    progress = _progress(pool)
+    if not progress.healthy:
+        return progress
+    title = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'"
+    return _paused(pool, title) or Health(
+        "waiting", f"{title} is processing changes: it still runs '{name}'"
+    )
 
 
 def taken_by(desired: Free, pools: Sequence[Free]) -> list[Free]:

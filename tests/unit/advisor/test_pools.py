@@ -182,6 +182,9 @@ def test_swap_is_in_effect_when_its_files_are_on_the_nodes() -> None:
 
 def test_a_deleted_config_is_gone_when_no_pool_holds_it() -> None:
     assert pools.gone(NAME, seen(a_pool(wants=OLD, runs=OLD))).healthy
+    unnoticed = pools.gone(NAME, seen(a_pool(wants=NEW, runs=NEW)))
+    assert unnoticed.state == "waiting"
+    assert "still runs" in unnoticed.message
     leaving = pools.gone(NAME, seen(a_pool(wants=OLD, runs=NEW, conditions=UPDATING)))
     assert (leaving.state, "is updating" in leaving.message) == ("waiting", True)
 

@@ -1,0 +1,157 @@
+"""The whole way with kubectl alone: preview, review, apply, drift, repair, and back."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from builders.advisorlab import (
+    DESCHEDULER_HOME,
+    LOAD_AWARE,
+    Desk,
+    Free,
+    OperatorProcess,
+    a_config,
+    advisor_cluster,
+    is_true,
+    item,
+    operator,
+    wait,
+)
+from trimtab.advisor.api import MANAGER
+from trimtab.advisor.diff import NO_CHANGES, sanitised
+from trimtab.advisor.mocks.kube_descheduler import Release
+
+pytestmark = pytest.mark.engines
+PSI, LOAD = "enable-psi-metrics", "enable-load-aware-descheduling"
+MACHINE = ("machineconfig", "99-worker-psi-karg")
+DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
+PROFILES = {
+    "5.10": "LongLifecycle",
+    "5.14": "DevKubeVirtRelieveAndMigrate",
+    "5.21": "DevKubeVirtRelieveAndMigrate",
+    "5.32": "KubeVirtRelieveAndMigrate",
+}
+full = pytest.mark.full
+
+
+@pytest.fixture(
+    scope="module",
+    params=["5.32", *(pytest.param(r, marks=full) for r in ("5.10", "5.14", "5.21"))],
+)
+def release(request: pytest.FixtureRequest) -> Release:
+    chosen: Release = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def desk(release: Release) -> Iterator[Desk]:
+    with advisor_cluster(release) as desk:
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def running(desk: Desk) -> Iterator[OperatorProcess]:
+    with operator(desk.server) as process:
+        yield process
+
+
+def owners(obj: Free) -> dict[str, list[str]]:
+    """Who owns which top-level field of the spec."""
+    return {
+        entry["manager"]: sorted(entry["fieldsV1"].get("f:spec", {}))
+        for entry in obj["metadata"].get("managedFields", ())
+        if entry["fieldsV1"].get("f:spec")
+    }
+
+
+@pytest.mark.proves("7.15", "7.34", "7.58", "7.136", "7.161", "B2", "B5", "B8", "7.57")
+def test_from_preview_to_drift_and_back(
+    desk: Desk, running: OperatorProcess, release: Release
+) -> None:
+    before = desk.get(*DESCHEDULER)
+    wait(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), lambda: "it is not advertised")
+    desk.apply(a_config(LOAD_AWARE, waitTimeout="10m"))
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert [each["name"] for each in status["items"]] == [PSI, LOAD]
+    assert status["impactSeverity"] == "High"
+    assert f"+  - {PROFILES[release]}\n" in item(status, LOAD)["diff"]
+    assert (
+        desk.get(*DESCHEDULER)["metadata"]["resourceVersion"]
+        == (before["metadata"]["resourceVersion"])
+    ), "a preview writes nothing"
+    assert not desk.exists(*MACHINE)
+    taken = {(take["field"], take["manager"]) for take in item(status, LOAD)["takes"]}
+    assert ("spec.mode", "kubectl-client-side-apply") in taken
+
+    desk.act(LOAD_AWARE, action="Apply")
+    status = desk.await_phase(LOAD_AWARE, "InProgress")
+    wait(lambda: desk.exists(*MACHINE), lambda: "the MachineConfig is not applied")
+    status = desk.status(LOAD_AWARE)
+    assert item(status, LOAD)["state"] == "Pending", "PSI comes first"
+    assert PROFILES[release] not in str(desk.get(*DESCHEDULER)["spec"])
+    desk.roll()
+    status = desk.await_phase(LOAD_AWARE, "Completed")
+    assert desk.get(*DESCHEDULER)["spec"]["profiles"][-1] == PROFILES[release]
+    assert desk.config(LOAD_AWARE)["spec"]["action"] == "Apply", "the spec is the user's"
+    assert all(NO_CHANGES in each["diff"] for each in status["items"])
+    assert_quiet(desk)
+
+    set_mode(desk, "Predictive")
+    status = desk.await_phase(LOAD_AWARE, "Drifted")
+    assert "spec.mode changed by kubectl-patch" in item(status, LOAD)["message"]
+    assert "+  mode: Automatic" in item(status, LOAD)["diff"]
+    assert drifted_configs(desk) == [LOAD_AWARE]
+    set_mode(desk, "Automatic")
+    desk.await_phase(LOAD_AWARE, "Completed")
+    assert drifted_configs(desk) == []
+
+    desk.act(LOAD_AWARE, action="Rollback")
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert [(i["verb"], i["targetRef"]["kind"]) for i in status["items"]] == [
+        ("restore", "KubeDescheduler"),
+        ("delete", "MachineConfig"),
+    ]
+    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
+    wait(lambda: not desk.exists(*MACHINE), lambda: "the MachineConfig is not deleted")
+    assert desk.status(LOAD_AWARE)["phase"] == "RollingBack", "the nodes still run it"
+    desk.roll()
+    desk.await_phase(LOAD_AWARE, "RolledBack")
+    after = desk.get(*DESCHEDULER)
+    assert sanitised(after) == sanitised(before)
+    assert MANAGER not in owners(after)
+    assert owners(after)["kubectl-client-side-apply"] == owners(before)["kubectl-client-side-apply"]
+    assert not desk.exists("secret", f"virtplatformconfig-{LOAD_AWARE}", "trimtab-system")
+    assert_quiet(desk)
+
+
+def set_mode(desk: Desk, mode: str) -> None:
+    where = ("-n", DESCHEDULER_HOME)
+    desk.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, *where)
+
+
+def assert_quiet(desk: Desk) -> None:
+    """Once settled, nothing is written: no loop on any release."""
+    time.sleep(1.5)  # the events of the last write may lead to one more look
+    version = desk.config(LOAD_AWARE)["metadata"]["resourceVersion"]
+    time.sleep(2.5)
+    assert desk.config(LOAD_AWARE)["metadata"]["resourceVersion"] == version
+
+
+def drifted_configs(desk: Desk) -> list[str]:
+    """The query of the guide."""
+    query = (
+        ".items[] | select(.status.conditions[] | "
+        'select(.type=="Drifted" and .status=="True")) | .metadata.name'
+    )
+    listed = desk.run("get", "virtplatformconfig", "-o", "json")
+    if shutil.which("jq") is None:
+        found = [i for i in json.loads(listed)["items"] if is_true(i.get("status", {}), "Drifted")]
+        return [each["metadata"]["name"] for each in found]
+    done = subprocess.run(
+        ["jq", "-r", query], input=listed, text=True, capture_output=True, check=True
+    )
+    return done.stdout.split()
