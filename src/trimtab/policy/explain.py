@@ -144,7 +144,7 @@ def _dead_ends(run: Run, cycle: Cycle) -> Iterator[str]:
     for visit in run.visits:
         by_end.setdefault(_dead_end(visit), []).append(visit.node)
     for end, nodes in by_end.items():
-        yield f"{listed(nodes)}: {end}"
+        yield f"on {listed(nodes)}, {end}"
 
 
 def _dead_end(visit: Visit) -> str:

@@ -30,6 +30,8 @@ class Attempt(Struct, frozen=True):
 
     change: Change
     snapshot: Snapshot
+    group: str = ""
+    """Attempts that are alike: once one of them works the others are not tried."""
 
 
 def in_policy(

@@ -75,8 +75,9 @@ def sample_attempts(trial: Trial) -> Iterator[Attempt]:
     yield from _not_numbers(trial, query)
     known = _percents(trial, query)
     ranked = sorted(known, key=lambda name: -known[name])
-    for name in dict.fromkeys((*ranked[:_TRIED], *ranked[-_TRIED:])):
-        yield from _moved(trial, query, name, known[name])
+    tried = dict.fromkeys((*ranked[:_TRIED], *ranked[-_TRIED:]))
+    moves = [move for name in tried for move in _moved(trial, query, name, known[name])]
+    yield from sorted(moves, key=lambda move: move.change.size)[:1]
 
 
 def _vector(trial: Trial) -> QueryResult | None:

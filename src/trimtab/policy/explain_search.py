@@ -28,15 +28,19 @@ class Found(Struct, frozen=True):
 
 
 def find_changes(trial: Trial) -> tuple[Found, ...]:
-    """Every single change of our repertoire that evicts, the smallest first.
+    """Single changes of our repertoire that evict, one of each sort, the smallest first.
 
     Changes of one size keep the order of the repertoire: the policy before the cluster.
     """
-    found = []
+    found, done = [], set()
     for attempt in _attempts(trial):
+        if attempt.group in done:
+            continue
         if evictions := evictions_after(attempt.snapshot):
             change = replace(attempt.change, evictions=evictions)
             found.append(Found(change, attempt.snapshot))
+            if attempt.group:
+                done.add(attempt.group)
     return tuple(sorted(found, key=lambda each: each.change.size))
 
 

@@ -35,17 +35,17 @@ def _taints(trial: Trial) -> Iterator[Attempt]:
             left = tuple(each for each in node.taints if each != taint)
             what = f"take the taint {taint.key}:{taint.effect} off {node.name}"
             snapshot = with_node(trial.snapshot, replace(node, taints=left))
-            yield Attempt(Change("node", what, 1.0), snapshot)
+            yield Attempt(Change("node", what, 1.0), snapshot, "taint")
 
 
 def _nodes(trial: Trial) -> Iterator[Attempt]:
     nodes = trial.snapshot.nodes
     for node in [node for node in nodes if node.unschedulable][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, unschedulable=False))
-        yield Attempt(Change("node", f"uncordon {node.name}", 1.0), snapshot)
+        yield Attempt(Change("node", f"uncordon {node.name}", 1.0), snapshot, "cordon")
     for node in [node for node in nodes if node.ready is False][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, ready=True))
-        yield Attempt(Change("node", f"make {node.name} ready", 1.0), snapshot)
+        yield Attempt(Change("node", f"make {node.name} ready", 1.0), snapshot, "ready")
 
 
 def _in_flight(trial: Trial) -> Iterator[Attempt]:
@@ -59,7 +59,7 @@ def _in_flight(trial: Trial) -> Iterator[Attempt]:
             pods=tuple(pod for pod in trial.snapshot.pods if pod.uid != entry.pod_uid),
         )
         what = f"wait until the eviction of {name} has ended"
-        yield Attempt(Change("in flight", what, 1.0), snapshot)
+        yield Attempt(Change("in flight", what, 1.0), snapshot, "in flight")
 
 
 def _pods(trial: Trial) -> Iterator[Attempt]:
@@ -71,12 +71,12 @@ def _pods(trial: Trial) -> Iterator[Attempt]:
     ]:
         what = f"let the VM of {_key(pod)} migrate: the API server refuses its eviction"
         snapshot = with_pod(trial.snapshot, _without(pod, EVICTION_ANSWER))
-        yield Attempt(Change("pod", what, 1.0), snapshot)
+        yield Attempt(Change("pod", what, 1.0), snapshot, "refused")
     fresh = [p for p in pods if EVICT not in p.annotations and p.uid not in trial.inflight]
     for pod in fresh[:_MOST]:
         marked = replace(pod, annotations={**pod.annotations, EVICT: ""})
         what = f"annotate {_key(pod)} with {EVICT}: it beats every protection"
-        yield Attempt(Change("pod", what, 1.0), with_pod(trial.snapshot, marked))
+        yield Attempt(Change("pod", what, 1.0), with_pod(trial.snapshot, marked), "evict")
 
 
 def _key(pod: SnapshotPod) -> str:

@@ -63,7 +63,7 @@ def _thresholds(trial: Trial, at: int, name: str, plugin: Plugin, side: Side) ->
         def edit(tree: Tree, resource: str = resource, value: float = value) -> None:
             args_of(tree, at, name)[field][resource] = value
 
-        yield in_policy(trial.snapshot, what, edit, abs(value - current))
+        yield in_policy(trial.snapshot, what, edit, round(abs(value - current), 4))
 
 
 def _bounds(plugin: Plugin, resource: str, side: Side) -> tuple[float, float]:

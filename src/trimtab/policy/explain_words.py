@@ -4,7 +4,7 @@ from trimtab.policy.cycle import Class, Outcome, Stop
 from trimtab.policy.settings import HighNodeUtilization, Plugin
 
 STOPS = {
-    Stop.NO_CANDIDATES: "no pod on it passes the filter",
+    Stop.NO_CANDIDATES: "no pod passes the filter",
     Stop.NOT_ABOVE_CAP: "its usage is not above its cap once both are whole numbers",
     Stop.NO_HEADROOM: "the destinations have no headroom",
     Stop.PLUGIN_LIMIT: "the plugin's evictionLimits.node is reached",
