@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -115,6 +116,7 @@ def controlled_by(kind: str, name: str, uid: str = "", api: str = "apps/v1") -> 
     )
 
 
+@cache
 def unconnected() -> Client:
     """A client of an API server that is not there: what only reads stores does not mind."""
     cluster = Cluster(server="http://127.0.0.1:9")

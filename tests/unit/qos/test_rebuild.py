@@ -1,0 +1,198 @@
+"""A restarted ledger equals one that never stopped, whatever happened meanwhile."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.qos import World, a_life_pod, at, controlled_by, few
+from builders.virtualtime import run
+from trimtab.kube.codec import ListMeta, Page, WatchEvent
+from trimtab.kube.errors import Expired, Status
+from trimtab.kube.resources import ObjectMeta, OwnerReference
+from trimtab.qos.account import Account
+from trimtab.qos.incarnation import LifePod
+from trimtab.qos.rebuild import Outcome, Rebuild
+from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
+
+KINDS = {
+    "StatefulSet": controlled_by("StatefulSet", "web"),
+    "VirtualMachine": controlled_by("VirtualMachine", "web", api="trimtab.dev/v1alpha1"),
+}
+
+
+class Happening(msgspec.Struct, order=True):
+    """A watch event at a second."""
+
+    at: float
+    version: int
+    type: str
+    pod: LifePod
+
+
+class Plan(msgspec.Struct):
+    """A pod's life: seconds."""
+
+    created: int
+    bound: int | None
+    deleted: int | None
+    gone: int | None
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[Plan]:
+    made = []
+    for _ in range(draw(st.integers(1, 5))):
+        moments = sorted(draw(st.lists(st.integers(0, 100), min_size=4, max_size=4)))
+        last = draw(st.sampled_from(["waits", "runs", "leaves", "gone", "gives up"]))
+        bound = None if last in ("waits", "gives up") else moments[1]
+        deleted = moments[2] if last in ("leaves", "gone", "gives up") else None
+        gone = moments[3] if last in ("gone", "gives up") else None
+        made.append(Plan(moments[0], bound, deleted, gone))
+    return made
+
+
+def happenings(lives: list[Plan], owner: OwnerReference) -> list[Happening]:
+    """All watch events in order, with versions."""
+    told: list[tuple[float, int, str, dict[str, Any]]] = []
+    for number, life in enumerate(lives):
+        base: dict[str, Any] = {"created": life.created}
+        told.append((life.created, number, "ADDED", dict(base)))
+        if life.bound is not None:
+            base["scheduled"] = life.bound
+            told.append((life.bound, number, "MODIFIED", dict(base)))
+        if life.deleted is not None:
+            base |= {"deleted": life.deleted, "grace": 30}
+            told.append((life.deleted, number, "MODIFIED", dict(base)))
+        if life.gone is not None:
+            told.append((life.gone, number, "DELETED", dict(base)))
+    ordered = sorted(told, key=lambda each: each[0])
+    return [
+        Happening(second, index, kind, a_life_pod(f"p{n}", owner=owner, version=index, **facts))
+        for index, (second, n, kind, facts) in enumerate(ordered, 1)
+    ]
+
+
+def play(world: World, events: list[Happening]) -> None:
+    for event in events:
+        world.second = event.at
+        if event.type == "DELETED":
+            world.stores.pods.store.discard(event.pod.metadata.key)
+        else:
+            world.put(event.pod)
+
+
+class Api:
+    """What a rebuild asks the API server for."""
+
+    def __init__(self, accounts: list[QosAccount], events: list[Happening], gone: bool) -> None:
+        self._accounts, self._events, self._gone = accounts, events, gone
+
+    async def list(self, _: object) -> list[QosAccount]:
+        return self._accounts
+
+    async def pages(self, *_: object) -> AsyncIterator[Page[LifePod]]:
+        newest = max((event.version for event in self._events), default=0)
+        yield Page(ListMeta(str(newest)), [])
+
+    async def watch(
+        self, kind: object, namespace: object, params: dict[str, Any], idle_s: float
+    ) -> AsyncIterator[tuple[WatchEvent[LifePod], ...]]:
+        if self._gone:
+            raise Expired("watch", Status(410))
+        start = int(params["resourceVersion"])
+        for event in self._events:
+            if event.version > start:
+                meta = msgspec.structs.replace(
+                    event.pod.metadata, resource_version=str(event.version)
+                )
+                yield (WatchEvent(event.type, msgspec.structs.replace(event.pod, metadata=meta)),)
+
+
+def checkpoint(account: Account, second: float, version: int) -> QosAccount:
+    ledger = written_down(account, at(second), str(version))
+    stored = QosAccount(
+        metadata=ObjectMeta(name="x"),
+        spec=QosAccountSpec(owner=account.owner),
+        status=QosAccountStatus(ledger=ledger),
+    )
+    return msgspec.json.decode(msgspec.json.encode(stored), type=QosAccount)
+
+
+def a_world(kind: str) -> World:
+    world = World()
+    if kind == "StatefulSet":
+        world.owner("StatefulSet", "web")
+    return world
+
+
+def restarted(
+    kind: str, events: list[Happening], saved_at: float, back_at: float, gone: bool = False
+) -> tuple[World, World, Outcome]:
+    """A world that saw everything, and one that was away from its checkpoint until `back_at`."""
+    live = a_world(kind)
+    before = [event for event in events if event.at <= saved_at]
+    play(live, before)
+    live.second = saved_at
+    accounts = list(live.keeper.ledger.accounts.values())
+    version = max((event.version for event in before), default=0)
+    saved = [checkpoint(account, saved_at, version) for account in accounts]
+    missed = [event for event in events if saved_at < event.at <= back_at]
+    later = a_world(kind)
+    later.keeper.ready = False
+    play(later, [*before, *missed])
+    later.keeper._aside.clear()  # it was not there to see it
+    later.second = back_at
+    outcome = run(Rebuild(Api(saved, [*before, *missed], gone), later.keeper).run())  # type: ignore[arg-type]
+    play(live, missed)
+    rest = [event for event in events if event.at > back_at]
+    play(live, rest)
+    play(later, rest)
+    live.second = later.second = 200
+    return live, later, outcome
+
+
+@few
+@given(plans(), st.sampled_from(sorted(KINDS)), st.integers(0, 100), st.integers(0, 100))
+def test_a_rebuilt_ledger_equals_the_live_one(
+    lives: list[Plan], kind: str, saved_at: int, away: int
+) -> None:
+    events = happenings(lives, KINDS[kind])
+    live, later, _ = restarted(kind, events, saved_at, saved_at + away)
+    if "uid-web" not in live.keeper.ledger.accounts:
+        return
+    transitions = len(events)
+    for one, other in zip(live.sums("uid-web"), later.sums("uid-web"), strict=True):
+        assert abs(one - other) <= transitions
+
+
+STORY = [Plan(0, 2, 50, 51), Plan(20, 22, 60, 61), Plan(55, 56, None, None)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_vanished_is_replayed_to_the_second(kind: str) -> None:
+    live, later, outcome = restarted(kind, happenings(STORY, KINDS[kind]), 30, 90)
+    assert later.sums("uid-web") == live.sums("uid-web")
+    assert (outcome.gap, outcome.lost) == (False, 0)
+
+
+def test_where_the_watch_has_forgotten_the_gap_is_bounded_and_told() -> None:
+    events = happenings(STORY, KINDS["StatefulSet"])
+    live, later, outcome = restarted("StatefulSet", events, 30, 90, gone=True)
+    assert (outcome.gap, outcome.lost) == (True, 2)
+    running, waiting = live.sums("uid-web")
+    found, waited = later.sums("uid-web")
+    missing = later.account("uid-web").gap / 10**9
+    assert missing == 2 * 60
+    assert running - missing <= found <= running
+    assert waited == waiting
+
+
+def test_a_restart_right_after_a_checkpoint_changes_nothing() -> None:
+    events = happenings(STORY, KINDS["StatefulSet"])
+    for second in range(0, 100, 10):
+        live, later, _ = restarted("StatefulSet", events, second, second)
+        assert later.sums("uid-web") == live.sums("uid-web")
