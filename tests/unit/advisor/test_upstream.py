@@ -12,10 +12,11 @@ from trimtab.advisor.offline import Directory
 from trimtab.advisor.plan import changes_nothing, target_of
 from trimtab.advisor.profile import MissingError, OptionError
 from trimtab.advisor.profiles.registry import built_in
+from trimtab.advisor.profiles.upstream import DEFAULT_ALGORITHM as DEFAULT
 from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments, thresholds
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY, read_policy
-from trimtab.scores import CATALOG, RuleSettings, rule_groups
+from trimtab.scores import RuleSettings, find_score, rule_groups
 from trimtab.scores.files import KEY as RULES_KEY
 from trimtab.scores.files import render
 
@@ -63,7 +64,9 @@ def test_by_default_it_is_the_policy_that_trimtab_ships() -> None:
 
 
 def test_a_lab_that_runs_the_default_needs_no_change() -> None:
-    rules = render(rule_groups(list(CATALOG.values()), RuleSettings()))
+    rules = render(
+        rule_groups([find_score(name) for name in ("cpu_focused", DEFAULT)], RuleSettings())
+    )
     cluster = a_cluster(
         config_map(POLICY, POLICY_KEY, "# with a comment\n" + DEFAULT_POLICY),
         config_map(RULES, RULES_KEY, rules),

@@ -60,7 +60,7 @@ def upstream_draft(options: LoadAwareOptions, facts: Facts) -> Draft:
 def policy_text(options: LoadAwareOptions, score: Score, limits: Limits, live: str) -> str:
     """The policy; the live text itself if it means the same."""
     there = _parsed(live)
-    tree: dict[str, Any] = yaml.safe_load(DEFAULT_POLICY)
+    tree = _parsed(DEFAULT_POLICY)
     tree |= {key: there[key] for key in _KEPT if key in there}
     tree["maxNoOfPodsToEvictTotal"] = limits.total
     tree["maxNoOfPodsToEvictPerNode"] = limits.node
