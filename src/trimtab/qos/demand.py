@@ -1,5 +1,7 @@
 """What classes ask for, against what the nodes have: advice on overbooking."""
 
+from functools import lru_cache
+
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import parse_quantity
 from trimtab.qos.classes import Advice, ClassReport, Member, overbooking, report
@@ -47,6 +49,7 @@ def cores_of(pod: LifePod) -> float:
     return sum(_cores(each.resources.requests.get("cpu", "0")) for each in pod.spec.containers)
 
 
+@lru_cache(maxsize=1024)
 def _cores(text: str) -> float:
     try:
         return float(parse_quantity(text, "cpu"))

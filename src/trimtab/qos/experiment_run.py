@@ -6,8 +6,8 @@ all other time, from the Deployment's creation on, it waits.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from trimtab.qos.slo import ANNOTATION
 
 NAMESPACE = "qos-experiment"
 LABEL = "qos-experiment"
-Note = Callable[[str], None]
+AGAIN_S = 0.2
 
 
 class Recording:
@@ -83,20 +83,31 @@ class Play:
         self._over = False
 
     async def run(self) -> Run:
-        """Prepare, play for the experiment's time, and say what came of it."""
+        """Play for the experiment's time and say what came of it."""
+        async with self.playing():
+            await asyncio.sleep(self._experiment.duration_s)
+            return Run(side=self._side, seed=self._seed, served=self.served())
+
+    @asynccontextmanager
+    async def playing(self) -> AsyncIterator[None]:
+        """All Deployments are there, and their pods come and go until this ends."""
         await self._prepare()
         self._pods.store.subscribe(self._see)
-        async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._pods.run())
+        watching = asyncio.create_task(self._pods.run())
+        try:
             await self._pods.synced.wait()
             await self._arrive()
-            await asyncio.sleep(self._experiment.duration_s)
-            served = self.recording.served(self._owners)
+            yield
+        finally:
             self._over = True
-            watching.cancel()
-        for task in self._deletions:
-            task.cancel()
-        return Run(side=self._side, seed=self._seed, served=served)
+            tasks = [watching, *self._deletions]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def served(self) -> dict[str, Served]:
+        """What everybody got up to now."""
+        return self.recording.served(self._owners)
 
     async def _prepare(self) -> None:
         await self._client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
@@ -131,17 +142,17 @@ class Play:
             task.add_done_callback(self._deletions.discard)
 
     async def _delete(self, pod: Pod) -> None:
+        """Another try if the API server is busy; a pod that somebody else removed is fine."""
         meta = pod.metadata
-        for _ in range(3):
-            with suppress(NotFound, Conflict):
-                try:
-                    await self._client.delete(PODS, meta.name, NAMESPACE, uid=meta.uid)
-                except ApiError as error:
-                    if isinstance(error, NotFound | Conflict):
-                        raise
-                    await asyncio.sleep(0.2)
-                    continue
-            return
+        while not self._over:
+            try:
+                await self._client.delete(PODS, meta.name, NAMESPACE, uid=meta.uid)
+            except (NotFound, Conflict):
+                return
+            except ApiError:
+                await asyncio.sleep(AGAIN_S)
+            else:
+                return
 
 
 def priority_classes(experiment: Experiment) -> list[dict[str, Any]]:

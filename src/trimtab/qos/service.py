@@ -108,7 +108,8 @@ class Qos:
             metrics.pod_wait.labels("gone").observe(waited)
         elif change.what == "created":
             seen = self.keeper.members.get(change.account.owner.uid, {}).get(pod.uid)
-            if seen is not None and self.stamper.is_ours(seen):
+            expected = not self._settings.measure_only
+            if seen is not None and expected and self.stamper.is_ours(seen):
                 metrics.unstamped.inc(not parse(seen.metadata.annotations.get(ANNOTATION, "")))
 
     # Jobs
