@@ -16,7 +16,7 @@ from trimtab.policy.inflight import EMPTY
 from trimtab.policy.snapshot_view import state_of
 from trimtab.study.fidelity_recording import PodVersion, moment
 
-APART_S = 1.0
+APART_S = 2.0
 """By how much two watches may hear of one change at different times, on a busy machine."""
 
 
@@ -41,6 +41,10 @@ class State(Struct, frozen=True, eq=False):
         return State(self.pods, in_flight)
 
 
+def _name(pod: SnapshotPod) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
 def _event(change: PodVersion, old: SnapshotPod | None) -> PodEvent:
     if change.gone:
         return PodEvent("deleted", state_of(change.pod))
@@ -63,9 +67,12 @@ class History:
             self._state = self._state.after(self._changes[self._next])
             self._next += 1
         states, likely = [self._state], 0
+        victims = {note.pod for note in cycle.notes}
         for change in self._changes[self._next :]:
             if change.at > ended + APART_S:
                 break
+            if change.at > began and _name(change.pod) in victims:
+                continue  # that is what came of the cycle
             states.append(states[-1].after(change))
             likely += change.at <= began
         yield states[likely]
@@ -76,7 +83,7 @@ class History:
 
     def settle(self, cycle: LoggedCycle) -> None:
         """Remember what the cycle asked for: from now on it is in flight."""
-        named = {f"{pod.namespace}/{pod.name}": pod for pod in self._known()}
+        named = {_name(pod): pod for pod in self._known()}
         asked = [n.pod for n in cycle.notes if n.verdict is Verdict.BACKGROUND]
         pods = [named[name] for name in asked if name in named]
         self._state = self._state.assuming(pods, moment(cycle.ended))

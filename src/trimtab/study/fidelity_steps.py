@@ -35,7 +35,7 @@ KINDS = {
     Class.APPROPRIATE: "appropriate",
     Class.OVER: "overutilized",
 }
-VISIBLE_S = 1.0
+VISIBLE_S = 2.0
 """How long after its timestamp an evaluation may become visible, on a busy machine."""
 
 Decide = Callable[[Snapshot, State, Choose, Answers], Cycle]
@@ -103,6 +103,9 @@ def _step(
 ) -> Step:
     at_s = (moment(cycle.began) - run.began) * run.scale
     told = Step(number=number, at_s=round(at_s, 1), evictions=len(list(_victims(cycle))))
+    if cycle.errors:
+        explained = _met_nothing(scored, cycle)
+        return replace(told, unsure=explained, wrong_usage=() if explained else scored.nodes)
     best: Step | None = None
     for first_evaluation, evaluation in _seen(scored, cycle):
         for first_state, state in zip([True] + [False] * len(states), states, strict=False):
@@ -134,6 +137,13 @@ def _seen(scored: Evaluations, cycle: LoggedCycle) -> Iterator[tuple[bool, Evalu
     yield from ((False, each) for each in after)
 
 
+def _met_nothing(scored: Evaluations, cycle: LoggedCycle) -> bool:
+    """Whether the rules had no result for its query: a scrape failed, and its series ended."""
+    times = np.array([each.at for each in scored.each])
+    before = times[times <= moment(cycle.began)]
+    return not before.size or moment(cycle.began) - before[-1] > 1.5 * np.median(np.diff(times))
+
+
 def _judged(
     run: LabRun,
     nodes: Sequence[str],
@@ -148,9 +158,8 @@ def _judged(
     actual = list(_victims(cycle))
     choose = as_told(cycle, [node.name for node in run.nodes])
     predicted = decide_(snapshot, state, choose, as_answered(cycle))
-    if cycle.errors or not cycle.runs:
-        failed = any(each.error for each in predicted.runs)
-        return replace(told, wrong_usage=() if failed else tuple(nodes))
+    if not cycle.runs:
+        return replace(told, wrong_usage=tuple(nodes))
     usage, classes = _differences(predicted, cycle)
     evicted = [f"{e.pod.namespace}/{e.pod.name}" for e in predicted.evictions]
     odd = () if evicted == actual else tuple(sorted({*evicted} ^ {*actual})) or tuple(actual)

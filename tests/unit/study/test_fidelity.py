@@ -86,7 +86,7 @@ def a_victim_twice(cycle: LoggedCycle) -> LoggedCycle:
     [
         pytest.param(another_class, "other classes for n2", id="a class"),
         pytest.param(another_percent, "percents of n3", id="a percent"),
-        pytest.param(one_victim_less, "1 evictions are not", id="one victim less"),
+        pytest.param(one_victim_less, "", id="one victim less"),
         pytest.param(one_victim_more, "3 evictions are not", id="one victim more"),
         pytest.param(a_victim_of_another_node, "vm-100", id="a victim of another node"),
         pytest.param(a_victim_twice, "not the allowed victims", id="a victim twice"),
@@ -123,6 +123,22 @@ def test_a_change_heard_just_after_the_cycle_began_may_have_been_seen() -> None:
     assert verdict.problems == ()
     assert verdict.steps[1].unsure
     assert verdict.unsure == 1
+
+
+def test_a_cycle_that_failed_is_explained_by_a_missing_result_alone() -> None:
+    run = a_run()
+    failed = in_cycle(run, 3, lambda cycle: replace(cycle, runs=(), errors=("no metric entry",)))
+    assert "percents of n1" in judge_steps(failed, RIGHT).problems[0]
+    began = moment(run.cycles[3].began)
+    gap = {node: without(course, began - 4.0, began) for node, course in run.scores.items()}
+    verdict = judge_steps(replace(failed, scores=gap), RIGHT)
+    assert [text for text in verdict.problems if text.startswith("cycle 3")] == []
+    assert verdict.steps[3].unsure
+
+
+def without(course: Course, start: float, end: float) -> Course:
+    kept = [at for at, time in enumerate(course.times) if not start < time <= end]
+    return Course(tuple(course.times[at] for at in kept), tuple(course.values[at] for at in kept))
 
 
 def test_inputs_that_no_scrape_explains_are_named() -> None:
