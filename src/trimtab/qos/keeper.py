@@ -160,7 +160,9 @@ class Keeper:
                 return  # its past is not known: it begins with its first pod
             account = self.ledger.account(new.owner)
             account.begin(created)
-        account.want(new.wanted, now)
+        lives = any(pod.ended is None for pod in account.pods.values())
+        # stopped while nobody watched: it was when its last pod ended
+        account.want(new.wanted, now if new.wanted or lives else account.latest())
 
     def tidy(self, account: Account, now: int) -> None:
         """Settle what is over; drop the account when its owner and all its pods are gone."""

@@ -133,6 +133,16 @@ async def test_a_new_vm_waits_from_its_creation_and_stops_when_its_user_stops_it
     assert world.sums("uid-db") == (4, 6)
 
 
+async def test_a_vm_stopped_while_nobody_watched_did_not_wait() -> None:
+    world = World()
+    (ours, _) = world.stores.vms
+    world.put(a_life_pod("l", owner=VM, created=0, scheduled=6, deleted=50))
+    world.second = 500
+    ours.store.put(a_vm(running=False))
+    assert world.sums("uid-db") == (44, 6)
+    assert world.account("uid-db").at(at(500)).pace.waiting == 0
+
+
 async def test_an_old_vms_past_is_not_invented() -> None:
     world = World()
     (ours, _) = world.stores.vms
