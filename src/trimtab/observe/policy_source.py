@@ -40,8 +40,10 @@ def read_file(path: Path) -> Source:
     """A policy file, or a manifest of the ConfigMap that holds one."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: it is not a text in UTF-8") from error
     inner = _inside_a_manifest(text)
     return Source(inner if inner is not None else text, str(path))
 
