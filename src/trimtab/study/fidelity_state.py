@@ -16,8 +16,8 @@ from trimtab.policy.inflight import EMPTY
 from trimtab.policy.snapshot_view import state_of
 from trimtab.study.fidelity_recording import PodVersion, moment
 
-APART_S = 2.0
-"""By how much two watches may hear of one change at different times, on a busy machine."""
+BEFORE_S, AFTER_S = 2.0, 1.0
+"""By how much the descheduler's watch may be behind ours, and ours behind its, on a busy machine."""
 
 
 class State(Struct, frozen=True, eq=False):
@@ -63,13 +63,13 @@ class History:
     def around(self, cycle: LoggedCycle) -> Iterator[State]:
         """The states that the cycle may have seen, the likeliest first."""
         began, ended = moment(cycle.began), moment(cycle.ended)
-        while self._next < len(self._changes) and self._at(self._next) < began - APART_S:
+        while self._next < len(self._changes) and self._at(self._next) < began - BEFORE_S:
             self._state = self._state.after(self._changes[self._next])
             self._next += 1
         states, likely = [self._state], 0
         victims = {note.pod for note in cycle.notes}
         for change in self._changes[self._next :]:
-            if change.at > ended + APART_S:
+            if change.at > ended + AFTER_S:
                 break
             if change.at > began and _name(change.pod) in victims:
                 continue  # that is what came of the cycle

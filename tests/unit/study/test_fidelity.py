@@ -86,7 +86,7 @@ def a_victim_twice(cycle: LoggedCycle) -> LoggedCycle:
     [
         pytest.param(another_class, "other classes for n2", id="a class"),
         pytest.param(another_percent, "percents of n3", id="a percent"),
-        pytest.param(one_victim_less, "", id="one victim less"),
+        pytest.param(one_victim_less, "1 evictions are not", id="one victim less"),
         pytest.param(one_victim_more, "3 evictions are not", id="one victim more"),
         pytest.param(a_victim_of_another_node, "vm-100", id="a victim of another node"),
         pytest.param(a_victim_twice, "not the allowed victims", id="a victim twice"),
