@@ -17,7 +17,7 @@ from trimtab.policy.snapshot_view import state_of
 from trimtab.study.fidelity_recording import PodVersion, moment
 
 BEFORE_S, AFTER_S = 2.0, 1.0
-"""By how much the descheduler's watch may be behind ours, and ours behind its, on a busy machine."""
+"""How far the descheduler's watch may be behind ours, and ours behind its, if all are busy."""
 
 
 class State(Struct, frozen=True, eq=False):
