@@ -1,0 +1,165 @@
+"""Planning from saved manifests gives what the API server's dry run gives, to the last byte."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from builders.advisorlab import Desk, await_established, install, install_release
+from builders.apiserver import ApiServer, running_apiserver
+from builders.openshift import load_aware
+from trimtab.advisor.access import Access
+from trimtab.advisor.api import (
+    HigherDensityOptions,
+    KsmConfiguration,
+    Options,
+    Spec,
+    VirtPlatformConfig,
+)
+from trimtab.advisor.mocks.baseline import descheduler, hyperconverged
+from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
+from trimtab.advisor.offline import plan_offline, read_directory
+from trimtab.advisor.plan import Plan, target_of
+from trimtab.advisor.profiles.registry import built_in
+from trimtab.advisor.reading import Reading
+from trimtab.advisor.rollback import Record
+from trimtab.advisor.situation import Situation
+from trimtab.kube.client import Client
+
+pytestmark = pytest.mark.engines
+LOAD_AWARE, DENSITY, EXAMPLE = built_in().names()
+SAVED = (
+    "kubedeschedulers", "machineconfigs", "machineconfigpools", "hyperconvergeds",
+    "configmaps", "deployments", "namespaces", "customresourcedefinitions",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with running_apiserver() as server:
+        install(Desk(server))
+        yield server
+
+
+@pytest.fixture
+async def client(server: ApiServer) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(server.kubeconfig, writes_per_s=1000) as client:
+        yield client
+
+
+class Both:
+    """A cluster that is planned live and from what kubectl saves of it."""
+
+    def __init__(self, server: ApiServer, client: Client, directory: Path) -> None:
+        self.desk = Desk(server)
+        self.access = Access(client, built_in().resources())
+        self.directory = directory
+
+    async def live(self, name: str, options: Options | None) -> Plan:
+        config = VirtPlatformConfig(spec=Spec(profile=name, options=options))
+        situation = Situation(config=config, now=datetime.now(UTC), version="test")
+        reading = Reading(self.access, built_in().get(name), Record())
+        plan = (await reading.see(situation, ("plan",))).plan
+        assert isinstance(plan, Plan), plan
+        return plan
+
+    def offline(self, name: str, options: Options | None) -> Plan:
+        for kind in SAVED:
+            text = self.desk.run("get", kind, "-A", "-o", "yaml", "--show-managed-fields")
+            (self.directory / f"{kind}.yaml").write_text(text)
+        return plan_offline(built_in().get(name), options, read_directory(self.directory))
+
+    async def agree(self, name: str, options: Options | None = None) -> Plan:
+        """Plan both ways; the plans must be equal."""
+        live, offline = await self.live(name, options), self.offline(name, options)
+        for here, there in zip(live.items, offline.items, strict=True):
+            assert there.diff == here.diff
+            assert there.takes == here.takes
+        assert offline == live
+        return live
+
+    async def carry_out(self, plan: Plan) -> None:
+        for item in plan.items:
+            assert item.desired_state is not None
+            await self.access.apply(item.target_ref, item.desired_state, "", force=True)
+
+
+@pytest.fixture
+def both(server: ApiServer, client: Client, tmp_path: Path) -> Both:
+    return Both(server, client, tmp_path)
+
+
+def start_over(desk: Desk, release: Release) -> None:
+    """Another release with its objects as they were before anybody planned."""
+    names = install_release(desk, release)
+    await_established(desk, names)
+    desk.run("delete", "kubedeschedulers,hyperconvergeds", "-A", "--all")
+    mine = "99-worker-psi-karg", "90-worker-kubelet-swap"
+    desk.run("delete", "machineconfigs", *mine, "--ignore-not-found")
+    desk.apply(descheduler(), hyperconverged())
+
+
+@pytest.mark.proves("B2", "7.65")
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_release_before_and_after_it_was_applied(both: Both, release: Release) -> None:
+    start_over(both.desk, release)
+    first = await both.agree(LOAD_AWARE, load_aware(background_evictions=True))
+    assert first.items[-1].takes
+    await both.carry_out(first)
+    await both.agree(LOAD_AWARE, load_aware(background_evictions=True))
+    # what we no longer name goes: on 5.10 the customizations, elsewhere nothing
+    await both.agree(LOAD_AWARE, load_aware(mode="Predictive", eviction_limit_total=9))
+
+
+async def test_a_cluster_without_a_descheduler(both: Both) -> None:
+    start_over(both.desk, "5.32")
+    both.desk.run("delete", "kubedeschedulers", "-A", "--all")
+    plan = await both.agree(LOAD_AWARE)
+    assert plan.items[-1].diff.startswith("--- /dev/null")
+    assert "+  logLevel: Normal" in plan.items[-1].diff
+
+
+async def test_fields_that_others_own_are_told_alike(both: Both) -> None:
+    start_over(both.desk, "5.32")
+    patch = '{"spec":{"mode":"Automatic","evictionLimits":{"total":9}}}'
+    where = ("-n", "openshift-kube-descheduler-operator", "--field-manager=argocd")
+    both.desk.run("patch", "kubedescheduler", "cluster", "--type=merge", "-p", patch, *where)
+    takes = (await both.agree(LOAD_AWARE)).items[-1].takes
+    owners = {taking.field: taking.manager for taking in takes}
+    assert owners["spec.evictionLimits.total"] == "argocd"
+    assert "spec.mode" not in owners  # wanted by both
+
+
+async def test_density_with_its_defaults_and_with_less(both: Both) -> None:
+    start_over(both.desk, "5.32")
+    await both.carry_out(await both.agree(DENSITY))
+    await both.agree(DENSITY)
+    less = HigherDensityOptions(ksm_configuration=KsmConfiguration(enabled=False))
+    plan = await both.agree(DENSITY, Options(virt_higher_density=less))
+    assert "-  ksmConfiguration:" in plan.items[-1].diff
+
+
+async def test_the_example(both: Both) -> None:
+    await both.carry_out(await both.agree(EXAMPLE))
+    await both.agree(EXAMPLE)
+
+
+async def test_an_upstream_descheduler_with_a_deployment(both: Both) -> None:
+    for manifest in cluster_descheduler():
+        both.desk.apply(manifest)
+    options = load_aware(target="upstream", algorithm="cpu_focused", mode="Predictive")
+    plan = await both.agree(LOAD_AWARE, options)
+    assert "+        - --dry-run=true" in plan.items[-1].diff
+    await both.carry_out(plan)
+    await both.agree(LOAD_AWARE, options)
+
+
+def cluster_descheduler() -> list[dict[str, Any]]:
+    """What a cluster installs of the descheduler: its policy and its Deployment."""
+    root = Path(__file__).parents[3] / "k8s"
+    files = ("descheduler-policy.yaml", "descheduler.yaml")
+    found = [m for file in files for m in yaml.safe_load_all((root / file).read_text())]
+    return [m for m in found if target_of(m).kind in ("ConfigMap", "Deployment")]
