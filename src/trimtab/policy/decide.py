@@ -23,6 +23,8 @@ from trimtab.policy.settings import LowNodeUtilization, Plugin, Policy, Profile,
 from trimtab.policy.usage import Usage, measure
 from trimtab.policy.view import ClusterView, Selection
 
+_UNDER, _OVER = int(Class.UNDER), int(Class.OVER)  # NumPy compares with an enum slowly
+
 
 def decide(
     view: ClusterView,
@@ -92,7 +94,7 @@ class _Cycle:
         figures: Figures,
     ) -> Run:
         low_to_high = not isinstance(plugin, LowNodeUtilization)
-        under, over = (np.flatnonzero(figures.classes == c) for c in (Class.UNDER, Class.OVER))
+        under, over = (np.flatnonzero(figures.classes == c) for c in (_UNDER, _OVER))
         sources, targets = (under, over) if low_to_high else (over, under)
         caps = Caps(self._selection.nodes, usage, plugin.resources, figures.high)
         headroom = caps.headroom(targets)
@@ -156,7 +158,7 @@ def _only_requesting(plugin: Plugin) -> frozenset[str]:
 def _nothing_to_do(figures: Figures, plugin: Plugin) -> Reason | None:
     """The early exits, in their order (1.5, 1.7)."""
     classes = figures.classes
-    under = int(np.count_nonzero(classes == Class.UNDER))
+    under = int(np.count_nonzero(classes == _UNDER))
     if under == 0:
         return Reason("1.5.1", "No node is underutilized, nothing to do here")
     if under <= plugin.number_of_nodes:
@@ -167,7 +169,7 @@ def _nothing_to_do(figures: Figures, plugin: Plugin) -> Reason | None:
         )
     if under == classes.size:
         return Reason("1.5.3", "All nodes are underutilized, nothing to do here")
-    if np.count_nonzero(classes == Class.OVER):
+    if np.count_nonzero(classes == _OVER):
         return None
     if isinstance(plugin, LowNodeUtilization):
         return Reason("1.5.4", "All nodes are under target utilization, nothing to do here")

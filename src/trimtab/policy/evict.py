@@ -37,7 +37,9 @@ class Engine(Struct, kw_only=True):
 
     def visit(self, node: str, used: dict[str, int], caps: Mapping[str, int]) -> Visit:
         """Evict from one source. `used` shrinks with each eviction whose usage is known."""
-        removable = [pod for pod in self.view.pods_on(node) if self._removable(pod)]
+        plain = not self.only_requesting and not self.evictions.gone
+        removable_of = self.filter.passes if plain else self._removable
+        removable = [pod for pod in self.view.pods_on(node) if removable_of(pod)]
         if not removable:
             return Visit(node, (), (), Stop.NO_CANDIDATES)
         classes = order_candidates(removable)

@@ -45,12 +45,19 @@ class PodEvent(Struct, frozen=True):
 class InFlight:
     """The entries by pod uid, with their numbers per node and per namespace."""
 
-    __slots__ = ("entries", "per_namespace", "per_node")
+    __slots__ = ("entries",)
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: Mapping[str, Entry] = {entry.pod_uid: entry for entry in entries}
-        self.per_node: Mapping[str, int] = _count(e.node for e in self.entries.values())
-        self.per_namespace: Mapping[str, int] = _count(e.namespace for e in self.entries.values())
+
+    @property
+    def per_node(self) -> Mapping[str, int]:
+        """Counted when asked for, once a cycle; entries come and go more often."""
+        return _count(entry.node for entry in self.entries.values())
+
+    @property
+    def per_namespace(self) -> Mapping[str, int]:
+        return _count(entry.namespace for entry in self.entries.values())
 
     @property
     def total(self) -> int:

@@ -54,19 +54,24 @@ def window(
 
 
 def _check(values: Floats, times: Floats) -> None:
+    check_values(values)
+    if times.shape != (values.shape[1],) or not len(times):
+        raise ConfigError(
+            f"window: {values.shape[1]} samples but {times.size} times; give one each"
+        )
+    if np.any(np.diff(times) <= 0):
+        raise ConfigError("window: the times do not increase; sort the samples")
+
+
+def check_values(values: Floats) -> None:
+    """(replicas, samples, nodes, columns), some nodes, and a number everywhere."""
     if values.ndim != 4 or values.shape[3] not in (4, len(COLUMNS)):
         raise ConfigError(
             f"window: the values have the shape {values.shape}; "
             "give (replicas, samples, nodes, 4 or 6 columns)"
         )
-    if times.shape != (values.shape[1],) or not len(times):
-        raise ConfigError(
-            f"window: {values.shape[1]} samples but {times.size} times; give one each"
-        )
     if not values.shape[2]:
         raise ConfigError("window: it has no nodes; a score compares nodes")
-    if np.any(np.diff(times) <= 0):
-        raise ConfigError("window: the times do not increase; sort the samples")
     if not np.isfinite(values).all():
         where = np.argwhere(~np.isfinite(values))[0]
         raise ConfigError(

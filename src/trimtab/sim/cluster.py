@@ -69,13 +69,14 @@ class Cluster:
         self.freed.add(node)
 
     def _request(self, vm: int, node: int, sign: int) -> None:
-        fleet = self.fleet
-        self.requested_cpu[node] += sign * fleet.requested_cpu[vm]
-        self.requested_memory[node] += sign * fleet.requested_memory[vm]
+        fleet = self.fleet  # `item` and plain numbers: NumPy's own take three times as long
+        cpu = self.requested_cpu.item(node) + sign * fleet.requested_cpu.item(vm)
+        memory = self.requested_memory.item(node) + sign * fleet.requested_memory.item(vm)
+        self.requested_cpu[node], self.requested_memory[node] = cpu, memory
         self.pods[node] += sign
-        cpu = self.requested_cpu[node].item() / fleet.allocatable_cpu[node].item()
-        memory = self.requested_memory[node].item() / fleet.allocatable_memory[node].item()
-        self.evenness[node] = int((1 - abs(min(cpu, 1.0) - min(memory, 1.0)) / 2) * 100)
+        cpu_share = min(cpu / fleet.allocatable_cpu.item(node), 1.0)
+        memory_share = min(memory / fleet.allocatable_memory.item(node), 1.0)
+        self.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)
 
     def moving(self) -> Floats:
         """Load arriving minus load leaving, as shares of each node: (2, nodes), CPU and memory.

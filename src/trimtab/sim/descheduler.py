@@ -65,7 +65,7 @@ class Descheduler:
 
     def _answer(self, pod: PodView) -> Answer:
         assert isinstance(pod, VmPod)
-        return ANSWERS[OnEviction(self._fleet.on_eviction[pod.vm])]
+        return ANSWERS[self._fleet.fates[pod.vm]]
 
     def _verdict(self, cycle: Cycle) -> Verdict:
         classes = np.zeros(self._fleet.nodes, dtype=np.int8)

@@ -117,18 +117,20 @@ class Eyes(View):
         vms = cluster.vms_on(number).tolist()
         if self._restraint.restraint.cooldown_s > 0.0:
             vms = [vm for vm in vms if not self._restraint.spares_vm(vm, now)]
-        return [self._pod(vm) for vm in vms]
+        known, incarnation = self._pods, self._replica.incarnation
+        return [
+            pod
+            if (pod := known.get(vm)) is not None and pod.incarnation == incarnation[vm]
+            else self._new_pod(vm)
+            for vm in vms
+        ]
 
-    def _pod(self, vm: int) -> VmPod:
+    def _new_pod(self, vm: int) -> VmPod:
         """The pod of a VM; the same object until the VM gets another pod."""
-        incarnation = self._replica.incarnation[vm]
-        known = self._pods.get(vm)
-        if known is not None and known.incarnation == incarnation:
-            return known
         uid = self._replica.uid(vm)
         pod = self._pods[vm] = VmPod(
             vm=vm,
-            incarnation=incarnation,
+            incarnation=self._replica.incarnation[vm],
             uid=uid,
             name=f"virt-launcher-{self._fleet.vm_names[vm]}-{uid}",
             owner_uid=str(vm),

@@ -71,7 +71,9 @@ class Fleet:
         self.memory_size = _ratios((vm.memory for vm in vms), REFERENCE_MEMORY)
         self.requested_cpu, self.requested_memory = _requests(scenario)
         self.dirty_rate = np.array([float(vm.dirty_rate) for vm in vms], dtype=np.float64)
-        self.on_eviction = _integers(on_eviction(vm) for vm in vms)
+        self.fates = tuple(on_eviction(vm) for vm in vms)
+        self.on_eviction = _integers(self.fates)
+        """The same as an array; NumPy compares its single numbers with an enum slowly."""
         self.first_node = _integers(
             -1 if vm.node is None else self.node_number[vm.node] for vm in vms
         )

@@ -68,7 +68,7 @@ class Replica:
 
     def evict(self, vm: int) -> None:
         """An eviction was granted: the VM migrates, or its pod is gone and it starts anew."""
-        if self.cluster.fleet.on_eviction[vm] == OnEviction.RESTARTS:
+        if self.cluster.fleet.fates[vm] is OnEviction.RESTARTS:
             self._restart(vm)
             return
         node = self.cluster.fleet.node_names[self.cluster.where[vm]]
@@ -93,7 +93,7 @@ class Replica:
         self._starts.place(self.now)
 
     def _evict_from_drained(self, vm: int, node: int) -> None:
-        match self.cluster.fleet.on_eviction[vm]:
+        match self.cluster.fleet.fates[vm]:
             case OnEviction.RESTARTS:
                 self._restart(vm)
             case OnEviction.MIGRATES:

@@ -148,7 +148,7 @@ def _filled(requested: Integers, own: int, whole: Integers, pack: bool) -> Integ
 
 def _untainted(taints: Integers) -> Integers | int:
     """TaintToleration: 300 for nodes without soft taints, down to 0 for those with the most."""
-    most = int(taints.max())
+    most = int(np.maximum.reduce(taints))
     if most == 0:
         return TAINT_WEIGHT * 100
     return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))

@@ -75,7 +75,7 @@ class Sensor:
         """The scores that a query at `now` returns: (replicas, nodes), NaN for lost nodes."""
         while self._past and self._past[0].end.max() < now - self._reach:
             self._past.popleft()
-        order = self._by_name[ready[self._by_name]]
+        order = self._by_name if ready.all() else self._by_name[ready[self._by_name]]
         scores = np.full((self._replicas, len(ready)), np.nan)
         if len(order):
             see = self._window if self._looks_back else self._means
@@ -102,7 +102,8 @@ class Sensor:
 
     def _evaluated(self, seen: Floats, order: NDArray[np.intp]) -> Floats:
         """Scores of the replicas whose view has changed since the last query; the rest is known."""
-        same_nodes = np.array_equal(order, self._order) and seen.shape == self.seen.shape
+        same_order = order is self._order or np.array_equal(order, self._order)
+        same_nodes = same_order and seen.shape == self.seen.shape
         changed = (seen != self.seen).any(axis=(1, 2)) if same_nodes else np.ones(len(seen), bool)
         if not same_nodes:
             self._known = np.empty((len(seen), len(order)))
