@@ -65,11 +65,17 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Served(Struct, frozen=True):
-    """What one Deployment got: seconds running of the seconds it was wanted, and its pods."""
+    """What one Deployment got: seconds running of the seconds it was wanted, and its pods.
+
+    `queueing_s` is its pods' time until they were bound, `replacing_s` the time when no scheduler
+    could help: the old pod was gone, the new one not there yet.
+    """
 
     running_s: float
     wanted_s: float
     incarnations: int
+    queueing_s: float = 0.0
+    replacing_s: float = 0.0
 
     @property
     def qos(self) -> float:
@@ -95,6 +101,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     deficit: float
     gini: float
     incarnations: float
+    replacing_s: float
+    """For each pod: from its predecessor's end until it was there."""
 
 
 class Gain(Struct, frozen=True):
@@ -185,7 +193,13 @@ def _figures(experiment: Experiment, name: str, side: Side, runs: Sequence[Run])
         deficit=float(np.maximum(0.0, group.slo - qos).mean()),
         gini=float(np.mean([gini(row) for row in qos])),
         incarnations=float(np.mean([[served.incarnations for served in run] for run in mine])),
+        replacing_s=_each(mine),
     )
+
+
+def _each(runs: list[list[Served]]) -> float:
+    pods = sum(served.incarnations for run in runs for served in run)
+    return sum(served.replacing_s for run in runs for served in run) / max(1, pods)
 
 
 def _of(run: Run, deployment: str) -> Served:

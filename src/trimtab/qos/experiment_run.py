@@ -6,11 +6,13 @@ all other time, from the Deployment's creation on, it waits.
 """
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Conflict, NotFound
@@ -29,43 +31,65 @@ class Recording:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._bound: dict[str, float] = {}
-        self._ended: set[str] = set()
+        self._pods: dict[str, _Life] = {}
+        self._without_pod: dict[str, float] = {}
         self.wanted_since: dict[str, float] = {}
-        self.running: dict[str, float] = {}
-        self.incarnations: dict[str, int] = {}
+        self.incarnations: Counter[str] = Counter()
+        self._running: defaultdict[str, float] = defaultdict(float)
+        self._queueing: defaultdict[str, float] = defaultdict(float)
+        self._replacing: defaultdict[str, float] = defaultdict(float)
 
     def see(self, pod: Pod, *, gone: bool) -> bool:
         """Take note of a pod; whether it has just been bound."""
-        uid, owner = pod.metadata.uid, pod.metadata.labels.get(LABEL, "")
+        now, owner = self._clock(), pod.metadata.labels[LABEL]
+        life = self._pods.get(pod.metadata.uid)
+        if life is None:
+            life = self._pods[pod.metadata.uid] = _Life(owner, now)
+            self._replacing[owner] += now - self._without_pod.pop(owner, now)
+        if life.over:
+            return False
         if gone or pod.metadata.deletion_timestamp is not None:
-            self._end(uid, owner)
+            life.over = True
+            self._without_pod[owner] = now
+            self._count(life, now)
             return False
-        if not pod.spec.node_name or uid in self._bound or uid in self._ended:
+        if not pod.spec.node_name or life.bound is not None:
             return False
-        self._bound[uid] = self._clock()
-        self.incarnations[owner] = self.incarnations.get(owner, 0) + 1
+        life.bound = now
+        self.incarnations[owner] += 1
         return True
 
-    def _end(self, uid: str, owner: str) -> None:
-        began = self._bound.pop(uid, None)
-        if began is not None:
-            self.running[owner] = self.running.get(owner, 0.0) + self._clock() - began
-        self._ended.add(uid)
+    def _count(self, life: "_Life", now: float) -> None:
+        bound = now if life.bound is None else life.bound
+        self._queueing[life.owner] += bound - life.seen
+        self._running[life.owner] += now - bound
 
-    def served(self, owners: dict[str, str]) -> dict[str, Served]:
-        """The sums up to now; `owners` says whose pod a uid still running is."""
-        now, open_time = self._clock(), dict.fromkeys(self.wanted_since, 0.0)
-        for uid, began in self._bound.items():
-            open_time[owners[uid]] += now - began
-        return {
-            name: Served(
-                self.running.get(name, 0.0) + open_time[name],
-                now - since,
-                self.incarnations.get(name, 0),
-            )
-            for name, since in self.wanted_since.items()
-        }
+    def served(self) -> dict[str, Served]:
+        """The sums up to now."""
+        now = self._clock()
+        kept = self._running.copy(), self._queueing.copy()
+        for life in self._pods.values():
+            if not life.over:
+                self._count(life, now)
+        found = {name: self._served(name, now - since) for name, since in self.wanted_since.items()}
+        self._running, self._queueing = kept
+        return found
+
+    def _served(self, name: str, wanted_s: float) -> Served:
+        return Served(
+            running_s=self._running[name],
+            wanted_s=wanted_s,
+            incarnations=self.incarnations[name],
+            queueing_s=self._queueing[name],
+            replacing_s=self._replacing[name],
+        )
+
+
+class _Life(Struct):
+    owner: str
+    seen: float
+    bound: float | None = None
+    over: bool = False
 
 
 class Play:
@@ -78,7 +102,6 @@ class Play:
         self._pods = Reflector(client, PODS, namespace=NAMESPACE)
         self.recording = Recording(self._loop.time)
         self._numbers = {name: i for i, name in enumerate(experiment.deployments)}
-        self._owners: dict[str, str] = {}
         self._deletions: set[asyncio.Task[None]] = set()
         self._over = False
 
@@ -107,7 +130,7 @@ class Play:
 
     def served(self) -> dict[str, Served]:
         """What everybody got up to now."""
-        return self.recording.served(self._owners)
+        return self.recording.served()
 
     async def _prepare(self) -> None:
         await self._client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
@@ -128,7 +151,6 @@ class Play:
         if pod is None or self._over:
             return
         owner = pod.metadata.labels[LABEL]
-        self._owners[pod.metadata.uid] = owner
         if self.recording.see(pod, gone=new is None):
             incarnation = self.recording.incarnations[owner]
             number = self._numbers[owner]

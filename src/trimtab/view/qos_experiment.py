@@ -3,7 +3,17 @@
 from trimtab.qos.experiment import Gain, Report
 from trimtab.view.terminal import out, show_table
 
-HEAD = ("class", "SLO", "side", "mean QoS", "fulfilled", "deficit", "Gini", "pods each")
+HEAD = (
+    "class",
+    "SLO",
+    "side",
+    "mean QoS",
+    "fulfilled",
+    "deficit",
+    "Gini",
+    "pods each",
+    "replaced in",
+)
 
 
 def show_report(report: Report) -> None:
@@ -18,6 +28,7 @@ def show_report(report: Report) -> None:
             f"{f.deficit:.4f}",
             f"{f.gini:.3f}",
             f"{f.incarnations:.1f}",
+            f"{f.replacing_s * 1000:.0f} ms",
         )
         for f in sorted(report.figures, key=lambda f: -f.slo)
     ]
