@@ -1,0 +1,264 @@
+"""The whole service against a real API server: accounts, stamps, checkpoints, restarts."""
+
+import asyncio
+import subprocess
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from builders.apiserver import ApiServer
+from builders.kube import pod_to_create
+from builders.qos import Running, running_qos
+from builders.waiting import until
+from trimtab.engines import locate
+from trimtab.kube.client import Client
+from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference
+from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.key import ANNOTATION, Stamp, parse
+from trimtab.qos.settings import Settings
+from trimtab.qos.slo import ANNOTATION as SLO
+from trimtab.qos.wire import QOS_ACCOUNTS
+
+SETTINGS = Settings(port=0, bindings="", safety_margin_s=1.0)
+OWN = {"trimtab.dev/test": "true"}
+Pods = tuple[Incarnation, ...]
+
+
+async def bind(client: Client, namespace: str, name: str) -> None:
+    """What a scheduler does at the end."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "namespace": namespace},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
+    }
+    path = PODS.path(namespace, name, "binding")
+    await client.request("POST", path, body=msgspec.json.encode(body))
+
+
+async def a_replica_set(client: Client, namespace: str, slo: str = "") -> OwnerReference:
+    """A Deployment and its ReplicaSet, as the controllers that do not run here would make it."""
+    template = {
+        "metadata": {"labels": OWN},
+        "spec": {"containers": [{"name": "c", "image": "none"}]},
+    }
+    spec = {"selector": {"matchLabels": OWN}, "template": template, "replicas": 0}
+    meta: dict[str, Any] = {"namespace": namespace}
+    notes = {"annotations": {SLO: slo}} if slo else {}
+    above = await client.create(
+        DEPLOYMENTS, {"metadata": meta | {"name": "web"} | notes, "spec": spec}
+    )
+    owner = msgspec.to_builtins(DEPLOYMENTS.owner(above))
+    below = {"name": "web-5d", "ownerReferences": [owner]}
+    made = await client.create(REPLICA_SETS, {"metadata": meta | below, "spec": spec})
+    return REPLICA_SETS.owner(made)
+
+
+async def a_pod(client: Client, namespace: str, name: str, owner: OwnerReference) -> None:
+    references = [msgspec.to_builtins(owner)]
+    await client.create(PODS, pod_to_create(name, namespace, ownerReferences=references))
+
+
+def stamp_of(running: Running, namespace: str, name: str) -> Stamp | None:
+    pod = running.qos.stores.pods.store.get(name, namespace)
+    return parse(pod.metadata.annotations.get(ANNOTATION, "")) if pod else None
+
+
+def is_bound(running: Running, namespace: str, name: str) -> bool:
+    pod = running.qos.stores.pods.store.get(name, namespace)
+    return pod is not None and bool(pod.spec.node_name)
+
+
+def row_of(answer: Any, namespace: str) -> Any:
+    (row,) = [each for each in answer["controllers"] if each["namespace"] == namespace]
+    return row
+
+
+async def test_a_deployments_pods_share_an_account_that_outlives_them(
+    client: Client, account: Client, namespace: str, apiserver: ApiServer
+) -> None:
+    """From the first stamp over `kubectl get qos` to a restart after the pod is gone."""
+    owner = await a_replica_set(client, namespace, "0.9")
+    async with running_qos(account, SETTINGS) as running:
+        await a_pod(client, namespace, "p1", owner)
+        await until(lambda: stamp_of(running, namespace, "p1") is not None, "it has a stamp")
+        stamp = stamp_of(running, namespace, "p1")
+        assert stamp is not None
+        assert (stamp.tier, stamp.rank) == (0, 100_000)
+        queue = await running.json(f"/v1/queue?ns={namespace}")
+        assert queue["estimate"] is True
+        assert [pod["name"] for pod in queue["pods"]] == ["p1"]
+        explained = await running.json(f"/v1/explain?pod={namespace}/p1")
+        assert explained["pod"]["controller"] == "Deployment/web"
+        await bind(client, namespace, "p1")
+        await until(lambda: is_bound(running, namespace, "p1"), "it is bound")
+        row = row_of(await running.json("/v1/controllers"), namespace)
+        assert (row["kind"], row["name"], row["slo"]) == ("Deployment", "web", 0.9)
+        assert row["replicas"] == {"running": 1, "waiting": 0}
+        history = await running.json(f"/v1/history?uid={row['uid']}")
+        assert [each["what"] for each in history["transitions"]] == ["created", "bound"]
+        await client.delete(PODS, "p1", namespace, grace_s=0)
+        served = running.qos.keeper.ledger.accounts[row["uid"]]
+        await until(lambda: not served.at(running.qos.time()).pace.running, "it is gone")
+        before = row_of(await running.json("/v1/controllers"), namespace)
+        await written(client, running, namespace, lambda pods: all(p.ended for p in pods))
+    shown = kubectl(apiserver, "get", "qos", "-n", namespace)
+    header, line = shown.splitlines()
+    assert header.split() == [
+        "NAME",
+        "CONTROLLER",
+        "QOS/SLO",
+        "TTV",
+        "RUNNING",
+        "WAITING",
+        "BINDING",
+    ]
+    assert line.split()[1] == "web"
+    async with running_qos(account, SETTINGS) as running:
+        after = row_of(await running.json("/v1/controllers"), namespace)
+        for field in ("runningSeconds", "waitingSeconds", "incarnations"):
+            assert after[field] == pytest.approx(before[field])
+
+
+def kubectl(apiserver: ApiServer, *words: str) -> str:
+    command = [str(locate("kubectl")), "--kubeconfig", str(apiserver.kubeconfig), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+async def test_what_vanished_while_nobody_watched_is_replayed(
+    client: Client, account: Client, namespace: str
+) -> None:
+    owner = await a_replica_set(client, namespace)
+    async with running_qos(account, SETTINGS) as running:
+        await a_pod(client, namespace, "p1", owner)
+        await bind(client, namespace, "p1")
+        await until(lambda: is_bound(running, namespace, "p1"), "it is bound")
+        await written(client, running, namespace, lambda pods: bool(pods and pods[0].bound))
+    await client.delete(PODS, "p1", namespace, grace_s=0)
+    await a_pod(client, namespace, "p2", owner)  # lives and dies unseen
+    await bind(client, namespace, "p2")
+    await client.delete(PODS, "p2", namespace, grace_s=0)
+    await a_pod(client, namespace, "p3", owner)
+    async with running_qos(account, SETTINGS) as running:
+        row = row_of(await running.json("/v1/controllers"), namespace)
+        assert row["incarnations"] == 3
+        assert row["replicas"] == {"running": 0, "waiting": 1}
+        assert row["gapSeconds"] == 0
+
+
+async def written(
+    client: Client, running: Running, namespace: str, so: Callable[[Pods], bool]
+) -> None:
+    """Ask for a checkpoint until its pods are so."""
+    accounts = running.qos.keeper.ledger.accounts.values()
+    (uid,) = [each.owner.uid for each in accounts if each.owner.namespace == namespace]
+
+    async def look() -> bool:
+        running.qos.saving.nudge(uid)
+        found = await client.list(QOS_ACCOUNTS, namespace)
+        ledger = found[0].status.ledger if found else None
+        return ledger is not None and ledger.as_of > 0 and so(ledger.pods)
+
+    await eventually(look)
+
+
+async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(30):
+        while not await look():
+            await asyncio.sleep(0.1)
+
+
+async def test_what_cannot_be_replayed_is_a_gap_that_says_so(
+    client: Client, account: Client, namespace: str, apiserver: ApiServer
+) -> None:
+    """A restarted API server remembers nothing from before its start: 410."""
+    owner = await a_replica_set(client, namespace)
+    async with running_qos(account, SETTINGS) as running:
+        await a_pod(client, namespace, "p1", owner)
+        await bind(client, namespace, "p1")
+        await until(lambda: is_bound(running, namespace, "p1"), "it is bound")
+        await written(client, running, namespace, lambda pods: bool(pods and pods[0].bound))
+    await client.delete(PODS, "p1", namespace, grace_s=0)
+    apiserver.kill()
+    apiserver.start()
+    async with running_qos(account, SETTINGS) as running:
+        row = row_of(await running.json("/v1/controllers"), namespace)
+        assert row["gapSeconds"] > 0
+        assert row["replicas"] == {"running": 0, "waiting": 0}
+        metrics = await running.text("/metrics")
+        assert sample(metrics, "qosaware_lost_pods_total") >= 1
+        assert sample(metrics, "qosaware_watch_gap_total") >= 1
+
+
+def sample(metrics: str, name: str) -> float:
+    """The value of a series without labels."""
+    (line,) = [each for each in metrics.splitlines() if each.startswith(f"{name} ")]
+    return float(line.split()[1])
+
+
+async def test_a_second_replica_serves_the_same_page_and_does_not_lead(
+    client: Client, account: Client, namespace: str
+) -> None:
+    async with running_qos(account, SETTINGS) as first:
+        await client.create(PODS, pod_to_create("p1", namespace))
+        await until(lambda: first.qos.elector.leading, "the first one leads")
+        await until(lambda: stamp_of(first, namespace, "p1") is not None, "it stamps")
+        async with running_qos(account, SETTINGS) as second:
+            here, there = [await each.json("/v1/controllers") for each in (first, second)]
+            assert (here["leader"], there["leader"]) == (True, False)
+            one, other = row_of(here, namespace), row_of(there, namespace)
+            assert one["uid"] == other["uid"]
+            assert abs(one["waitingSeconds"] - other["waitingSeconds"]) < 2
+
+
+async def test_an_slo_that_changes_changes_the_stamp(
+    client: Client, account: Client, namespace: str
+) -> None:
+    owner = await a_replica_set(client, namespace, "0.9")
+    async with running_qos(account, SETTINGS) as running:
+        await a_pod(client, namespace, "p1", owner)
+        await until(lambda: rank(running, namespace, "p1") == 100_000, "its rank is that of 0.9")
+        change = {"metadata": {"annotations": {SLO: "100%"}}}
+        await client.patch(DEPLOYMENTS, "web", change, namespace)
+        await until(lambda: rank(running, namespace, "p1") == 0, "its rank is that of 1")
+
+
+def rank(running: Running, namespace: str, name: str) -> int | None:
+    stamp = stamp_of(running, namespace, name)
+    return stamp.rank if stamp else None
+
+
+async def test_a_broken_promise_is_told_at_the_owner(
+    client: Client, account: Client, namespace: str
+) -> None:
+    owner = await a_replica_set(client, namespace, "0.9")
+    async with running_qos(account, SETTINGS) as running:
+        await a_pod(client, namespace, "p1", owner)
+
+        async def told() -> bool:
+            events = await client.list(EVENTS, namespace)
+            return any(
+                (each.reason, each.regarding.name) == ("SLOViolated", "web") for each in events
+            )
+
+        await eventually(told)
+        assert running.qos.elector.leading
+
+
+async def test_only_measuring_stamps_nothing(
+    client: Client, account: Client, namespace: str
+) -> None:
+    settings = msgspec.structs.replace(SETTINGS, measure_only=True)
+    async with running_qos(account, settings) as running:
+        await client.create(PODS, pod_to_create("p1", namespace))
+        await until(
+            lambda: any(
+                each.owner.namespace == namespace
+                for each in running.qos.keeper.ledger.accounts.values()
+            ),
+            "it has an account",
+        )
+        await written(client, running, namespace, lambda pods: len(pods) == 1)
+        assert stamp_of(running, namespace, "p1") is None
