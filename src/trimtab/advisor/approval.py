@@ -12,8 +12,9 @@ from datetime import datetime
 from msgspec import convert, structs
 
 from trimtab.advisor.api import Approval, PlatformStatus
+from trimtab.advisor.becoming import become
 from trimtab.advisor.conditions import INPUT_DRIFT, REVIEW_AGAIN, is_true, marked
-from trimtab.advisor.situation import Situation
+from trimtab.advisor.situation import Situation, Write
 from trimtab.kube.resources import Free
 
 REQUESTED_BY = "advisor.kubevirt.io/requested-by"
@@ -42,6 +43,11 @@ def acknowledged(status: PlatformStatus, reason: str, now: datetime) -> Platform
                 status, conditions=marked(status, marker, False, reason, text, now)
             )
     return status
+
+
+def begun_anew(s: Situation, detail: str = "") -> Write:
+    """To Pending because of an edit, which also takes note of whatever was marked."""
+    return become(s, "Pending", detail, status=acknowledged(s.status, "Acknowledged", s.now))
 
 
 def approval(s: Situation) -> Approval:

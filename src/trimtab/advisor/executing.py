@@ -11,6 +11,7 @@ from msgspec import structs
 
 from trimtab.advisor import durations
 from trimtab.advisor.api import Item, PlatformStatus
+from trimtab.advisor.approval import begun_anew
 from trimtab.advisor.becoming import become, mark, moved, with_item
 from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.diff import object_diff
@@ -40,7 +41,7 @@ DRIFT = "drift detected"
 def execute(s: Situation) -> Step:
     status, spec = s.status, s.config.spec
     if spec.action == "DryRun" and (s.edited or _unwritten(status)):
-        return become(s, "Pending", "Stopped; what was applied stays, the rest is planned anew")
+        return begun_anew(s, "Stopped; what was applied stays, the rest is planned anew")
     if not status.reverse and spec.options != status.applied_options:
         return become(s, "Drafting", "The options were edited; planned anew")
     if _is_stale(s):

@@ -8,7 +8,14 @@ from msgspec import structs
 
 from trimtab.advisor import durations
 from trimtab.advisor.api import Item, PlatformStatus
-from trimtab.advisor.approval import acknowledged, approval, is_approved, is_held, waiting_text
+from trimtab.advisor.approval import (
+    acknowledged,
+    approval,
+    begun_anew,
+    is_approved,
+    is_held,
+    waiting_text,
+)
 from trimtab.advisor.becoming import become, mark, moved, stay
 from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.editwar import resumed
@@ -50,7 +57,7 @@ def next_step(s: Situation) -> Step:
     if (problem := durations.problem(s.config.spec.wait_timeout)) is not None:
         return become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else Rest()
     if s.status.phase == "Ignored" or _turned(s):
-        return become(s, "Pending")
+        return begun_anew(s)
     match s.status.phase:
         case "Drafting":
             return _draft(s)
@@ -67,7 +74,7 @@ def next_step(s: Situation) -> Step:
         case "Drifted":
             return drifted(s)
         case "Failed" | "RolledBack":
-            return become(s, "Pending") if s.edited else Rest()
+            return begun_anew(s) if s.edited else Rest()
         case _:
             reverse = s.config.spec.action == "Rollback"
             return become(s, "Drafting", status=resumed(s), reverse=reverse)
@@ -176,7 +183,7 @@ def _with(s: Situation, status: PlatformStatus) -> Situation:
 
 def _prerequisites(s: Situation) -> Step:
     if s.edited:
-        return become(s, "Pending")
+        return begun_anew(s)
     draft = s.seen.draft
     if not isinstance(draft, Trouble) or draft.kind == "generation":
         return become(s, "Pending")

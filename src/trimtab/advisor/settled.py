@@ -3,6 +3,7 @@
 from msgspec import structs
 
 from trimtab.advisor.api import PlatformStatus
+from trimtab.advisor.approval import begun_anew
 from trimtab.advisor.becoming import become, mark, moved, stay
 from trimtab.advisor.conditions import UPGRADE, is_true
 from trimtab.advisor.drift import drifting, is_drifted, reported
@@ -22,7 +23,7 @@ def settled(s: Situation) -> Step:
     if s.config.spec.options != s.status.applied_options:
         return become(s, "Drafting", "The options changed")
     if s.edited and (s.status.phase == "CompletedWithErrors" or s.config.spec.action == "DryRun"):
-        return become(s, "Pending")
+        return begun_anew(s)
     if isinstance(draft, Trouble) and draft.kind == "prerequisite":
         return become(s, "PrerequisiteFailed", draft.message)
     if isinstance(draft, Draft):
@@ -86,7 +87,7 @@ def _quiet(s: Situation) -> Step:
 def upgradable(s: Situation) -> Step:
     """CompletedWithUpgrade: until the user asks for a plan, or there is nothing to plan."""
     if s.edited:
-        return become(s, "Pending")
+        return begun_anew(s)
     draft = s.seen.draft
     if isinstance(draft, Draft) and not differs(s.status.items, draft.wishes, severities=False):
         return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
@@ -95,7 +96,7 @@ def upgradable(s: Situation) -> Step:
 
 def drifted(s: Situation) -> Step:
     if s.edited:
-        return become(s, "Pending")
+        return begun_anew(s)
     if not is_drifted(s):
         calm = structs.replace(s, config=structs.replace(s.config, status=resumed(s)))
         return become(s, "Completed", status=reported(calm, back=True))

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
 from builders.advisorworld import DESCHEDULER, LIVE, MACHINE, World
-from trimtab.advisor.api import Phase, Taking
+from trimtab.advisor.api import LoadAwareOptions, Options, Phase, Taking
 from trimtab.advisor.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
 from trimtab.advisor.pools import Health
 from trimtab.advisor.situation import Rest, Trouble
@@ -529,3 +530,64 @@ def test_an_unreadable_duration_fails_its_object_alone() -> None:
     world = planned(wait_timeout="soon")
     assert world.phase == "Failed"
     assert world.statuses < 5
+
+
+@pytest.mark.proves("7.76", "7.77")
+def test_any_edit_takes_note_of_a_changed_input() -> None:
+    world = completed()
+    world.limit = 9
+    world.run()
+    world.edit(action="Ignore")
+    world.run()
+    world.edit(action="Apply")
+    status = world.run()
+    assert status.phase == "Completed"
+    assert not is_true(status, INPUT_DRIFT)
+
+
+@pytest.mark.proves("7.72", "7.73")
+@pytest.mark.parametrize("skip", ["an item was begun", "no hash was stored"])
+def test_the_lock_is_asked_once_and_only_if_there_is_one(skip: str) -> None:
+    world = planned()
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    world.run()
+    assert world.phase == "InProgress"
+    status = world.config.status
+    if skip == "no hash was stored":
+        items = tuple(structs.replace(item, state="Pending") for item in status.items)
+        status = structs.replace(status, items=items, source_snapshot_hash="")
+        world.config = structs.replace(world.config, status=status)
+    world.hand("mode", "Manual")
+    assert world.run().phase in ("InProgress", "ReviewRequired")
+
+
+CHANGES: list[dict[str, object]] = [
+    {"descheduling_interval_seconds": 900},
+    {"mode": "Predictive"},
+    {"enable_psi_metrics": False},
+    {"dev_deviation_thresholds": "High"},
+    {"eviction_limit_total": 3},
+    {"eviction_limit_node": 1},
+    {"target": "upstream"},
+    {"algorithm": "mean"},
+]
+
+
+@pytest.mark.proves("7.68", "7.69", "B4", "B1")
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
+def test_every_option_that_changes_is_planned_anew(change: dict[str, object]) -> None:
+    same = Options(load_aware=LoadAwareOptions())
+    world = completed(options=same)
+    drafts = sum(line.what == "Completed" for line in world.config.status.history)
+    world.edit(options=Options(load_aware=LoadAwareOptions()))
+    world.run()
+    again = sum(line.what == "Completed" for line in world.config.status.history)
+    assert again == drafts, "equal options are no change"
+    world.edit(options=Options(load_aware=LoadAwareOptions(**change)))  # type: ignore[arg-type]
+    world.step()
+    assert world.phase == "Drafting"
+    world.run()
+    world.edit(options=None)
+    world.step()
+    assert world.phase == "Drafting", "none at all is different from some"
