@@ -16,7 +16,7 @@ from trimtab.policy.inflight import EMPTY
 from trimtab.policy.snapshot_view import state_of
 from trimtab.study.fidelity_recording import PodVersion, moment
 
-BEFORE_S, AFTER_S = 2.0, 1.0
+BEFORE_S, AFTER_S = 3.0, 1.0
 """How far the descheduler's watch may be behind ours, and ours behind its, if all are busy."""
 
 

@@ -1,5 +1,6 @@
 """Three scenarios in the lab, five times each, beside 400 simulated runs of each."""
 
+import msgspec
 import pytest
 
 from builders.fidelity_labs import a_bench
@@ -23,15 +24,20 @@ def test_the_lab_is_predicted_and_nothing_else_would_have_been(
     tmp_path_factory: pytest.TempPathFactory, scenario: str
 ) -> None:
     kept: list[LabRun] = []
+    folder = tmp_path_factory.mktemp("recordings")
+
+    def keep(number: int, run: LabRun) -> None:
+        kept.append(run)
+        (folder / f"run-{number}.json").write_bytes(msgspec.json.encode(run))
 
     async def examined(asked: Loop) -> Verdict:
         wanted = Examination(order=order, runs=RUNS)
-        return await examine(asked, wanted, print, lambda _number, run: kept.append(run))
+        return await examine(asked, wanted, print, keep)
 
     with a_bench(tmp_path_factory, scenario, cycles=CYCLES, scale=15) as (loop, order):
         verdict = loop.ask(examined)
     show_verdict(verdict)
-    assert verdict.problems == ()
+    assert verdict.problems == (), folder
     for run in kept:
         assert not judge_steps(run, order.score, doing_nothing).passed
         assert not judge_steps(run, find_score(WRONG)).passed
