@@ -4,7 +4,8 @@ A page of ten thousand nodes helps nobody and stops a browser, so the charts of 
 cluster show the nodes that were the hottest and the coolest at the start.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def _words(page: RunPage) -> dict[str, Any]:
         "tiles": tiles(outcome.card, page.nothing.card),
         "groups": card_groups(outcome.card, page.nothing.card),
         "warnings": _condensed(outcome.errors),
-        "nodes": [_node(page, number) for number in shown],
+        "nodes": list(_nodes(page, shown)),
         "hidden": len(page.scenario.nodes) - len(shown),
         "moves": [_move(move) for move in outcome.moves[:MOVES]],
         "more_moves": max(0, len(outcome.moves) - MOVES),
@@ -75,15 +76,18 @@ def _condensed(errors: Sequence[str], most: int = 5) -> list[str]:
     return [*errors[:most], *([f"… and {more:,} more; result.json has all."] if more > 0 else [])]
 
 
-def _node(page: RunPage, number: int) -> dict[str, str]:
-    course, name = page.outcome.course, page.scenario.nodes[number].name
-    before, after = page.outcome.placement_before, page.outcome.placement_after
-    return {
-        "name": name,
-        "cpu": _change(course.cpu, number),
-        "memory": _change(course.memory, number),
-        "vms": f"{list(before.values()).count(name)} → {list(after.values()).count(name)}",
-    }
+def _nodes(page: RunPage, shown: Sequence[int]) -> Iterator[dict[str, str]]:
+    course = page.outcome.course
+    before = Counter(page.outcome.placement_before.values())
+    after = Counter(page.outcome.placement_after.values())
+    for number in shown:
+        name = page.scenario.nodes[number].name
+        yield {
+            "name": name,
+            "cpu": _change(course.cpu, number),
+            "memory": _change(course.memory, number),
+            "vms": f"{before[name]} → {after[name]}",
+        }
 
 
 def _change(use: NDArray[np.float32], node: int) -> str:
