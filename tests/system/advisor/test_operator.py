@@ -1,0 +1,325 @@
+"""The operator beside others: advertising, prerequisites, conflicts, inputs, edit wars, metrics."""
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from builders.advisorlab import (
+    DENSITY,
+    DESCHEDULER_HOME,
+    EXAMPLE,
+    LOAD_AWARE,
+    Desk,
+    Free,
+    OperatorProcess,
+    a_config,
+    advisor_cluster,
+    condition,
+    install,
+    is_true,
+    item,
+    namespace,
+    operator,
+    wait,
+)
+from builders.apiserver import free_port
+from trimtab.advisor.admission import policies
+from trimtab.advisor.profiles.registry import built_in
+
+pytestmark = pytest.mark.engines
+HOME = "openshift-cnv"
+ITEM, LOAD = "configure-example-component", "enable-load-aware-descheduling"
+NOTES = ("description", "impact-summary", "auto-created")
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Desk]:
+    """Nothing of OpenShift yet."""
+    with advisor_cluster(None) as desk:
+        desk.apply(*policies())
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def running(bare: Desk, port: int) -> Iterator[OperatorProcess]:
+    with operator(bare.server, f"--port={port}") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def desk(bare: Desk, running: OperatorProcess) -> Desk:
+    """With a release's definitions, installed while the operator runs."""
+    install(bare, "5.32")
+    return bare
+
+
+@pytest.fixture
+def example(bare: Desk, running: OperatorProcess) -> Iterator[Desk]:
+    yield bare
+    bare.forget(EXAMPLE)
+    bare.run("delete", "configmap", "example-config", "-n", HOME, "--ignore-not-found")
+    bare.run(
+        "delete",
+        "secret",
+        f"virtplatformconfig-{EXAMPLE}",
+        "-n",
+        "trimtab-system",
+        "--ignore-not-found",
+    )
+
+
+@pytest.mark.proves("7.26", "7.27", "7.28", "7.30", "7.31", "7.33", "7.34", "7.36", "7.43")
+def test_profiles_are_advertised_ignored_and_come_back(
+    bare: Desk, running: OperatorProcess
+) -> None:
+    for profile in (built_in().get(LOAD_AWARE), built_in().get(DENSITY)):
+        wait(lambda p=profile: bare.exists("virtplatformconfig", p.name), lambda: "not advertised")  # type: ignore[misc]
+        status = bare.await_phase(profile.name, "Ignored")
+        meta = bare.config(profile.name)["metadata"]
+        notes = {name: meta["annotations"][f"advisor.kubevirt.io/{name}"] for name in NOTES}
+        assert notes == {
+            "description": profile.description,
+            "impact-summary": profile.impact_summary,
+            "auto-created": "true",
+        }
+        assert meta["labels"]["advisor.kubevirt.io/category"] == profile.category
+        assert status["impactSeverity"] == profile.impact
+        assert "items" not in status
+    assert not bare.exists("virtplatformconfig", EXAMPLE)
+    bare.act(DENSITY, action="Apply")
+    first = bare.config(DENSITY)["metadata"]["uid"]
+    bare.forget(DENSITY)
+    wait(
+        lambda: (
+            bare.exists("virtplatformconfig", DENSITY)
+            and bare.config(DENSITY)["metadata"]["uid"] != first
+        ),
+        lambda: "it does not come back",
+    )
+    assert bare.config(DENSITY)["spec"]["action"] == "Ignore"
+
+
+@pytest.mark.proves("7.62", "7.63", "7.59", "7.10", "7.160", "N4", "B11")
+def test_missing_definitions_are_named_and_noticed_when_they_come(
+    bare: Desk, running: OperatorProcess
+) -> None:
+    bare.act(LOAD_AWARE, action="DryRun")
+    bare.act(DENSITY, action="DryRun")
+    aware = condition(bare.await_phase(LOAD_AWARE, "PrerequisiteFailed"), "PrerequisiteFailed")
+    dense = condition(bare.await_phase(DENSITY, "PrerequisiteFailed"), "PrerequisiteFailed")
+    assert aware["status"] == "True"
+    assert "  - KubeDescheduler (operator.openshift.io.v1)" in aware["message"]
+    assert "  - MachineConfig (" in aware["message"]
+    assert "KubeDescheduler" not in dense["message"]
+    assert "  - MachineConfig (" in dense["message"]
+    bare.act(LOAD_AWARE, options={"loadAware": {"enablePSIMetrics": False}})
+    status = bare.await_phase(LOAD_AWARE, "PrerequisiteFailed")
+    told = condition(status, "PrerequisiteFailed")["message"]
+    assert "KubeDescheduler" in told
+    assert "MachineConfig" not in told, "only PSI needs it"
+    bare.act(DENSITY, action="Ignore")
+    install(bare, "5.32")
+    bare.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert running.alive
+    assert bare.await_phase(DENSITY, "Ignored")
+    bare.act(LOAD_AWARE, action="Ignore", options=None)
+
+
+@pytest.mark.proves("B11")
+def test_a_missing_namespace_is_a_prerequisite(example: Desk) -> None:
+    example.run("delete", "namespace", HOME, "--wait=false")
+    finalize(example)
+    example.apply(a_config(EXAMPLE))
+    status = example.await_phase(EXAMPLE, "PrerequisiteFailed")
+    assert HOME in condition(status, "PrerequisiteFailed")["message"]
+    example.apply(namespace(HOME))
+    example.await_phase(EXAMPLE, "ReviewRequired")
+
+
+def finalize(desk: Desk) -> None:
+    """No controller does it here."""
+    path = f"/api/v1/namespaces/{HOME}/finalize"
+    body = desk.get("namespace", HOME)
+    body["spec"]["finalizers"] = []
+    body["metadata"].pop("managedFields", None)
+    desk.run("replace", "--raw", path, "-f", "-", text=json.dumps(body))
+    wait(lambda: not desk.exists("namespace", HOME), lambda: "the namespace stays")
+
+
+@pytest.mark.proves("B11", "B12", "7.104")
+def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Desk) -> None:
+    rival = example_config(enabled="false")
+    example.apply(rival, flags=("--server-side", "--field-manager=gitops"))
+    example.apply(a_config(EXAMPLE))
+    status = example.await_phase(EXAMPLE, "ReviewRequired")
+    assert item(status, ITEM)["takes"] == [{"field": "data.enabled", "manager": "gitops"}]
+    rival["data"]["replicas"] = "1"
+    example.apply(rival, flags=("--server-side", "--field-manager=gitops"))
+    example.act(EXAMPLE, action="Apply", bypassOptimisticLock=False)
+    status = example.await_phase(EXAMPLE, "Failed")
+    assert "stale" in condition(status, "Failed")["message"]
+    assert example.get("configmap", "example-config", HOME)["data"] == rival["data"]
+    example.act(EXAMPLE, action="DryRun")
+    status = example.await_phase(EXAMPLE, "ReviewRequired")
+    assert len(item(status, ITEM)["takes"]) == 2
+    example.act(EXAMPLE, action="Apply", approvedPlan=status["planId"])
+    status = example.await_phase(EXAMPLE, "Completed")
+    assert status["approval"]["by"] == "admin"
+    assert status["approval"]["planId"] == status["planId"]
+    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
+
+    example.act(EXAMPLE, action="Rollback")
+    status = example.await_phase(EXAMPLE, "ReviewRequired")
+    example.act(EXAMPLE, approvedPlan=status["planId"])
+    example.await_phase(EXAMPLE, "RolledBack")
+    live = example.get("configmap", "example-config", HOME)
+    assert live["data"] == rival["data"]
+    managers = {entry["manager"] for entry in live["metadata"]["managedFields"]}
+    assert managers == {"gitops"}
+
+
+def example_config(**data: str) -> Free:
+    meta = {"name": "example-config", "namespace": HOME}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+@pytest.mark.proves("N6")
+def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None:
+    example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
+    example.await_phase(EXAMPLE, "Completed")
+    stop = threading.Event()
+
+    def rival() -> None:
+        while not stop.is_set():
+            example.patch(
+                "configmap",
+                "example-config",
+                {"data": {"enabled": "no"}},
+                "-n",
+                HOME,
+                "--field-manager=rival",
+            )
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=rival)
+    thread.start()
+    try:
+        wait(
+            lambda: is_true(example.status(EXAMPLE), "EditWar"),
+            lambda: f"no end of the war: {example.status(EXAMPLE)['phase']}",
+        )
+    finally:
+        stop.set()
+        thread.join()
+    status = example.status(EXAMPLE)
+    assert "data.enabled changed by rival" in condition(status, "EditWar")["message"]
+    assert len(status["remediation"]["at"]) == 3
+    example.patch("configmap", "example-config", {"data": {"enabled": "no"}}, "-n", HOME)
+    time.sleep(2)
+    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "no", "paused"
+    example.act(EXAMPLE, waitTimeout="1h")
+    status = example.await_phase(EXAMPLE, "Completed")
+    assert not is_true(status, "EditWar")
+    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
+
+
+@pytest.mark.proves("N6")
+def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(example: Desk) -> None:
+    example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
+    example.await_phase(EXAMPLE, "Completed")
+    example.patch("configmap", "example-config", {"data": {"foreign": "x"}}, "-n", HOME)
+    wait(
+        lambda: is_true(example.status(EXAMPLE), "EditWar"),
+        lambda: f"accepted: {example.status(EXAMPLE)['phase']}",
+    )
+    status = example.status(EXAMPLE)
+    assert status["phase"] == "Drifted"
+    assert "data.foreign added by kubectl-patch" in item(status, ITEM)["message"]
+    example.patch("configmap", "example-config", {"data": {"foreign": None}}, "-n", HOME)
+    example.await_phase(EXAMPLE, "Completed")
+
+
+@pytest.mark.proves("7.74", "7.75", "7.78", "7.95", "N5", "B2", "7.80")
+def test_a_changed_limit_of_hyperconverged_is_reviewed(desk: Desk) -> None:
+    desk.apply(a_config(LOAD_AWARE, "Apply", options={"loadAware": {"enablePSIMetrics": False}}))
+    desk.await_phase(LOAD_AWARE, "Completed")
+    set_limit(desk, 20)
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert is_true(status, "InputDependencyDrift")
+    assert "parallelMigrationsPerCluster" in condition(status, "InputDependencyDrift")["message"]
+    assert "+    total: 18" in item(status, LOAD)["diff"]
+    set_limit(desk, 5)
+    status = desk.await_phase(LOAD_AWARE, "Completed")
+    assert not is_true(status, "InputDependencyDrift")
+    limits = {"spec": {"evictionLimits": {"total": 7}}}
+    desk.patch("kubedescheduler", "cluster", limits, "-n", DESCHEDULER_HOME)
+    status = desk.await_phase(LOAD_AWARE, "Drifted")
+    assert not is_true(status, "InputDependencyDrift")
+    desk.act(LOAD_AWARE, action="Ignore", options=None)
+    desk.await_phase(LOAD_AWARE, "Ignored")
+
+
+def set_limit(desk: Desk, total: int) -> None:
+    limits = {"parallelMigrationsPerCluster": total}
+    patch = {"spec": {"liveMigrationConfig": limits}}
+    desk.patch("hyperconverged", "kubevirt-hyperconverged", patch, "-n", HOME)
+
+
+@pytest.mark.proves("7.158")
+def test_metrics_are_for_those_who_may_read_them(
+    bare: Desk, running: OperatorProcess, port: int
+) -> None:
+    for name in ("reader", "stranger"):
+        bare.run("create", "serviceaccount", name, "-n", "trimtab-system")
+    role = "--clusterrole=trimtab:advisor-metrics"
+    bare.run(
+        "create", "clusterrolebinding", "reads", role, "--serviceaccount=trimtab-system:reader"
+    )
+    assert scrape(port, "")[0] == 401
+    assert scrape(port, "nonsense")[0] == 401
+    assert scrape(port, token(bare, "stranger"))[0] == 403
+    status, text = scrape(port, token(bare, "reader"))
+    assert status == 200
+    assert 'trimtab_advisor_phase{config="load-aware-rebalancing"' in text
+    assert "trimtab_reconcile_seconds_count" in text
+    assert "trimtab_queue_depth" in text
+
+
+def token(desk: Desk, account: str) -> str:
+    return desk.run("create", "token", account, "-n", "trimtab-system").strip()
+
+
+def scrape(port: int, bearer: str) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+
+
+@pytest.mark.proves("7.159", "7.46")
+def test_quick_creations_and_deletions_leave_it_running(
+    example: Desk, running: OperatorProcess
+) -> None:
+    for _ in range(5):
+        example.apply(a_config(EXAMPLE))
+        example.forget(EXAMPLE)
+    example.apply(a_config(EXAMPLE))
+    example.await_phase(EXAMPLE, "ReviewRequired")
+    assert running.alive
+    assert not running.said("reconcile crashed")
+    reasons = example.run("get", "events", "-o", "jsonpath={.items[*].reason}")
+    assert "ReviewRequired" in reasons
