@@ -10,6 +10,8 @@ TRIMTAB := $(BIN)/trimtab
 SCALE ?= 1
 OCP ?= 5.32
 J ?= 2
+N ?= 1000
+SEED ?= 1
 
 help: ## Explain the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +64,9 @@ check: .venv/dev ## Lint, format, types, layers, Go and shell, generated files
 bench: .venv/dev engines ## Benchmarks: ratios of both sides in one run, or CPU time
 	@scripts/bench
 
+conformance: .venv/dev engines ## The real descheduler beside our function (N=1000 cycles, SEED=1)
+	@scripts/conformance --cycles $(N) --seed $(SEED)
+
 verify: .venv/dev ## Are the generated files what their generators say?
 	@scripts/generate --check
 
@@ -78,4 +83,4 @@ lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
 clean: ## Remove .venv and caches of the tools (labs and engines stay)
 	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache
 
-.PHONY: help setup demo engines up down dev-setup run test test-full unit check bench verify generate fmt lock clean
+.PHONY: help setup demo engines up down dev-setup run test test-full unit check bench conformance verify generate fmt lock clean

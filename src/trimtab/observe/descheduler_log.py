@@ -46,7 +46,7 @@ class Reading(Struct, frozen=True):
     usage: dict[str, str]
     """By resource, as Kubernetes writes quantities: 1500m, 10Mi."""
     percent: dict[str, float]
-    """Of capacity, rounded to two places by the log."""
+    """Of capacity, rounded to whole percents by the log."""
 
 
 class Verdict(Enum):

@@ -1,0 +1,58 @@
+"""Ties broken as the real descheduler broke them, as far as its log tells.
+
+Pods and sources that the log names come in its order. Those it does not name come after them:
+either it never came to them, or what became of them leaves no trace (an excluded namespace).
+"""
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from trimtab.observe.descheduler_log import LoggedCycle
+from trimtab.policy import Cycle, Tie
+from trimtab.policy.choices import Item
+from trimtab.policy.cycle import Outcome
+
+_UNNAMED = (Outcome.TOTAL_LIMIT, Outcome.NODE_LIMIT, Outcome.NAMESPACE_EXCLUDED)
+
+
+class Guided:
+    """A `Choose`; `attempt` picks another order of summation each time it is needed (T5).
+
+    `later` are pods to be put behind all others: the limits' lines do not name the pod that
+    met the limit, so it is one that we would look at without a word of the log about it.
+    """
+
+    def __init__(
+        self, cycle: LoggedCycle, nodes: Sequence[str], attempt: int, later: Collection[str]
+    ) -> None:
+        notes = [note.pod for note in cycle.notes if note.pod]
+        self._pods = {pod: at for at, pod in reversed(list(enumerate(notes)))}
+        sources = [source.node for run in cycle.runs for source in run.sources]
+        self._sources = {name: at for at, name in enumerate(sources)}
+        self._nodes, self._attempt, self._later = nodes, attempt, later
+        self.order_of_sum_mattered = False
+
+    def __call__(self, tie: Tie, items: Sequence[Item]) -> Iterable[Item]:
+        ordered = list(items)
+        if tie is Tie.MEAN:
+            self.order_of_sum_mattered = True
+            if self._attempt:
+                random.Random(self._attempt).shuffle(ordered)
+            return ordered
+        if tie is Tie.CANDIDATES:
+            return sorted(ordered, key=self._pod)
+        return sorted(ordered, key=self._source)
+
+    def _pod(self, pod: Any) -> tuple[bool, int]:
+        name = f"{pod.namespace}/{pod.name}"
+        return name in self._later, self._pods.get(name, len(self._pods))
+
+    def unseen(self, ours: Cycle) -> set[str]:
+        """Pods that we looked at with a result that the log would have told."""
+        steps = (step for run in ours.runs for visit in run.visits for step in visit.steps)
+        named = {f"{s.pod.namespace}/{s.pod.name}" for s in steps if s.outcome not in _UNNAMED}
+        return named - self._pods.keys()
+
+    def _source(self, node: Any) -> int:
+        return self._sources.get(self._nodes[node], len(self._sources))

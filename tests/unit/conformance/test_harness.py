@@ -1,0 +1,63 @@
+"""The pure parts of the conformance harness: what it takes for granted about the real one."""
+
+from collections import Counter
+
+import pytest
+
+from builders.conformance.cases import Session
+from builders.conformance.chance import not_chance
+from builders.conformance.stubs import Average, Reply
+from builders.conformance.themes import THEMES
+from trimtab.model.quantity import NANO, parse_quantity
+from trimtab.policy import Answer, read_policy
+
+
+def test_the_first_usage_is_kept_exactly_and_later_ones_are_averaged() -> None:
+    milli = NANO // 1000
+    average = Average(parse_quantity("123456789n").nano, milli)
+    assert average.nano == 123_456_789
+    average.add(parse_quantity("1").nano)
+    assert average.nano == 212 * milli  # 0.9 × 124 + 0.1 × 1000, rounded
+
+
+def test_a_constant_usage_stays() -> None:
+    average = Average(1500 * NANO, NANO)
+    for _ in range(100):
+        average.add(1500 * NANO)
+    assert average.nano == 1500 * NANO
+
+
+def test_only_the_evacuation_is_one_in_background() -> None:
+    assert {reply: reply.means for reply in Reply} == {
+        Reply.ALLOW: Answer.EVICTED,
+        Reply.EVACUATE: Answer.BACKGROUND,
+        Reply.BUDGET: Answer.REFUSED,
+        Reply.FORBID: Answer.REFUSED,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ways", "is_fair"),
+    [
+        pytest.param({True: 4, False: 4}, True, id="both ways"),
+        pytest.param({True: 7}, True, id="too few to tell"),
+        pytest.param({True: 8}, False, id="always the same way"),
+    ],
+)
+def test_one_order_only_is_no_chance(ways: dict[bool, int], is_fair: bool) -> None:
+    orders = Counter({("QoS", way): times for way, times in ways.items()})
+    assert (not_chance(orders) == []) is is_fair
+
+
+@pytest.mark.parametrize("number", range(len(THEMES)))
+def test_every_theme_is_a_policy_with_cases(number: int) -> None:
+    session = Session(3, number)
+    read_policy(session.theme.text("http://127.0.0.1:9090"), session.theme.name)
+    case = session.case(0, {})
+    assert len(case.nodes) == 20
+    assert len(case.pods) == 200
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    one, other = (Session(5, 4).case(0, {}) for _ in range(2))
+    assert (one.nodes, one.pods, one.replies) == (other.nodes, other.pods, other.replies)
