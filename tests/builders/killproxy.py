@@ -2,7 +2,7 @@
 
 The write itself arrives: the process dies when the API server has answered, before it hears
 the answer. That is the worst moment: what was written is known to nobody. Leases and Events
-are not counted, they are not what a decision comes to.
+are not counted, they are not what a decision comes to; nor are dry runs, which write nothing.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from builders.lab import RunningLab
 from trimtab.lab.identity import kubeconfig_file
 
 _WRITE = re.compile(rb"(POST|PUT|PATCH|DELETE) (\S+)")
-_NOT_COUNTED = (b"/leases", b"/events")
+_NOT_COUNTED = (b"/leases", b"/events", b"dryRun=")
 
 
 class KillProxy:

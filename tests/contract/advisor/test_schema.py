@@ -87,7 +87,7 @@ REFUSED = [
 
 
 @pytest.mark.proves(
-    "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.12", "7.13", "N3", "N11"
+    "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.12", "7.13", "7.123", "N3", "N11"
 )  # fmt: skip
 @pytest.mark.parametrize(("manifest", "says"), REFUSED)
 def test_it_refuses_and_says_why(desk: Desk, manifest: Free, says: str) -> None:
@@ -144,6 +144,13 @@ def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
         assert options["ksmConfiguration"] == {"enabled": True, "nodeLabelSelector": given}
     spec = create(desk, a_config(EXAMPLE))["spec"]
     assert (spec["failurePolicy"], spec["bypassOptimisticLock"]) == ("Abort", False)
+
+
+@pytest.mark.proves("7.133")
+@pytest.mark.parametrize("name", ["Mode", "interval", "deschedulingIntervalSecond", "replicas"])
+def test_kubectl_refuses_options_that_do_not_exist(desk: Desk, name: str) -> None:
+    said = desk.refused(aware(**{name: "x", "mode": "Automatic"}))
+    assert f'unknown field "spec.options.loadAware.{name}"' in said
 
 
 def test_the_profile_cannot_be_changed(desk: Desk) -> None:

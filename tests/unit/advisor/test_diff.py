@@ -46,7 +46,7 @@ def test_what_the_server_keeps_for_itself_is_left_out() -> None:
     assert sanitised(clean) == clean
 
 
-@pytest.mark.proves("7.100", "N9")
+@pytest.mark.proves("7.100", "7.102", "N9")
 @pytest.mark.parametrize("ref", [REF, BARE], ids=["namespaced", "cluster-scoped"])
 def test_a_creation_counts_its_lines_and_keeps_empty_ones(ref: TargetRef) -> None:
     text = "first\n\nthird\n"

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 
-from trimtab.advisor.api import Item, TargetRef
+from trimtab.advisor.api import Item, LoadAwareOptions, TargetRef
 from trimtab.advisor.fields import (
     NOT_FOUND,
+    dig,
     is_satisfied,
     managed_state,
     merge_patch,
@@ -101,6 +103,31 @@ def test_owners_are_found_in_what_the_server_notes() -> None:
 def test_a_key_that_another_put_into_a_managed_map_is_a_stranger() -> None:
     item = Item(name="i", managed_fields=("spec.map",), desired_state={"spec": {"map": {"b": 2}}})
     assert strangers(LIVE, item) == (("spec.map.a", ("argocd",)),)
+
+
+@pytest.mark.proves("7.125")
+@pytest.mark.parametrize(
+    ("dotted", "expected"),
+    [
+        ("spec.map.a", (True, 1)),
+        ("spec.map", (True, {"a": 1, "b": 2})),
+        ("spec.mode", (True, "Automatic")),
+        ("spec.missing", (False, None)),
+        ("spec.mode.deeper", (False, None)),
+        ("nowhere.at.all", (False, None)),
+    ],
+)
+def test_values_are_found_by_their_path_or_not_at_all(
+    dotted: str, expected: tuple[bool, Any]
+) -> None:
+    assert dig(LIVE, parse_path(dotted)) == expected
+
+
+@pytest.mark.proves("7.122")
+def test_texts_among_the_options_are_taken_as_they_are() -> None:
+    assert convert({"algorithm": "  a b "}, LoadAwareOptions).algorithm == "  a b "
+    assert convert({"algorithm": ""}, LoadAwareOptions).algorithm == ""
+    assert convert({}, LoadAwareOptions).dev_deviation_thresholds == "AsymmetricLow"
 
 
 def test_desired_is_satisfied_by_more_but_not_by_less() -> None:

@@ -1,0 +1,118 @@
+"""Much noise around few objects: the operator looks once a second and writes nothing."""
+
+import asyncio
+import re
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from builders.advisorlab import (
+    EXAMPLE,
+    LOAD_AWARE,
+    Desk,
+    OperatorProcess,
+    a_config,
+    advisor_cluster,
+    operator,
+)
+from builders.apiserver import free_port
+from trimtab.advisor.access import kind_of
+from trimtab.advisor.kinds import CONFIG_MAPS, MACHINE_CONFIGS
+from trimtab.kube.client import Client
+from trimtab.kube.resources import Free
+
+pytestmark = [pytest.mark.engines, pytest.mark.full]
+FOREIGN, UPDATES_PER_S, FOR_S = 5_000, 500, 20
+HOME = "openshift-cnv"
+
+
+async def foreign(client: Client) -> None:
+    """Objects of the kinds that profiles manage, and none of them ours."""
+    configs, machines = kind_of(CONFIG_MAPS), kind_of(MACHINE_CONFIGS)
+
+    async def create(number: int) -> None:
+        body: Free = {"metadata": {"name": f"foreign-{number}"}, "data": {"x": "y" * 500}}
+        if number % 5 == 0:
+            await client.create(machines, {**body, "spec": {"kernelArguments": []}})
+        else:
+            await client.create(configs, body, HOME)
+
+    for first in range(0, FOREIGN, 100):
+        await asyncio.gather(*(create(first + each) for each in range(100)))
+
+
+async def make_noise(client: Client) -> int:
+    """Change what is not managed, on objects that are; returns how often."""
+    configs, machines = kind_of(CONFIG_MAPS), kind_of(MACHINE_CONFIGS)
+    done, begun = 0, time.monotonic()
+    while time.monotonic() - begun < FOR_S:
+        due = int((time.monotonic() - begun) * UPDATES_PER_S)
+        writes = []
+        for number in range(done, min(due, done + 50)):
+            patch = {"metadata": {"labels": {"noise": str(number)}}}
+            if number % 2:
+                writes.append(client.patch(configs, "example-config", patch, HOME))
+            else:
+                writes.append(client.patch(machines, "99-worker-psi-karg", patch))
+        await asyncio.gather(*writes)
+        done += len(writes)
+        await asyncio.sleep(0.001)
+    return done
+
+
+def counters(port: int) -> tuple[float, float]:
+    """Looks that ended, and statuses written."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    looks = re.findall(
+        r'^trimtab_reconcile_seconds_count{controller="advisor".*} (\S+)$', text, re.M
+    )
+    writes = re.findall(r"^trimtab_advisor_status_writes_total{.*} (\S+)$", text, re.M)
+    return sum(map(float, looks)), sum(map(float, writes))
+
+
+def rss_mb(process: OperatorProcess) -> float:
+    status = Path(f"/proc/{process.process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) / 1024
+
+
+def prepare(desk: Desk) -> None:
+    desk.apply(a_config(EXAMPLE, "Apply"), a_config(LOAD_AWARE, "Apply"))
+    desk.await_phase(EXAMPLE, "Completed")
+    desk.await_phase(LOAD_AWARE, "InProgress")
+    time.sleep(2)
+    desk.roll()
+    desk.await_phase(LOAD_AWARE, "Completed")
+    time.sleep(3)
+
+
+def test_noise_costs_one_look_a_second_and_no_write() -> None:
+    port = free_port()
+    with advisor_cluster("5.32") as desk:
+
+        async def noise() -> tuple[int, float, float, float]:
+            config = desk.server.kubeconfig
+            async with Client.from_kubeconfig(config, writes_per_s=5000, burst=5000) as client:
+                await foreign(client)
+                looks, writes = await asyncio.to_thread(counters, port)
+                begun = time.monotonic()
+                done = await make_noise(client)
+                took = time.monotonic() - begun
+                more, written = await asyncio.to_thread(counters, port)
+                return done, (more - looks) / took, written - writes, took
+
+        with operator(desk.server, "--open-metrics", f"--port={port}") as process:
+            prepare(desk)
+            done, looks_per_s, written, took = asyncio.run(noise())
+            peak = rss_mb(process)
+        print(
+            f"\n{done / took:.0f} updates/s beside {FOREIGN} foreign objects: "
+            f"{looks_per_s / 2:.2f} looks/s per configuration, {written:.0f} writes, {peak:.0f} MB"
+        )
+        assert looks_per_s <= 2 * 1.05, "two configurations, one look a second each"
+        assert written == 0
+        assert peak < 150
