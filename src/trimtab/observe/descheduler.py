@@ -33,10 +33,6 @@ class Descheduler(Struct, frozen=True):
                 on = value.lower() in ("true", "t", "1")
         return on
 
-    @property
-    def dry_run(self) -> bool:
-        return any(a in ("--dry-run", "--dry-run=true") for a in self.arguments)
-
     def _gates(self) -> Iterator[tuple[str, str]]:
         flags = [a.partition("=")[2] for a in self.arguments if a.startswith("--feature-gates=")]
         after = zip(self.arguments, self.arguments[1:], strict=False)

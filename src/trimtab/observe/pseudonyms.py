@@ -68,10 +68,6 @@ class Pseudonyms:
             self._names = self._assign()
         return self._names[word]
 
-    def known(self) -> list[str]:
-        """Every word that gets a pseudonym, long ones first."""
-        return sorted(self._kinds, key=lambda word: (-len(word), word))
-
     def _assign(self) -> dict[str, str]:
         names: dict[str, str] = {}
         for kind in _ORDER:

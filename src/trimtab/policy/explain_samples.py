@@ -104,10 +104,10 @@ def _missing(trial: Trial, query: QueryResult) -> Iterator[Attempt]:
     (name,) = missing
     for value in _plausible(query):
         sample = Sample({"instance": name}, _text(value))
-        snapshot = replace(trial.snapshot, query=replace(query, samples=(*query.samples, sample)))
-        what = f"give {name} a sample ({_text(value)} was tried)"
-        if trial.with_query(snapshot.query).evictions():  # type: ignore[arg-type]
-            yield Attempt(Change("sample", what, 1.0), snapshot)
+        changed = replace(query, samples=(*query.samples, sample))
+        if trial.with_query(changed).evictions():
+            what = f"give {name} a sample ({_text(value)} was tried)"
+            yield Attempt(Change("sample", what, 1.0), replace(trial.snapshot, query=changed))
             return
 
 

@@ -9,7 +9,7 @@ DOCS = "docs/reference/lint.md"
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A kind of finding. `shown` says how its claim about the descheduler is known."""
+    """A kind of finding."""
 
     id: str
     severity: Severity
