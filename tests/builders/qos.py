@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import httpx2
+import msgspec
 from hypothesis import settings
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.resources import Condition, Object, ObjectMeta, OwnerReference
+from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.keeper import Keeper
@@ -200,3 +201,15 @@ async def running_qos(client: Client, settings: Settings) -> AsyncIterator[Runni
         finally:
             service.stop()
             await task
+
+
+async def bind(client: Client, namespace: str, name: str) -> None:
+    """What a scheduler does at the end."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "namespace": namespace},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
+    }
+    path = PODS.path(namespace, name, "binding")
+    await client.request("POST", path, body=msgspec.json.encode(body))

@@ -20,7 +20,7 @@ HEADER = (
 WIDE = f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}  RANK"
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """A row of the page; times in nanoseconds."""
 
     name: str
@@ -46,6 +46,7 @@ def duration(ns: int | None) -> str:
     return _below_zero(-ns // MILLI)
 
 
+@lru_cache(maxsize=1 << 16)
 def _whole(seconds: int) -> str:
     if seconds < 60:
         return f"{seconds}s"
@@ -78,9 +79,11 @@ def _whole_cell(seconds: int) -> str:
 
 def _cell(ns: int | None) -> str:
     """A field with the gap before it; most are whole seconds, of which there are not many."""
-    if ns is not None and ns > SECOND:
+    if not ns:
+        return _NOTHING[ns]
+    if ns > SECOND:
         return _whole_cell(ns // SECOND)
-    return "  " + duration(ns).rjust(20) if ns else _NOTHING[ns]
+    return f"  {duration(ns):>20}"
 
 
 _NOTHING = {0: f"  {'0s':>20}", None: f"  {'inf':>20}"}

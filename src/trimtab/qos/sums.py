@@ -43,7 +43,7 @@ class Window(Struct, omit_defaults=True, rename="camel"):
         setattr(self, span.kind, getattr(self, span.kind) + weight)
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, gc=False):
     """An account at a moment. `credited` and `charged` are what counts for the promise:
     running and waiting, faded if there is a half-life."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 SECOND = 1_000_000_000
 
 
-class Pace(Struct, frozen=True):
+class Pace(Struct, frozen=True, gc=False):
     """How R and W of an account grow at the moment: its running and its waiting replicas."""
 
     running: int
@@ -37,9 +37,7 @@ def availability(running: int, waiting: int, slo: float) -> float:
 
 
 def time_to_violation(running: int, waiting: int, slo: float) -> int | None:
-    if slo <= 0:
-        return None
-    return int(running * credit(slo)) - waiting
+    return None if slo <= 0 else int(running * (1 - slo) / slo) - waiting
 
 
 def deadline(now: int, ttv: int | None, pace: Pace, slo: float, half_life: int = 0) -> int | None:
