@@ -17,6 +17,8 @@ from trimtab.kube.resources import Free
 NO_CHANGES = "(no changes)"
 NOISE = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MOST = 100_000
+"""Characters of a diff that are kept."""
 _MASKED, _BEFORE, _AFTER = "*** (masked)", "*** (before)", "*** (after)"
 
 
@@ -57,7 +59,15 @@ def object_diff(ref: TargetRef, before: Free | None, after: Free | None) -> str:
     heads = ["/dev/null" if obj is None else title for obj in (old, new)]
     lines = [[] if obj is None else as_yaml(obj).splitlines(keepends=True) for obj in (old, new)]
     text = "".join(unified_diff(lines[0], lines[1], heads[0], heads[1], n=3))
-    return text or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
+    return _capped(text) or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
+
+
+def _capped(text: str) -> str:
+    """A status has limits; desiredState still holds the whole object."""
+    if len(text) <= MOST:
+        return text
+    kept = text[: text.rindex("\n", 0, MOST) + 1]
+    return f"{kept}… {text.count(chr(10)) - kept.count(chr(10))} more lines, see desiredState\n"
 
 
 def masked(before: Free | None, after: Free | None) -> tuple[Free | None, Free | None]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.diff import (
     LAST_APPLIED,
+    MOST,
     NO_CHANGES,
     NOISE,
     as_yaml,
@@ -125,3 +126,11 @@ def test_every_diff_is_a_patch(before: dict[str, Any] | None, after: dict[str, A
         )
         assert done.returncode == 0, done.stdout + done.stderr + diff
         assert file.read_text() == as_yaml(new)
+
+
+def test_a_huge_diff_is_cut_at_a_line_and_says_so() -> None:
+    huge = an_object(**{f"k{number:05}": "x" * 50 for number in range(5000)})
+    diff = object_diff(REF, None, huge)
+    assert len(diff) < MOST + 100
+    assert diff.endswith("more lines, see desiredState\n")
+    assert has_changes(diff)
