@@ -15,14 +15,17 @@ POINTS = (
     *(f"B{number}" for number in range(1, 14)),
     *(f"N{number}" for number in range(1, 12)),
 )
+RESOLVED = tuple(f"M{number}" for number in range(1, 11))
+"""Where the user's documents and comparable operators disagree: told if a test proves it."""
 _HEAD = """\
 # What is proven, and by which test
 
 <!-- Written by `make generate` from the markers in tests/ by scripts/acceptance.py. -->
 
 Each point of the advisor's acceptance list, with the tests that fail if it does not hold.
-Numbers with 7 are its behaviour; B and N are defects of comparable operators, which must not
-come back.
+Numbers with 7 are its behaviour.
+B and N are defects of comparable operators, which must not come back.
+M are places where documents and operators disagree, and how that was resolved.
 
 | point | tests |
 |---|---|
@@ -31,9 +34,11 @@ come back.
 
 def generate() -> dict[str, str]:
     proven = collected()
-    unknown = sorted(proven.keys() - set(POINTS))
+    unknown = sorted(proven.keys() - {*POINTS, *RESOLVED})
     assert not unknown, f"markers name points that do not exist: {unknown}"
-    rows = [f"| {point} | {'<br>'.join(proven.get(point, ['**none**']))} |" for point in POINTS]
+    assert not missing(), f"no test proves: {missing()}"
+    told = [point for point in (*POINTS, *RESOLVED) if point in proven]
+    rows = [f"| {point} | {'<br>'.join(proven[point])} |" for point in told]
     return {FILE: _HEAD + "\n".join(rows) + "\n"}
 
 

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
+    "acceptance:generate",
     "trimtab.advisor.manifests:generate",
     "trimtab.advisor.mocks.manifests:generate",
     "trimtab.advisor.reference:generate",
