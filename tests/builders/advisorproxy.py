@@ -33,3 +33,19 @@ class OperatorKillProxy(KillProxy):
         port = self._server.sockets[0].getsockname()[1]
         self.kubeconfig = self._api.kubeconfig_for(f"https://127.0.0.1:{port}", ACCOUNT)
         return self
+
+    async def _answers(
+        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, writing: list[str]
+    ) -> None:
+        """A refusal is no write: the operator asks without force first, and may hear no."""
+        while data := await source.read(65536):
+            if writing and not data.startswith(b"HTTP/1.1 2"):
+                writing.pop()
+            elif writing:
+                self.writes.append(writing.pop().partition("?")[0])
+                self._left -= 1
+                if self._left == 0:
+                    self._kill()
+                    return
+            to.write(data)
+            await to.drain()

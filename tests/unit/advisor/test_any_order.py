@@ -1,5 +1,6 @@
 """Whatever happens in whatever order, and wherever the operator dies: what always holds."""
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -160,5 +161,7 @@ def times_move_only_with_the_status(before: PlatformStatus, after: PlatformStatu
             assert not moved or old.status != condition.status
 
 
-AnyOrder.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
+# each example is forty events
+EXAMPLES = 100 if os.environ.get("TRIMTAB_TEST_FULL") else 15
+AnyOrder.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=40)
 TestAnyOrder = AnyOrder.TestCase
