@@ -23,7 +23,7 @@ _CRD = "CustomResourceDefinition"
 
 
 class Directory(Struct, frozen=True):
-    """What the manifests say; `files` tells where each object was found."""
+    """What the manifests say: objects by reference, CRDs by name."""
 
     objects: Mapping[TargetRef, Free] = field(default_factory=dict)
     crds: Mapping[str, Free] = field(default_factory=dict)

@@ -8,6 +8,8 @@ from trimtab.lab.spec import name_option
 from trimtab.loop.settings import STACK
 from trimtab.view.terminal import Steps, err, out, show_table
 
+ADVISOR = "advisor"  # the stack's name; importing it would load every profile for `lab status`
+
 _QUIET = ("waiting", "stopped")
 
 
@@ -92,6 +94,12 @@ def _next_commands(status: LabStatus) -> tuple[str, str, str]:
             f"trimtab lab watch{option}",
             f"trimtab lab kubectl{option} get vm -o wide",
             f"trimtab lab algorithm cpu_focused{option}",
+        )
+    if ADVISOR in status.stacks:
+        return (
+            f"trimtab advisor plan --lab {status.name}",
+            f"trimtab advisor apply --lab {status.name}",
+            f"trimtab lab kubectl{option} get virtplatformconfig",
         )
     return (
         f"trimtab lab kubectl{option} get nodes",
