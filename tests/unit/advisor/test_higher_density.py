@@ -49,7 +49,7 @@ def test_by_default_swap_comes_first(options: Options | None) -> None:
     assert (overcommit.impact_severity, overcommit.depends_on) == ("Medium", (swapping.name,))
     assert overcommit.managed_fields == (
         "spec.higherWorkloadDensity.memoryOvercommitPercentage",
-        "spec.ksmConfiguration.nodeLabelSelector",
+        "spec.ksmConfiguration",
     )
     assert "+    memoryOvercommitPercentage: 150" in overcommit.diff
     assert "nodeLabelSelector" in overcommit.diff

@@ -133,7 +133,7 @@ def _density_wish(choice: Choice, facts: Facts, depends_on: tuple[str, ...]) -> 
     shared = ""
     if choice.ksm is not None:
         body["ksmConfiguration"] = {"nodeLabelSelector": written(choice.ksm.node_label_selector)}
-        fields.append("ksmConfiguration.nodeLabelSelector")
+        fields.append("ksmConfiguration")  # whole: an empty one left behind is not what was before
         shared = " and share equal pages (KSM)"
     spec = body if not prefix else {prefix: body}
     where = ".".join(part for part in ("spec", prefix) if part)
