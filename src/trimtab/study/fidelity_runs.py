@@ -12,9 +12,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from trimtab.model.curve import Curve, value_at
+from trimtab.model.quantity import Quantity
+from trimtab.model.scenario import Scenario
 from trimtab.observe.descheduler_log import Verdict
 from trimtab.sim.card import classes, convergence
 from trimtab.sim.outcome import Outcome
+from trimtab.sim.spec import Timing
 from trimtab.study.fidelity_recording import LabRun, moment
 
 Shares = NDArray[np.float32]
@@ -51,10 +55,57 @@ def figures_of_lab(run: LabRun, cycles: int) -> Figures:
     return _figures(asked, cpu, memory, run.interval_s * run.scale)
 
 
-def figures_of_sim(outcome: Outcome, interval_s: float) -> Figures:
+class Loads:
+    """What every VM uses at the last scrape before each cycle; scrapes begin at `phase_s`.
+
+    The simulator itself goes by the mean over each interval, which hides the peaks.
+    """
+
+    def __init__(self, scenario: Scenario, cycles: int, timing: Timing, phase_s: float) -> None:
+        self.interval_s, every = timing.descheduling_s, timing.scrape_s
+        moments = np.arange(cycles) * self.interval_s
+        self.times = (phase_s + np.floor((moments - phase_s) / every) * every).tolist()
+        self._nodes = {node.name: at for at, node in enumerate(scenario.nodes)}
+        self._vms = {vm.name: at for at, vm in enumerate(scenario.vms)}
+        self._cpu = _uses([(vm.cpu, vm.cpu_load) for vm in scenario.vms], self.times)
+        self._memory = _uses([(vm.memory, vm.memory_load) for vm in scenario.vms], self.times)
+        self._cores = np.array([float(node.cpu.nano) for node in scenario.nodes])
+        self._bytes = np.array([float(node.memory.nano) for node in scenario.nodes])
+
+    def shares(self, outcome: Outcome) -> tuple[Shares, Shares]:
+        """(cycles, nodes) of CPU and memory, with every VM where it was then."""
+        cpu = np.zeros((len(self.times), len(self._nodes)))
+        memory = np.zeros_like(cpu)
+        for number, places in enumerate(_placements(outcome, self.times)):
+            for vm, node in places.items():
+                at, here = self._vms[vm], self._nodes[node]
+                cpu[number, here] += self._cpu[number, at]
+                memory[number, here] += self._memory[number, at]
+        cpu, memory = cpu / self._cores, memory / self._bytes
+        return cpu.astype(np.float32), memory.astype(np.float32)
+
+
+def _uses(sizes: Sequence[tuple[Quantity, Curve]], times: Sequence[float]) -> NDArray[np.float64]:
+    return np.array([[size.nano * value_at(load, at) for size, load in sizes] for at in times])
+
+
+def _placements(outcome: Outcome, times: Sequence[float]) -> Iterator[dict[str, str]]:
+    """Where the VMs were at each of the times."""
+    places = dict(outcome.placement_before)
+    done = [(m.ended_s, m.vm, m.target) for m in outcome.moves if m.outcome == "succeeded"]
+    moves = sorted((at, vm, node) for at, vm, node in done if at is not None and node is not None)
+    for time in times:
+        while moves and moves[0][0] <= time:
+            _, vm, node = moves.pop(0)
+            places[vm] = node
+        yield places
+
+
+def figures_of_sim(outcome: Outcome, loads: Loads) -> Figures:
     """Of a whole simulated run; several attempts to move a VM answer one eviction."""
     asked = {(move.vm, move.requested_s) for move in outcome.moves}
-    return _figures(len(asked), outcome.course.cpu, outcome.course.memory, interval_s)
+    cpu, memory = loads.shares(outcome)
+    return _figures(len(asked), cpu, memory, loads.interval_s)
 
 
 def _figures(evictions: int, cpu: Shares, memory: Shares, interval_s: float) -> Figures:

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from trimtab.loop.access import Loop
 from trimtab.loop.settings import SCRAPE_S
 from trimtab.sim import simulate
+from trimtab.sim.sensor import phases
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.fidelity import StepVerdict, Subject, Verdict, judge, judge_steps
 from trimtab.study.fidelity_lab import Note, Order, play
@@ -15,6 +16,7 @@ from trimtab.study.fidelity_recording import LabRun
 from trimtab.study.fidelity_runs import (
     SEEDS,
     Figures,
+    Loads,
     Range,
     figures_of_lab,
     figures_of_sim,
@@ -69,18 +71,19 @@ def simulated(
 ) -> list[Figures]:
     """The figures of as many simulated runs; `score` may be another one than the lab's."""
     scenario = structs.replace(order.scenario, duration_s=order.cycles * interval_s)
+    timing = Timing(
+        scrape_s=SCRAPE_S, rules_s=SCRAPE_S, descheduling_s=interval_s, reaction_s=reaction_s
+    )
     spec = RunSpec(
         scenario=scenario,
         score=order.score.name if score == "" else score,
         policy=order.policy,
-        timing=Timing(
-            scrape_s=SCRAPE_S,
-            rules_s=SCRAPE_S,
-            descheduling_s=interval_s,
-            reaction_s=reaction_s,
-        ),
+        timing=timing,
     )
-    return [figures_of_sim(each, interval_s) for each in simulate(spec, range(seeds))]
+    return [
+        figures_of_sim(each, Loads(scenario, order.cycles, timing, phases(seed, timing)[0]))
+        for seed, each in enumerate(simulate(spec, range(seeds)))
+    ]
 
 
 def _numbered(note: Note, number: int, runs: int) -> Note:

@@ -7,17 +7,21 @@ import pytest
 from msgspec.structs import replace
 
 from builders.fidelity import CYCLES, SCORE, a_pod, a_run
-from builders.sim import one_hot_node
+from builders.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.errors import ConfigError
+from trimtab.model.curve import Steps
 from trimtab.model.scenario import Event
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
+from trimtab.sim import simulate_one
+from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.fidelity import Subject, judge
 from trimtab.study.fidelity_lab import Order, playable, resting
 from trimtab.study.fidelity_recording import PodVersion, moment
 from trimtab.study.fidelity_runs import (
     SEEDS,
     Figures,
+    Loads,
     Range,
     chance_of,
     figures_of_lab,
@@ -96,6 +100,19 @@ def test_simulated_runs_predict_simulated_runs_and_neither_nothing_nor_another_s
     assert not judge(Subject("x", SCORE), [], ranges(nothing, others)).passed
     wrong = simulated(order, 60.0, 30, score="memory_focused")
     assert not judge(Subject("x", SCORE), [], ranges(wrong, others)).passed
+
+
+def test_a_simulated_run_is_looked_at_as_a_scrape_would() -> None:
+    """One VM that spikes in its second minute, moved in its third."""
+    spike = Steps(((0.0, 0.1), (60.0, 0.9), (120.0, 0.1)))
+    vm = replace(a_vm("v", node="n0"), cpu_load=spike)
+    scenario = a_scenario(nodes(2), [vm], duration_s=240.0, events=[Event(125.0, "drain", "n0")])
+    timing = Timing(random_phases=False)
+    outcome = simulate_one(RunSpec(scenario, score=None, timing=timing), 1)
+    cpu, _ = Loads(scenario, 4, timing, 10.0).shares(outcome)
+    use = float(vm.cpu.nano) / float(scenario.nodes[0].cpu.nano)
+    wanted = [[0.1 * use, 0], [0.1 * use, 0], [0.9 * use, 0], [0, 0.1 * use]]
+    assert np.allclose(cpu, wanted)  # scrapes at -5, 55, 115, 175
 
 
 def test_a_run_that_never_converges_is_outside_of_those_that_do() -> None:
