@@ -19,7 +19,7 @@ from trimtab.advisor.api import (
     Spec,
     VirtPlatformConfig,
 )
-from trimtab.advisor.mocks.baseline import descheduler, hyperconverged
+from trimtab.advisor.mocks.baseline import descheduler, hyperconverged, hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
 from trimtab.advisor.offline import plan_offline, read_directory
 from trimtab.advisor.plan import Plan, target_of
@@ -31,6 +31,7 @@ from trimtab.kube.client import Client
 
 pytestmark = pytest.mark.engines
 LOAD_AWARE, DENSITY, EXAMPLE = built_in().names()
+K8S = Path(__file__).parents[3] / "k8s"
 SAVED = (
     "kubedeschedulers", "machineconfigs", "machineconfigpools", "hyperconvergeds",
     "configmaps", "deployments", "namespaces", "customresourcedefinitions",
@@ -159,9 +160,40 @@ async def test_an_upstream_descheduler_with_a_deployment(both: Both) -> None:
     await both.agree(LOAD_AWARE, options)
 
 
+async def test_hyperconverged_in_its_newer_version(both: Both) -> None:
+    crd = "hyperconvergeds.hco.kubevirt.io"
+    both.desk.run("delete", "crd", crd)
+    try:
+        both.desk.run("apply", "-f", str(K8S / "advisor/mocks/hyperconverged_v1.yaml"))
+        await_established(both.desk, [crd])
+        new = hyperconverged_v1()
+        new["spec"]["virtualization"]["liveMigrationConfig"]["parallelMigrationsPerCluster"] = 20
+        both.desk.apply(descheduler(), new)
+        limits = (await both.agree(LOAD_AWARE)).items[-1].desired_state
+        assert limits is not None
+        assert limits["spec"]["evictionLimits"] == {"total": 18, "node": 2}
+        plan = await both.agree(DENSITY)
+        assert plan.items[-1].target_ref.api_version == "hco.kubevirt.io/v1"
+        await both.carry_out(plan)
+        await both.agree(DENSITY)
+    finally:
+        both.desk.run("delete", "crd", crd)
+
+
+def test_the_files_of_mocks_and_samples_are_accepted(both: Both) -> None:
+    """As the guide applies them."""
+    start_over(both.desk, "5.32")
+    names = ("machineconfig", "machineconfigpool", "hyperconverged_v1beta1")
+    for name in (*(f"kubedescheduler_v{r.replace('.', '')}" for r in RELEASES), *names):
+        file = str(K8S / "advisor/mocks" / f"{name}.yaml")
+        both.desk.run("apply", "--server-side", "--force-conflicts", "-f", file)
+    samples = ("mock_baseline_resources.yaml", "loadaware_sample.yaml")
+    for name in samples:
+        both.desk.run("apply", "-f", str(K8S / "advisor/samples" / name))
+
+
 def cluster_descheduler() -> list[dict[str, Any]]:
     """What a cluster installs of the descheduler: its policy and its Deployment."""
-    root = Path(__file__).parents[3] / "k8s"
     files = ("descheduler-policy.yaml", "descheduler.yaml")
-    found = [m for file in files for m in yaml.safe_load_all((root / file).read_text())]
+    found = [m for file in files for m in yaml.safe_load_all((K8S / file).read_text())]
     return [m for m in found if target_of(m).kind in ("ConfigMap", "Deployment")]
