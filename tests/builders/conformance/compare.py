@@ -7,6 +7,7 @@ the very same course, the real one is among those that it allows.
 import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -14,12 +15,21 @@ from builders.conformance.guided import Guided
 from builders.conformance.recording import Recording
 from builders.conformance.visits import visit_problems
 from trimtab.model.quantity import parse_quantity
-from trimtab.observe.descheduler_log import LoggedCycle, Reading
+from trimtab.observe.descheduler_log import LoggedCycle, Reading, parse_cycles
 from trimtab.observe.descheduler_log import Run as LoggedRun
-from trimtab.policy import Answer, Class, Cycle, PodView, Run, SnapshotView, decide
+from trimtab.policy import (
+    Answer,
+    Class,
+    Cycle,
+    PodView,
+    Policy,
+    Run,
+    SnapshotView,
+    decide,
+    read_policy,
+)
 from trimtab.policy.cycle import Outcome
 from trimtab.policy.settings import HighNodeUtilization, Plugin, Profile
-from trimtab.policy.snapshot_view import policy_of
 from trimtab.policy.usage import shown
 
 _ATTEMPTS = 60
@@ -39,10 +49,14 @@ class Judgement(Struct, frozen=True, eq=False):
     problems: tuple[str, ...]
 
 
-def judge(recording: Recording) -> Judgement:
-    """Lead our function along the recorded cycle; no problems: they agree."""
-    real, snapshot = recording.cycle(), recording.snapshot
-    view, policy, inflight = SnapshotView(snapshot), policy_of(snapshot), recording.inflight()
+def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
+    """Lead our function along the recorded cycle; no problems: they agree.
+
+    `view` is that of the recorded snapshot, if the caller has it already.
+    """
+    real, snapshot = _parsed(recording.lines), recording.snapshot
+    view = view or SnapshotView(snapshot)
+    policy, inflight = _read(snapshot.policy), recording.inflight()
     nodes = view.selected(policy.node_selector).names
     best: Judgement | None = None
     later: set[str] = set()
@@ -66,6 +80,18 @@ def judge(recording: Recording) -> Judgement:
             break
     assert best is not None
     return best
+
+
+@lru_cache(maxsize=512)
+def _parsed(lines: tuple[str, ...]) -> LoggedCycle:
+    """Mutants are judged by the same logs again and again."""
+    (cycle,) = parse_cycles(lines)
+    return cycle
+
+
+@lru_cache(maxsize=64)
+def _read(policy: str) -> Policy:
+    return read_policy(policy)
 
 
 class _Answers:

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Any
 
 from msgspec import Struct, structs
 
 from builders.conformance.cluster import Key
 from builders.conformance.policies import Theme
-from builders.conformance.population import MISFITS, SPECIALS, in_progress, new_pod
+from builders.conformance.population import (
+    CLAIMANTS,
+    MISFITS,
+    SPECIALS,
+    UNMEASURED,
+    in_progress,
+    new_pod,
+)
 from builders.conformance.samples import GOLDEN, query_for
 from builders.conformance.stubs import Reply
 from trimtab.model.machines import Taint
@@ -117,7 +125,7 @@ class Draft:
     def _choose_hot(self) -> list[str]:
         if self._theme.mode == "prometheus" and self.pool:
             return self._r.sample(self.pool, min(len(self.pool) - 1, self._r.choice([1, 2, 2, 3])))
-        return self.pool[:4]
+        return self.pool[-4:] if self._theme.mode == "high" else self.pool[:4]
 
     def shape_nodes(self) -> None:
         r = self._r
@@ -183,8 +191,7 @@ class Draft:
             self._pods[key] = self._relabelled(self._pods[key])
         for key in r.sample(there, min(len(there), 4)):
             old = self._pods[key]
-            fits = "nodeFit" not in self._theme.evictor
-            specials = (SPECIALS if fits else MISFITS) if r.random() < 0.7 else ()
+            specials = self._specials() if r.random() < 0.7 else ()
             self._pods[key] = new_pod(r, old.node, old.name, old.namespace, specials)
         self.changed = dict(self._pods)
         vms = [k for k in there if REQUEST_EVICT_ONLY in self._pods[k].annotations]
@@ -193,6 +200,14 @@ class Draft:
             self._pods[key] = self._announced(self._pods[key])
         for one in sorted(flying.values(), key=lambda f: f.key):
             self._go_on(one)
+
+    def _specials(self) -> Sequence[Mapping[str, Any]]:
+        """What the theme is about, if it is about pods."""
+        if "nodeFit" in self._theme.evictor:
+            return MISFITS
+        if "evictionModes" in self._theme.args:
+            return UNMEASURED
+        return CLAIMANTS if self._theme.name == "protections" else SPECIALS
 
     def _relabelled(self, pod: SnapshotPod) -> SnapshotPod:
         r = self._r
@@ -224,8 +239,10 @@ class Draft:
         return self._r.choice(fates if not announced else [*fates, self._unannounced])
 
     def _unannounced(self, pod: SnapshotPod) -> SnapshotPod:
+        """Without the announcement, if there was one; a label makes it an update in any case."""
         kept = {k: v for k, v in pod.annotations.items() if k != EVICTION_IN_PROGRESS}
-        return structs.replace(pod, annotations=kept)
+        labels = {**pod.labels, "step": str(self._step)}
+        return structs.replace(pod, annotations=kept, labels=labels)
 
     def _complete(self, pod: SnapshotPod) -> SnapshotPod:
         self._renewed.add((pod.namespace, pod.name))

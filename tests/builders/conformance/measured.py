@@ -31,8 +31,7 @@ def requests_around(r: Random) -> Theme:
 
 def requests_pods(r: Random) -> Theme:
     pairs: dict[str, tuple[float, float]] = {"pods": (r.choice([30, 45]), r.choice([50, 60]))}
-    extra = r.choice(["example.com/gpu", "MetricResource", "memory"])
-    pairs[extra] = (50, 80)
+    pairs["example.com/gpu"] = pairs[r.choice(["MetricResource", "memory"])] = (50, 80)
     return Theme(
         name="requests of pods",
         mode="requests",
@@ -52,10 +51,10 @@ def high(r: Random) -> Theme:
 
 
 def high_only(r: Random) -> Theme:
-    thresholds = {r.choice(["memory", "example.com/gpu"]): 20}
+    thresholds = {r.choice(["memory", "memory", "cpu"]): r.choice([20, 25])}
     return Theme(
         name="high, only thresholding resources",
-        steps=("normal",) * 6,
+        steps=(*("normal",) * 8, "no destination", "no destination"),
         mode="high",
         args={"thresholds": thresholds, "evictionModes": ["OnlyThresholdingResources"]},
         evictor=loose(),

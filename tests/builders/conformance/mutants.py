@@ -43,6 +43,8 @@ class Mutant(Struct, frozen=True):
     name: str
     rule: str
     changes: Sequence[Change]
+    of_view: bool = False
+    """It changes what a view is made of, so one that is there already will not do."""
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -58,7 +60,12 @@ def _of_usage() -> Iterator[Mutant]:
     yield Mutant("NaN is zero", "P8", [(usage, "usage_of", wrong.usage_by(np.trunc))])
     yield Mutant("the first of two samples counts", "P6", [(usage, "_by_node", wrong.first_sample)])
     yield Mutant("a missing sample is zero", "P7", [(usage, "_by_node", wrong.missing_is_zero)])
-    yield Mutant("any value is taken", "P4", [(usage, "_bad_sample", lambda vector: None)])
+    clipped = wrong.usage_by(lambda percents: np.trunc(np.clip(percents, 0.0, 100.0)))
+    yield Mutant(
+        "values outside are clipped",
+        "P4",
+        [(usage, "_bad_sample", lambda vector: None), (usage, "usage_of", clipped)],
+    )
     yield Mutant(
         "the percent is multiplied first", "T1", [(assess, "percent_of", wrong.percent_of)]
     )
@@ -245,9 +252,8 @@ def _of_fit() -> Iterator[Mutant]:
         ("overhead is free", "overhead", {}),
         ("requests of the pod are not read", "pod_requests", {}),
     ):
-        yield Mutant(
-            name, "T2", [(snapshot_view, "requests_of", _requests_without(field, nothing))]
-        )
+        change = (snapshot_view, "requests_of", _requests_without(field, nothing))
+        yield Mutant(name, "T2", [change], of_view=True)
 
 
 def _requests_without(field: str, nothing: object) -> Callable[[Any], Any]:

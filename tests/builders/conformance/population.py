@@ -70,6 +70,17 @@ MISFITS: tuple[Mapping[str, Any], ...] = (
     {"node_selector": {"zone": "a"}},
 )
 """Pods that few or no other nodes would take (2.2)."""
+CLAIMANTS: tuple[Mapping[str, Any], ...] = (
+    *({"volumes": (Volume("persistentVolumeClaim", name),)} for name in ("fast", "slow", "none")),
+    {"volumes": (Volume("persistentVolumeClaim", "missing"),)},
+    *({"resource_claims": 1} for _ in range(4)),
+)
+"""Pods with claims of either kind (2.1.4)."""
+UNMEASURED: tuple[Mapping[str, Any], ...] = (
+    {"containers": (Container(),)},
+    {"containers": (Container({"example.com/disk": "1"}, {"example.com/disk": "1"}),)},
+)
+"""Pods that request neither cpu nor memory (1.7)."""
 SPECIALS: tuple[Mapping[str, Any], ...] = (
     {"annotations": {EVICT: "", REQUEST_EVICT_ONLY: ""}},
     {"annotations": {PREFER_NO_EVICTION: "", REQUEST_EVICT_ONLY: ""}},

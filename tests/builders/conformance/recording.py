@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from builders.conformance.stubs import Reply
 from trimtab.model.snapshot import Snapshot
-from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
 from trimtab.policy import InFlight, PodEvent
 
 
@@ -49,10 +48,6 @@ class Recording(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return f"seed-{self.seed}-session-{self.session}-step-{self.step}"
-
-    def cycle(self) -> LoggedCycle:
-        (cycle,) = parse_cycles(self.lines)
-        return cycle
 
     def inflight(self) -> InFlight:
         """What the cache holds when the cycle begins."""

@@ -25,6 +25,8 @@ from builders.conformance.themes import THEMES
 
 WORKERS = 2
 _NO_MORE = -1
+_WAIT_S = 30.0
+"""Everything is in the queue from the start; an empty one means that its owner died."""
 
 
 class Tally(Struct):
@@ -110,7 +112,7 @@ async def _sessions(seed: int, keep: bool, waiting: Any, done: Any) -> None:
         cluster = Cluster(running.plane)
         async with cluster.followed():
             await _furnish(cluster, running.tls_port)
-            while (number := await asyncio.to_thread(waiting.get)) != _NO_MORE:
+            while (number := await asyncio.to_thread(waiting.get, timeout=_WAIT_S)) != _NO_MORE:
                 done.put(await _session(running, cluster, Session(seed, number), keep))
 
 

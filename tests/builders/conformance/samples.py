@@ -10,7 +10,7 @@ from trimtab.model.snapshot import QueryResult, Sample, SnapshotNode
 GOLDEN: Mapping[tuple[float, float], Sequence[tuple[int, ...]]] = {
     (0, 10): ((28, 55, 24, 5), (56, 56, 84, 28), (28, 55, 24, 5), (57, 29, 29, 1, 29)),
     (0, 0): ((10, 10, 10, 11), (20, 20, 20, 20, 21), (40, 41, 40, 40)),
-    (10, 10): ((28, 18, 18, 18, 8), (30, 20, 20, 20, 10)),
+    (10, 10): ((28, 18, 18, 18, 8), (30, 20, 20, 20, 10), *[(28, 18, 18, 18, 8)] * 2),
 }
 """By distance from the mean: percents where the last bit decides (T1, T5, C2, C3, E1, E6)."""
 _EDGES = (0.29, 0.57, 0.58, 0.28, 0.07, 0.14, 0.55, 0.56, 0.1, 0.2, 0.3, 0.199, 0.28999)

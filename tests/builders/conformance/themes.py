@@ -7,6 +7,8 @@ from builders.conformance import measured
 from builders.conformance.policies import FIT, LOCAL_STORAGE, Args, Theme, limit, loose, query
 
 _ALL_NORMAL = ("normal",) * 7
+_MANY_NORMAL = ("normal",) * 10
+"""For rules that only some pods meet."""
 _DEFAULTS = [LOCAL_STORAGE, "SystemCriticalPods", "FailedBarePods", "DaemonSetPods"]
 
 
@@ -27,7 +29,7 @@ def _default(r: Random) -> Theme:
 def _one_pod(r: Random) -> Theme:
     return Theme(
         name="one pod a node",
-        steps=_ALL_NORMAL,
+        steps=_MANY_NORMAL,
         mode="prometheus",
         args=query(*_spans(r)),
         evictor={"noEvictionPolicy": "Mandatory"},
@@ -42,25 +44,24 @@ def _static(r: Random) -> Theme:
         mode="prometheus",
         args=query(*pair, deviation=False, **limit(r.choice([2, 3]))),
         evictor={"noEvictionPolicy": "Preferred"},
-        top={"maxNoOfPodsToEvictPerNamespace": r.choice([1, 2])},
+        top={"maxNoOfPodsToEvictPerNamespace": 1},
     )
 
 
 def _node_fit(r: Random) -> Theme:
-    fit: Args = {"nodeFit": True} | ({"nodeSelector": FIT} if r.random() < 0.8 else {})
     return Theme(
         name="node fit",
         steps=_ALL_NORMAL,
         mode="prometheus",
         args=query(0, 10, **limit(r.choice([3, 4]))),
-        evictor=loose(**fit),
+        evictor=loose(nodeFit=True, nodeSelector=FIT),
     )
 
 
 def _no_gate(r: Random) -> Theme:
     return Theme(
         name="without the gate",
-        steps=_ALL_NORMAL,
+        steps=_MANY_NORMAL,
         mode="prometheus",
         args=query(*_spans(r), **limit(2)),
         top={"maxNoOfPodsToEvictTotal": r.choice([2, 3]), "maxNoOfPodsToEvictPerNode": 1},
@@ -78,7 +79,7 @@ def _namespaces(r: Random) -> Theme:
     exclude: Args = {"evictableNamespaces": {"exclude": [r.choice("bc")]}}
     return Theme(
         name="namespaces",
-        steps=_ALL_NORMAL,
+        steps=_MANY_NORMAL,
         mode="prometheus",
         args=query(0, 10, **limit(3), **exclude),
         evictor={"namespaceLabelSelector": selector},
@@ -95,7 +96,7 @@ def _conditions(r: Random) -> Theme:
     }
     return Theme(
         name="conditions",
-        steps=_ALL_NORMAL,
+        steps=_MANY_NORMAL,
         mode="prometheus",
         args=query(0, 10, **limit(2)),
         evictor=loose(**conditions),
@@ -112,7 +113,7 @@ def _protections(r: Random) -> Theme:
     }
     return Theme(
         name="protections",
-        steps=_ALL_NORMAL,
+        steps=_MANY_NORMAL,
         mode="prometheus",
         args=query(0, 10, **limit(3)),
         evictor={
@@ -163,7 +164,7 @@ def _number(r: Random) -> Theme:
     fit: Args = {"nodeFit": True, "nodeSelector": "a in"} if r.random() < 0.4 else {}
     return Theme(
         name="number of nodes",
-        steps=("normal", "few under", "normal", "few under", "normal", "few under"),
+        steps=("normal", "few under") * 5,
         mode="prometheus",
         args=query(0, 20, numberOfNodes=2, **limit(1)),
         evictor=loose(**fit),
@@ -213,9 +214,9 @@ def _broken(r: Random) -> Theme:
 def _nothing(r: Random) -> Theme:
     return Theme(
         name="nothing to do",
-        steps=("R4", "none under", "all under", "none over") * 4,
+        steps=("R4", "none under", "all under", "none over") * 4 + ("all under", "none over") * 3,
         mode="prometheus",
-        args=query(r.choice([0, 10]), r.choice([10, 20])),
+        args=query(10, r.choice([10, 20])),
         evictor=loose(),
     )
 
