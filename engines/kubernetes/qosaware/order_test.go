@@ -124,6 +124,26 @@ func TestTheOrderIsTotal(t *testing.T) {
 	}
 }
 
+// The queue's own lock is held while Less runs, so whatever it waited for would stop scheduling.
+func TestLessLooksAtNoClockTakesNoLockAndAllocatesNothing(t *testing.T) {
+	sorter := plugin(nil)
+	sorter.now = func() time.Time { panic("a look at the clock") }
+	sorter.recent.mu.Lock()
+	defer sorter.recent.mu.Unlock()
+	servingMu.Lock()
+	defer servingMu.Unlock()
+	mark := "v1:0:100000:01800000000000000000"
+	for _, row := range [][2]queued{
+		{{Key: &mark, UID: "a", Attempts: 3}, {Key: &mark, UID: "b"}},
+		{{UID: "a"}, {UID: "b", Attempts: 9}},
+	} {
+		first, second := row[0].info(), row[1].info()
+		if count := testing.AllocsPerRun(100, func() { sorter.Less(first, second) }); count != 0 {
+			t.Fatalf("%v allocations", count)
+		}
+	}
+}
+
 func BenchmarkLess(b *testing.B) {
 	early, late := "v1:0:100000:01800000000000000000", "v1:0:100000:01800000000000000009"
 	stamped := [2]fwk.QueuedPodInfo{queued{Key: &early, UID: "a"}.info(), queued{Key: &late, UID: "b"}.info()}
