@@ -19,7 +19,7 @@ from trimtab.advisor.fields import is_ours, is_satisfied, snapshot_hash
 from trimtab.advisor.plan import all_over, all_pending, differs, stored
 from trimtab.advisor.pools import Health
 from trimtab.advisor.profile import Draft
-from trimtab.advisor.rollback import Record, forgotten, is_taken_back, remembered
+from trimtab.advisor.rollback import Record, confirmed, forgotten, is_taken_back, remembered
 from trimtab.advisor.situation import (
     Act,
     Applied,
@@ -183,8 +183,10 @@ def acted(s: Situation, item: Item, result: Result) -> Step:
 def _finish(s: Situation) -> Step:
     status = s.status
     errors = [item.name for item in status.items if item.state == "Failed"]
-    undone = [i.target_ref for i in status.items if i.verb != "apply" and i.state == "Completed"]
-    record = forgotten(s.seen.record, undone)
+    done = [item for item in status.items if item.state == "Completed"]
+    undone = [item.target_ref for item in done if item.verb != "apply"]
+    applied = [item.target_ref for item in done if item.verb == "apply"]
+    record = confirmed(forgotten(s.seen.record, undone), applied)
     if status.reverse and not errors:
         record = Record()
     if record != s.seen.record:

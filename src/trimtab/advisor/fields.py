@@ -91,27 +91,32 @@ def is_satisfied(desired: Any, live: Any) -> bool:
 
 
 def owners_of(obj: Free | None, path: Path) -> tuple[Owner, ...]:
-    """Who owns the field, something in it, or the whole that it is in."""
+    """Who owns the field or something in it; if nobody does, who owns a whole that it is in.
+
+    The whole comes second: it may be the owner's own empty map, in which others have keys.
+    """
     entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
-    return tuple(
-        dict.fromkeys(
-            Owner(str(entry.get("manager", "")), str(entry.get("operation", "")))
-            for entry in entries
-            if not entry.get("subresource") and _owns(entry.get("fieldsV1") or {}, path)
-        )
-    )
+    found = [
+        (_depth(entry.get("fieldsV1") or {}, path), entry)
+        for entry in entries
+        if not entry.get("subresource")
+    ]
+    deepest = max((depth for depth, _ in found), default=0)
+    owning = [entry for depth, entry in found if depth == deepest and depth > 0]
+    return tuple(dict.fromkeys(Owner(e.get("manager", ""), e.get("operation", "")) for e in owning))
 
 
-def _owns(fields: Free, path: Path) -> bool:
+def _depth(fields: Free, path: Path) -> int:
+    """How far down the path the fields go before they are one value; 0 if they leave it."""
     at: Any = fields
-    for part in path:
+    for depth, part in enumerate(path):
         inner = at.get(f"f:{part}")
         if inner is None:
-            return False
-        if not inner:  # owned as one value
-            return True
+            return 0
+        if not inner:
+            return depth + 1
         at = inner
-    return True
+    return len(path)
 
 
 def others_of(obj: Free | None, path: Path) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from trimtab.advisor.api import MANAGER, Item, TargetRef
 from trimtab.advisor.diff import object_diff
-from trimtab.advisor.fields import Path, dig, leaves, merge_patch, others_of, parse_path
+from trimtab.advisor.fields import Path, dig, is_ours, leaves, merge_patch, others_of, parse_path
 from trimtab.kube.resources import Free
 
 Live = Mapping[TargetRef, Free | None]
@@ -37,6 +37,8 @@ class Prior(Struct, frozen=True):
     existed: bool
     desired: Free
     fields: tuple[PriorField, ...] = ()
+    applied: bool = False
+    """Whether a plan with it was completed: until then, what is not ours is still prior."""
 
 
 class Record(Struct, frozen=True):
@@ -57,13 +59,26 @@ def remembered(record: Record, items: Iterable[Item], live: Live) -> Record:
 
 
 def _extended(before: Prior | None, item: Item, live: Free | None) -> Prior:
-    if before is None:
+    if before is None or _is_outdated(before, live):
         existed = live is not None
         before = Prior(item.name, item.target_ref, existed, item.desired_state or {})
     known = {field.path for field in before.fields}
     paths = item.managed_fields or ("spec",)
     new = tuple(_prior_field(live, path) for path in paths if path not in known)
     return structs.replace(before, desired=item.desired_state, fields=before.fields + new)
+
+
+def _is_outdated(before: Prior, live: Free | None) -> bool:
+    """Whether it was noted for an apply that never came about."""
+    return not before.applied and live is not None and not is_ours(live)
+
+
+def confirmed(record: Record, refs: Iterable[TargetRef]) -> Record:
+    """With these known to be applied, whoever writes to them from now on."""
+    done = set(refs)
+    return Record(
+        tuple(structs.replace(p, applied=True) if p.ref in done else p for p in record.priors)
+    )
 
 
 def _prior_field(live: Free | None, dotted: str) -> PriorField:

@@ -99,6 +99,16 @@ def test_owners_are_found_in_what_the_server_notes() -> None:
     assert others_of(LIVE, ("spec", "x")) == (), "a status writer owns no spec"
 
 
+def test_who_owns_a_key_comes_before_who_owns_the_empty_map_around_it() -> None:
+    def entry(manager: str, data: dict[str, Any]) -> dict[str, Any]:
+        return {"manager": manager, "operation": "Apply", "fieldsV1": {"f:data": data}}
+
+    both = [entry("empty", {}), entry("gitops", {"f:enabled": {}})]
+    path = ("data", "enabled")
+    assert others_of({"metadata": {"managedFields": both}}, path) == ("gitops",)
+    assert others_of({"metadata": {"managedFields": both[:1]}}, path) == ("empty",)
+
+
 @pytest.mark.proves("N6")
 def test_a_key_that_another_put_into_a_managed_map_is_a_stranger() -> None:
     item = Item(name="i", managed_fields=("spec.map",), desired_state={"spec": {"map": {"b": 2}}})

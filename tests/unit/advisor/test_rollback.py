@@ -11,6 +11,7 @@ from trimtab.advisor.diff import has_changes
 from trimtab.advisor.fields import dig, parse_path
 from trimtab.advisor.rollback import (
     Record,
+    confirmed,
     leaving,
     put_back,
     releasing,
@@ -38,13 +39,24 @@ def an_item(*managed: str, **spec: Any) -> Item:
 def test_the_first_value_counts_however_often_it_is_applied() -> None:
     item = an_item("spec.mode", mode="new")
     record = remembered(Record(), [item], {REF: live(mode="old")})
-    again = remembered(record, [item], {REF: live(mode="new")})
-    assert again == record
-    more = remembered(record, [an_item("spec.mode", "spec.x", mode="new")], {REF: live(mode="new")})
+    ours = live(mode="new")
+    ours["metadata"]["managedFields"] = [{"manager": MANAGER, "operation": "Apply"}]
+    assert remembered(record, [item], {REF: ours}) == record
+    assert remembered(record, [item], {}) == record
+    more = remembered(record, [an_item("spec.mode", "spec.x", mode="new")], {REF: ours})
     assert [(f.path, f.present, f.value) for f in more.priors[0].fields] == [
         ("spec.mode", True, "old"),
         ("spec.x", False, None),
     ]
+
+
+def test_what_was_noted_for_an_apply_that_never_came_is_noted_anew() -> None:
+    item = an_item("spec.mode", mode="new")
+    record = remembered(Record(), [item], {REF: live(mode="old")})
+    later = live({"argocd": {"f:mode": {}}}, mode="newer")
+    assert remembered(record, [item], {REF: later}).priors[0].fields[0].value == "newer"
+    applied = confirmed(record, [REF])
+    assert remembered(applied, [item], {REF: later}) == applied, "a rival's value is not prior"
 
 
 def test_values_go_back_in_their_owners_names_and_additions_go() -> None:
