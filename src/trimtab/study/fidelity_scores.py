@@ -58,28 +58,31 @@ def evaluations(run: LabRun, score: Score) -> Evaluations:
 
 
 def _common_times(run: LabRun, nodes: tuple[str, ...]) -> tuple[float, ...]:
-    """The evaluations of which every node has every input."""
+    """The evaluations of which every node has every input, and a recorded scrape before it."""
     kept = [set(run.base[column][node].times) for column in COLUMNS for node in nodes]
-    return tuple(sorted(set.intersection(*kept))) if kept else ()
+    firsts = [c.times[0] for by in run.scrapes.values() for c in by.values() if c.times]
+    begin = max(firsts, default=0.0)
+    common = set.intersection(*kept) if kept else set[float]()
+    return tuple(sorted(time for time in common if time >= begin))
 
 
 def _inputs(
     run: LabRun, nodes: tuple[str, ...], times: tuple[float, ...]
 ) -> tuple[Floats, int, list[str]]:
-    """(times, nodes, columns) of the scrapes that the evaluations saw, by their recorded inputs."""
+    """(times, nodes, columns) of the scrapes that the evaluations saw, by their recorded inputs.
+
+    The rules are evaluated one after the other, so each input may have met another scrape.
+    """
     values = np.empty((len(times), len(nodes), len(COLUMNS)))
     late, problems = 0, list[str]()
     for at, time in enumerate(times):
-        recorded = np.array([[_exact(run, c, n, time) for c in COLUMNS] for n in nodes])
-        for back in (0, 1):
-            seen = _scraped(run, nodes, time, back)
-            if seen is not None and np.array_equal(np.maximum(seen, 0.0), recorded):
-                values[at] = seen
-                late += back
-                break
-        else:
-            values[at] = recorded
-            problems.append(f"inputs at {time:.3f} are those of no scrape before it")
+        for number, column in enumerate(COLUMNS):
+            recorded = np.array([_exact(run, column, node, time) for node in nodes])
+            back = _seen(run, nodes, column, time, recorded)
+            late += back == 1
+            values[at, :, number] = recorded
+            if back is None:
+                problems.append(f"{column} at {time:.3f} is that of no scrape before it")
     return values, late, problems
 
 
@@ -88,22 +91,31 @@ def _exact(run: LabRun, column: str, node: str, time: float) -> float:
     return course.values[course.before(time)]
 
 
-def _scraped(run: LabRun, nodes: tuple[str, ...], time: float, back: int) -> Floats | None:
+def _seen(
+    run: LabRun, nodes: tuple[str, ...], column: str, time: float, recorded: Floats
+) -> int | None:
+    """How many scrapes before the newest one the recorded input is; None if it is of neither."""
+    for back in (0, 1):
+        seen = _scraped(run, nodes, column, time, back)
+        if seen is not None and np.array_equal(np.maximum(seen, 0.0), recorded):
+            return back
+    return None
+
+
+def _scraped(
+    run: LabRun, nodes: tuple[str, ...], column: str, time: float, back: int
+) -> Floats | None:
     """What the newest scrape said, or the one `back` before it if the newest is that young."""
-    rows = []
+    row = []
     for node in nodes:
-        courses = [run.scrapes[column].get(node) for column in COLUMNS]
-        if any(course is None for course in courses):
+        course = run.scrapes[column].get(node)
+        at = -1 if course is None else course.before(time) - back
+        if course is None or at < 0:
             return None
-        row = []
-        for course in courses:
-            assert course is not None
-            at = course.before(time) - back
-            if at < 0 or (back and time - course.times[at + back] > SLOW_SCRAPE_S):
-                return None
-            row.append(course.values[at])
-        rows.append(row)
-    return np.array(rows)
+        if back and time - course.times[at + back] > SLOW_SCRAPE_S:
+            return None
+        row.append(course.values[at])
+    return np.array(row)
 
 
 def _evaluated(

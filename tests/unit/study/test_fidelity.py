@@ -148,7 +148,7 @@ def test_inputs_that_no_scrape_explains_are_named() -> None:
     scrapes = dict(run.scrapes)
     scrapes["cpu_usage"] = {**scrapes["cpu_usage"], "n1": Course(course.times, values)}
     verdict = judge_steps(replace(run, scrapes=scrapes), RIGHT)
-    assert [text for text in verdict.problems if "those of no scrape" in text]
+    assert [text for text in verdict.problems if "that of no scrape" in text]
 
 
 def test_a_run_in_which_little_happened_proves_nothing() -> None:
