@@ -1,0 +1,22 @@
+"""One run of the real descheduler for all tests of this folder."""
+
+import os
+
+import pytest
+
+from builders.conformance.run import Tally, numbers_for, run
+
+SEED = 1
+
+
+@pytest.fixture(scope="session")
+def standard_run() -> Tally:
+    """Every theme once, at least 120 cycles; all recordings are kept for the mutants."""
+    return run(SEED, numbers_for(120, SEED), keep=True)
+
+
+@pytest.fixture(scope="session")
+def full_run() -> Tally:
+    """A thousand cycles with another seed each time it is asked for by TRIMTAB_SEED."""
+    seed = int(os.environ.get("TRIMTAB_SEED", "2"))
+    return run(seed, numbers_for(1000, seed))
