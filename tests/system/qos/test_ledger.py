@@ -1,0 +1,60 @@
+"""The ledger against an independent recording of every watch event, with a kill in the middle."""
+
+import asyncio
+import statistics
+from typing import Any
+
+import pytest
+
+from builders.queues import QueueLab
+from trimtab.kube.client import Client
+from trimtab.qos.experiment import Experiment, Group, Served
+from trimtab.qos.experiment_run import NAMESPACE, Play
+
+pytestmark = pytest.mark.engines
+PLAN = Experiment(
+    name="kills",
+    nodes=2,
+    slots_per_node=10,
+    classes={
+        "gold": Group(slo=1.0, deployments=6),
+        "silver": Group(slo=0.9, deployments=6),
+        "bronze": Group(slo=0.5, deployments=20),
+    },
+    mean_life_s=5.0,
+    duration_s=18.0,
+    seeds=(1,),
+)
+GRAIN_S = 1.0
+"""What the API rounds a moment to; a transition that nobody saw is known no better."""
+
+
+Rows = dict[str, dict[str, Any]]
+
+
+async def play_with_a_kill(queue: QueueLab) -> tuple[dict[str, Served], Rows]:
+    """What the recording and the ledger say at the same moment."""
+    async with Client.from_kubeconfig(queue.lab.kubeconfig, manager="qos-experiment") as client:
+        play = Play(client, PLAN, 1, "qos")
+        async with play.playing():
+            await asyncio.sleep(PLAN.duration_s / 2)
+            await asyncio.to_thread(queue.lab.kill, "kube-scheduler")
+            await asyncio.to_thread(queue.lab.await_ready)
+            await asyncio.sleep(PLAN.duration_s / 2)
+            rows = await asyncio.to_thread(queue.controllers, NAMESPACE)
+            return play.served(), rows
+
+
+def test_the_ledger_agrees_with_a_recording_though_the_scheduler_was_killed(
+    queue: QueueLab,
+) -> None:
+    recorded, rows = asyncio.run(play_with_a_kill(queue))
+    queue.lab.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    assert rows.keys() == recorded.keys()
+    for of_row, of_recording in (("runningSeconds", "running_s"), ("waitingSeconds", "queueing_s")):
+        off = {n: rows[n][of_row] - getattr(served, of_recording) for n, served in recorded.items()}
+        print(f"{of_row}: {sorted(round(each, 1) for each in off.values())}")
+        for name, each in off.items():
+            moments = 2 * recorded[name].incarnations + 1
+            assert abs(each) <= moments * GRAIN_S, (name, of_row, off)
+        assert abs(statistics.mean(off.values())) <= GRAIN_S, (of_row, off)
