@@ -19,13 +19,22 @@ from builders.advisorlab import (
 )
 from builders.apiserver import free_port
 from trimtab.advisor.access import kind_of
-from trimtab.advisor.kinds import CONFIG_MAPS, MACHINE_CONFIGS
+from trimtab.advisor.api import TargetRef
+from trimtab.advisor.kinds import (
+    CONFIG_MAPS,
+    DESCHEDULER,
+    HYPERCONVERGED,
+    MACHINE_CONFIGS,
+    resource_of,
+)
+from trimtab.advisor.kinds import EXAMPLE as EXAMPLE_CONFIG
 from trimtab.kube.client import Client
 from trimtab.kube.resources import Free
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
-FOREIGN, UPDATES_PER_S, FOR_S = 5_000, 500, 20
+FOREIGN, UPDATES_PER_S, FOR_S = 5_000, 500, 15
 HOME = "openshift-cnv"
+NOISY = (EXAMPLE_CONFIG, MACHINE_CONFIGS.ref("99-worker-psi-karg"), DESCHEDULER, HYPERCONVERGED)
 
 
 async def foreign(client: Client) -> None:
@@ -44,21 +53,23 @@ async def foreign(client: Client) -> None:
 
 
 async def make_noise(client: Client) -> int:
-    """Change what is not managed, on objects that are; returns how often."""
-    configs, machines = kind_of(CONFIG_MAPS), kind_of(MACHINE_CONFIGS)
+    """Change what is not managed, on objects that are or that plans look at; how often."""
+    noise = (make_noise_on(client, ref) for ref in NOISY)
+    return sum(await asyncio.gather(*noise))
+
+
+async def make_noise_on(client: Client, ref: TargetRef) -> int:
+    """One after the other: writes to one object at the same time only hinder each other."""
+    resource = resource_of(ref.api_version, ref.kind)
+    assert resource is not None
+    kind, rate = kind_of(resource), UPDATES_PER_S / len(NOISY)
     done, begun = 0, time.monotonic()
-    while time.monotonic() - begun < FOR_S:
-        due = int((time.monotonic() - begun) * UPDATES_PER_S)
-        writes = []
-        for number in range(done, min(due, done + 50)):
-            patch = {"metadata": {"labels": {"noise": str(number)}}}
-            if number % 2:
-                writes.append(client.patch(configs, "example-config", patch, HOME))
-            else:
-                writes.append(client.patch(machines, "99-worker-psi-karg", patch))
-        await asyncio.gather(*writes)
-        done += len(writes)
-        await asyncio.sleep(0.001)
+    while (now := time.monotonic() - begun) < FOR_S:
+        if done > now * rate:
+            await asyncio.sleep(done / rate - now)
+        patch = {"metadata": {"labels": {"noise": str(done)}}}
+        await client.patch(kind, ref.name, patch, ref.namespace or None)
+        done += 1
     return done
 
 
