@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from queue import Empty
@@ -112,7 +113,10 @@ async def _sessions(seed: int, keep: bool, waiting: Any, done: Any) -> None:
         cluster = Cluster(running.plane)
         async with cluster.followed():
             await _furnish(cluster, running.tls_port)
-            while (number := await asyncio.to_thread(waiting.get, timeout=_WAIT_S)) != _NO_MORE:
+            parent, next_one = os.getppid(), partial(waiting.get, timeout=_WAIT_S)
+            while (number := await asyncio.to_thread(next_one)) != _NO_MORE:
+                if os.getppid() != parent:
+                    return  # an orphan whose cancellation came to nothing
                 done.put(await _session(running, cluster, Session(seed, number), keep))
 
 
