@@ -49,7 +49,7 @@ def decided(snapshot: Snapshot) -> list[Any]:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(snapshots())
 def test_decisions_and_their_ties_stay_the_same(snapshot: Snapshot) -> None:
     assert decided(anonymise(snapshot)) == decided(snapshot)
