@@ -6,6 +6,7 @@ from builders.loops import LIMIT_S, LoopLab, running_loop, wait_until
 from trimtab.loop.soft_taints import APPROPRIATE, OURS, OVER
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
+STALE = f"{APPROPRIATE}=true:PreferNoSchedule"
 NODES = tuple(f"kwok-node-{number}" for number in range(1, 6))
 
 
@@ -17,12 +18,18 @@ def worn(loop: LoopLab) -> dict[str, set[str]]:
     }
 
 
+def start_over_with_stale_taints(loop: LoopLab) -> None:
+    """A scenario brings its own taints, so these come after it."""
+    loop.start_over()
+    for node in NODES[1:]:
+        loop.lab.kubectl("taint", "node", node, STALE)
+
+
 def test_stale_soft_taints_on_every_emptier_node_stop_all_evictions(loop: LoopLab) -> None:
     loop.algorithm("linear_amplified_ippd_k3")
-    for node in NODES[1:]:
-        loop.lab.kubectl("taint", "node", node, f"{APPROPRIATE}=true:PreferNoSchedule")
     try:
-        loop.start_over()
+        with loop.stopped("descheduler"):
+            start_over_with_stale_taints(loop)
         assert loop.await_over() == ("kwok-node-1",)
 
         def three_blind_cycles() -> bool:
@@ -43,9 +50,8 @@ def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_g
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with running_loop(tmp_path_factory, settings={"soft_taints": True}) as loop:
-        for node in NODES[1:]:
-            loop.lab.kubectl("taint", "node", node, f"{APPROPRIATE}=true:PreferNoSchedule")
-        loop.start_over()
+        with loop.stopped("soft-tainter"):
+            start_over_with_stale_taints(loop)
         hot = {name: {OVER, APPROPRIATE} if name == NODES[0] else set() for name in NODES}
         wait_until(lambda: worn(loop) == hot, "not the hot node alone is tainted", LIMIT_S)
         loop.await_quiet()
