@@ -102,10 +102,13 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
 
     def measure(self, start: int, end: int) -> bool:
         """The scheduler's own times of the binding; true if they are news."""
-        if self.exact or end < self.created:
+        if self.exact:
             return False
-        self.bind_start = max(start, self.created)
-        self.bound = max(end, self.bind_start)
+        # who saw the pod come saw it late: the scheduler may have had it before. Not before the
+        # second of its creation, though: then clocks differ, and only the length is certain
+        self.bind_start = max(start, self.created - self.created % SECOND)
+        self.created = min(self.created, self.bind_start)
+        self.bound = self.bind_start + max(0, end - start)
         if self.ended is not None:
             self.ended = max(self.ended, self.bound)
         self.exact = True

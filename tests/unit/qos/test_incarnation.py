@@ -79,9 +79,40 @@ def test_the_schedulers_word_replaces_the_apis_seconds() -> None:
     assert not life.measure(at(5), at(6)), "only the first word counts"
 
 
-def test_a_binding_from_before_the_pod_is_not_its() -> None:
-    life = a_life(created=10)
-    assert not life.measure(at(3), at(4))
+@pytest.mark.parametrize(
+    ("told", "moments"),
+    [
+        pytest.param((10.5, 10.6), (10.4, 10.5, 10.6), id="after we saw the pod: as told"),
+        pytest.param((10.39, 10.437), (10.39, 10.39, 10.437), id="begun before: then it was there"),
+        pytest.param((10.1, 10.147), (10.1, 10.1, 10.147), id="over before: the same"),
+        pytest.param((9.97, 10.017), (10, 10, 10.047), id="in the second before: clocks differ"),
+        pytest.param((3, 4), (10, 10, 11), id="long before: clocks differ, the length counts"),
+    ],
+)
+def test_a_measured_binding_keeps_its_length_however_late_the_pod_was_seen(
+    told: tuple[float, float], moments: tuple[float, float, float]
+) -> None:
+    life = a_life(created=10.4)
+    assert life.measure(at(told[0]), at(told[1]))
+    assert life.exact
+    assert (life.created, life.bind_start, life.bound) == tuple(at(each) for each in moments)
+
+
+@few
+@given(st.floats(0, 3), st.floats(-5, 5), st.floats(0, 2), st.none() | st.floats(0, 5))
+def test_a_measurement_never_loses_time(
+    created: float, start: float, length: float, ended: float | None
+) -> None:
+    life = a_life(created=created)
+    if ended is not None:
+        life.close(at(ended))
+    told = at(start), at(start + length)
+    assert life.measure(*told)
+    assert life.bind_start is not None
+    assert life.bound is not None
+    assert life.bound - life.bind_start == told[1] - told[0]
+    assert life.created <= life.bind_start
+    assert life.ended is None or life.ended >= life.bound
 
 
 @few
