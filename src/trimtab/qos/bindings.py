@@ -72,8 +72,7 @@ class Bindings:
             self._turn(False, str(error) or type(error).__name__)
             return False
         self._turn(True, "")
-        self.take(answer)
-        return True
+        return self.take(answer) or await self._ask(http)
 
     def _turn(self, live: bool, why: str) -> None:
         if live != self.live:
@@ -81,16 +80,24 @@ class Bindings:
         self.live = live
         bindings_live.set(live)
 
-    def take(self, answer: Answer) -> None:
-        """Put what was bound into the accounts."""
-        again = answer.started == self._started
-        if again and answer.bindings and answer.bindings[0].seq > max(1, self._next):
-            bindings_missed.inc(answer.bindings[0].seq - self._next)
-        self._next, self._started = answer.next, answer.started
+    def take(self, answer: Answer) -> bool:
+        """Put what was bound into the accounts; false if more must be asked for.
+
+        Another scheduler counts from 1 again: our number means nothing to it.
+        """
+        again, asked = answer.started == self._started, self._next
+        self._started = answer.started
+        if asked and not again:
+            self._next = 0
+            return False
+        if again and answer.bindings and answer.bindings[0].seq > max(1, asked):
+            bindings_missed.inc(answer.bindings[0].seq - max(1, asked))
+        self._next = answer.next
         waiting, self._early = self._early, {}
         for binding in (*waiting.values(), *answer.bindings):
             if binding.result == "bound" and not self._put(binding) and self._is_fresh(binding):
                 self._early[binding.uid] = binding
+        return True
 
     def _is_fresh(self, binding: Binding) -> bool:
         """Whether the watch may still bring its pod; some pods have no account."""

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
+import msgspec
 import pytest
 from starlette.requests import Request
 
@@ -65,6 +67,28 @@ async def test_a_binding_before_its_pod_is_seen_is_kept() -> None:
     world.put(a_life_pod("p", created=int(seconds) - 1))
     source.take(Answer("now", 2))
     assert world.account("uid-p").pods["uid-p"].exact
+
+
+async def test_another_scheduler_is_asked_for_all_its_bindings() -> None:
+    """It may have bound more than the one before by the time that it is asked."""
+    world = World()
+    world.put(a_life_pod("p", created=0, scheduled=3), a_life_pod("q", created=0, scheduled=3))
+    told = (a_binding("uid-p", 2.5, 0.75), a_binding("uid-q", 2.5, 0.25))
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        since = request.url.params["since"]
+        asked.append(since)
+        started = "first" if len(asked) == 1 else "second"
+        found = told if started == "second" and since == "0" else ()
+        return httpx2.Response(200, content=msgspec.json.encode(Answer(started, 2, found)))
+
+    source = Bindings("http://scheduler", world.keeper.ledger, lambda: 0)
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
+        assert await source._ask(http)
+        assert await source._ask(http)
+    assert asked == ["0", "2", "0"]
+    assert all(world.account(f"uid-{name}").pods[f"uid-{name}"].exact for name in "pq")
 
 
 def test_a_bindings_url_that_is_none_is_refused() -> None:
