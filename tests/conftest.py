@@ -13,7 +13,7 @@ settings.register_profile(
     "trimtab",
     deadline=None,
     derandomize=True,
-    max_examples=100 if os.environ.get("TRIMTAB_TEST_FULL") else 30,
+    max_examples=100 if os.environ.get("TRIMTAB_TEST_FULL") else 20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("trimtab")

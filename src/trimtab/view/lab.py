@@ -8,7 +8,8 @@ from trimtab.lab.spec import name_option
 from trimtab.loop.settings import STACK
 from trimtab.view.terminal import Steps, err, out, show_table
 
-ADVISOR = "advisor"  # the stack's name; importing it would load every profile for `lab status`
+# The stacks' names; importing them would load every profile for `lab status`
+ADVISOR, QOS = "advisor", "qos"
 
 _QUIET = ("waiting", "stopped")
 
@@ -100,6 +101,12 @@ def _next_commands(status: LabStatus) -> tuple[str, str, str]:
             f"trimtab advisor plan --lab {status.name}",
             f"trimtab advisor apply --lab {status.name}",
             f"trimtab lab kubectl{option} get virtplatformconfig",
+        )
+    if QOS in status.stacks:
+        return (
+            f"trimtab lab kubectl{option} create deployment web --image=web --replicas=10",
+            f"trimtab qos top --lab {status.name}",
+            f"trimtab lab kubectl{option} get qos",
         )
     return (
         f"trimtab lab kubectl{option} get nodes",
