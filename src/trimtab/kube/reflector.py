@@ -65,6 +65,10 @@ class Reflector(Generic[T]):
         self.store: Store[T] = Store(indexes)
         self.synced = asyncio.Event()
         self.trouble: ApiError | None = None
+        self.gap_s = 0.0
+        """While subscribers hear what a new list after a 410 changed: how long nobody listened."""
+        self.on_gap: Callable[[float], None] = lambda _: None
+        """Called with `gap_s` before they hear it: what came and went meanwhile nobody knows."""
         self._client = client
         self._namespace = namespace
         self._selectors = selectors(labels, fields)
@@ -73,8 +77,14 @@ class Reflector(Generic[T]):
         self._version = ""
         self._failures = 0
         self._heard_at = 0.0
+        self._deaf_since: float | None = None
         self._clock: Callable[[], float] = lambda: 0.0  # the loop's, once running
         self._limit_s = self._patience.server_timeout_s + self._patience.grace_s
+
+    @property
+    def version(self) -> str:
+        """Up to which resourceVersion the store knows everything; empty before the first list."""
+        return self._version
 
     def age_s(self) -> float:
         """Seconds since the API last said anything, bookmarks included; 0 before the start."""
@@ -107,6 +117,8 @@ class Reflector(Generic[T]):
                 return await self._watch()
         except Expired:
             self._version = ""
+            if self.synced.is_set() and self._deaf_since is None:
+                self._deaf_since = self._heard_at
             return "expired"
         except TimeoutError:
             return "silent"
@@ -182,7 +194,11 @@ class Reflector(Generic[T]):
     def _settle(self, found: Sequence[T], version: str) -> None:
         """A whole state as of `version`: the store becomes it."""
         lists.labels(self.name).inc()
+        if self._deaf_since is not None:
+            self.gap_s, self._deaf_since = self._clock() - self._deaf_since, None
+            self.on_gap(self.gap_s)
         self.store.swap(found)
+        self.gap_s = 0.0
         self._version = version
         if not self.synced.is_set():
             log.debug("store synced", store=self.name, objects=len(found))

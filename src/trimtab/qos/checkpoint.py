@@ -35,11 +35,27 @@ class Checkpoints:
         self._every_s = every_s
         self._random = Random().random
         self._made: set[str] = set()
+        self._rebuilt = False
+        self._unwritten: dict[str, int] = {}
         self.written_at: dict[str, int] = {}
 
     def know(self, uids: Iterable[str]) -> None:
-        """These have their objects already."""
+        """The ledger is rebuilt; these have their objects already."""
         self._made.update(uids)
+        self._rebuilt = True
+
+    def changed(self, uid: str) -> None:
+        """From now until it is written again, an account is newer than its checkpoint."""
+        # what a rebuild tells is older than what the store knows: who can say how old
+        version = self._keeper.stores.pod_version() if self._rebuilt else 0
+        self._unwritten.setdefault(uid, version)
+
+    def complete_version(self, uid: str) -> int:
+        """Up to where all accounts are written down once `uid` is."""
+        there = self._keeper.ledger.accounts
+        self._unwritten = {each: v for each, v in self._unwritten.items() if each in there}
+        others = [version for each, version in self._unwritten.items() if each != uid]
+        return min([*others, self._keeper.stores.pod_version()])
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write one account down, and again in a minute if it has pods."""
@@ -62,7 +78,8 @@ class Checkpoints:
 
     async def _write(self, account: Account) -> None:
         now, uid = self._keeper.now(), account.owner.uid
-        status = self._status(account, now)
+        version, sequence = self._keeper.stores.pod_version(), account.sequence
+        status = self._status(account, now, version)
         try:
             if uid not in self._made:
                 await self._make(account)
@@ -71,6 +88,10 @@ class Checkpoints:
             self._made.discard(uid)
             raise
         self.written_at[uid] = now
+        if account.sequence == sequence:
+            self._unwritten.pop(uid, None)
+        else:
+            self._unwritten[uid] = version
 
     async def _make(self, account: Account) -> None:
         owner = account.owner
@@ -86,9 +107,10 @@ class Checkpoints:
         await apply(self._client, QOS_ACCOUNTS, body, force=True)
         self._made.add(owner.uid)
 
-    def _status(self, account: Account, now: int) -> Free:
+    def _status(self, account: Account, now: int, version: int) -> Free:
         line, state = self._describe(account, now)
-        ledger = written_down(account, now, str(self._keeper.stores.pod_version()))
+        complete = self.complete_version(account.owner.uid)
+        ledger = written_down(account, now, str(version), str(complete))
         status = {
             "controller": line.name,
             "qos": f"{line.qos:.2f}/{line.slo:.2f}",

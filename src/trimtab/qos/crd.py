@@ -55,6 +55,7 @@ def _ledger() -> Schema:
         {
             "asOf": _ns("When this was written."),
             "resourceVersion": string(64, "Of the pods: what happened later is not in here."),
+            "completeVersion": string(64, "Up to here all accounts were written down."),
             "closed": obj(
                 {name: _ns("") for name in ("running", "waiting", "binding", "about")},
                 text="Sums over pods that are over.",

@@ -42,7 +42,7 @@ class Keeper:
         self.on_complaint: Callable[[Owner, str], None] = _log_complaint
         self.on_touch: Callable[[str], None] = lambda _: None
         """Called with an account whose stamps may be out of date."""
-        self._aside: list[tuple[LifePod | None, LifePod | None, int]] = []
+        self._aside: list[tuple[LifePod | None, LifePod | None, int, int]] = []
 
     def follow(self) -> None:
         """Listen to the stores from now on."""
@@ -59,8 +59,8 @@ class Keeper:
         for pod in self.stores.pods.store:
             self._see(pod, None)
         waiting, self._aside = self._aside, []
-        for old, new, at in waiting:
-            self._take(old, new, at)
+        for each in waiting:
+            self._take(*each)
         for reflector in self.stores.vms:
             for vm in reflector.store:
                 self._vm_changed(None, vm)
@@ -68,16 +68,17 @@ class Keeper:
     # Pods
 
     def _pod_changed(self, old: LifePod | None, new: LifePod | None) -> None:
+        unseen = round(self.stores.pods.gap_s * SECOND)
         if self.ready:
-            self._take(old, new, self.now())
+            self._take(old, new, self.now(), unseen)
         elif self.stores.pods.synced.is_set():  # the first list is read by `open`
-            self._aside.append((old, new, self.now()))
+            self._aside.append((old, new, self.now(), unseen))
 
-    def _take(self, old: LifePod | None, new: LifePod | None, at: int) -> None:
+    def _take(self, old: LifePod | None, new: LifePod | None, at: int, unseen: int) -> None:
         if new is not None:
             self._see(new, at)
         elif old is not None:
-            self.lose(old, at)
+            self.lose(old, at, unseen)
 
     def _see(self, pod: LifePod, at: int | None) -> None:
         if not self.counts(pod):
@@ -99,8 +100,8 @@ class Keeper:
             self.stamped_at[uid] = self.now()
         members[uid] = pod
 
-    def lose(self, pod: LifePod, at: int) -> None:
-        """A pod's object is gone."""
+    def lose(self, pod: LifePod, at: int, unseen: int = 0) -> None:
+        """A pod's object is gone; nobody looked for `unseen` nanoseconds."""
         uid = pod.metadata.uid
         self.stamped_at.pop(uid, None)
         account = self.ledger.of_pod(uid)
@@ -110,6 +111,8 @@ class Keeper:
             final = life_of(pod)
             if final.ended is not None:
                 self.ledger.observe(final, account.owner)
+        if unseen:
+            self.ledger.lost(uid, at - unseen, at)
         self.ledger.gone(uid, at)
         if account is not None:
             self.tidy(account, at)

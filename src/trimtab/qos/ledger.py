@@ -12,6 +12,7 @@ from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation
 
 What = str
+LOST = "lost from sight"
 
 
 class Change(Struct, frozen=True):
@@ -74,6 +75,16 @@ class Ledger:
         pod = account.forget(uid, at)
         if pod is not None and pod.ended is not None:
             self._tell(account, pod, "ended", pod.ended)
+
+    def lost(self, uid: str, known_until: int, now: int) -> bool:
+        """A pod vanished while nobody watched; true if that is what ended it."""
+        account = self.of_pod(uid)
+        pod = account.pods.get(uid) if account is not None else None
+        if account is None or pod is None or pod.ended is not None:
+            return False
+        account.lose(uid, known_until, now)
+        self._tell(account, pod, LOST, known_until)
+        return True
 
     def measured(self, uid: str, start: int, end: int) -> bool:
         """The scheduler bound a pod then; false if the pod is not known."""

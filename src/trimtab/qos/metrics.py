@@ -9,9 +9,7 @@ unstamped = counter(
 )
 rebuild_seconds = gauge("qosaware_ledger_rebuild_seconds", "What the last rebuild took")
 checkpoint_errors = counter("qosaware_checkpoint_errors_total", "Checkpoints not written")
-watch_gaps = counter(
-    "qosaware_watch_gap_total", "Restarts after which the watch could not be continued"
-)
+watch_gaps = counter("qosaware_watch_gap_total", "Times when the watch could not be continued")
 lost_pods = counter("qosaware_lost_pods_total", "Pods of which nobody knows when they ended")
 skew_seconds = gauge(
     "qosaware_clock_skew_seconds", "The API server's clock minus ours; 0 if not certain"

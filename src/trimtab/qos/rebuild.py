@@ -6,7 +6,7 @@ counts until it was last seen, and the time since is noted on the account as a g
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import datetime
 
@@ -23,8 +23,9 @@ from trimtab.qos.ttv import SECOND
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
 
 log = get_logger()
-QUIET_S = 1.0  # what the API server remembers it sends at once
-LONGEST_S = 30.0
+TURN_S = 3  # the API server says how far a watch has come two seconds before its end
+PAUSE_S = 0.2
+LONGEST_S = 60.0
 
 
 class Outcome(Struct, frozen=True):
@@ -43,6 +44,7 @@ class Outcome(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True):
     account: Account
     version: int
+    complete: int
     as_of: int
 
 
@@ -64,9 +66,9 @@ class Rebuild:
         for stored in await self._stored():
             self._adopt(stored)
         gap = not await self._replay() if self._known else False
-        lost = self._close_vanished()
         self._skip_what_is_in_the_sums()
-        self._keeper.open()
+        self._keeper.open()  # it was told of those who ended while we replayed
+        lost = self._close_vanished()
         as_of = max((each.as_of for each in self._known.values()), default=0)
         return Outcome(len(self._known), self._replayed, lost, gap, as_of)
 
@@ -84,55 +86,63 @@ class Rebuild:
         half_life = self._keeper.ledger.half_life
         account = read_back(owner, ledger, half_life)
         self._keeper.ledger.adopt(account)
-        version = int(ledger.resource_version or 0)
-        self._known[owner.uid] = Checkpoint(account, version, ledger.as_of)
+        self._known[owner.uid] = Checkpoint(
+            account,
+            int(ledger.resource_version or 0),
+            int(ledger.complete_version or 0),
+            ledger.as_of,
+        )
 
     # What happened since
 
     async def _replay(self) -> bool:
-        """Watch from the checkpoints to now; false if that is not possible any more."""
-        start = self._start()
+        """Watch from the checkpoints to what the stores know; false if that is not possible."""
+        version, target = self._start(), self._keeper.stores.pod_version()
         try:
-            target = await self._newest_version()
-            async with asyncio.timeout(LONGEST_S), aclosing(self._events(start)) as events:
-                async for event in events:
-                    if event.type != "BOOKMARK":
-                        self._take(event)
-                    if int(event.object.metadata.resource_version or 0) >= target:
-                        return True
-        except (Expired, TimeoutError):
-            return False
-        except ApiError as error:
-            log.warning("watch not continued", error=str(error))
+            async with asyncio.timeout(LONGEST_S):
+                while version < target:
+                    version = await self._watch(version, target)
+        except (Expired, TimeoutError) as error:
+            log.warning("watch not continued", since=version, until=target, error=str(error))
             return False
         return True
 
     def _start(self) -> int:
-        """Accounts with open pods are written every minute; others change only with a pod."""
-        alive = [c.version for c in self._known.values() if _is_open(c.account)]
-        return min(alive, default=max(each.version for each in self._known.values()))
+        """Up to here everything is in one checkpoint or another."""
+        known = self._known.values()
+        return max(each.complete for each in known) or min(each.version for each in known)
 
-    async def _newest_version(self) -> int:
-        pages = self._client.pages(LIFE_PODS, None, {}, 1)
-        async with aclosing(pages):
-            async for page in pages:
-                return int(page.metadata.resource_version)
-        return 0
+    async def _watch(self, version: int, target: int) -> int:
+        """A turn of watching from `version`; how far it came.
 
-    async def _events(self, start: int) -> AsyncGenerator[WatchEvent[LifePod]]:
-        params: dict[str, str | int] = {"resourceVersion": str(start), "timeoutSeconds": 60}
-        batches = self._client.watch(LIFE_PODS, None, params, LONGEST_S)
-        async with aclosing(batches):
-            while True:
-                try:
-                    batch = await asyncio.wait_for(anext(batches), QUIET_S)
-                except (StopAsyncIteration, TimeoutError):
-                    return
-                for event in batch:
-                    yield event
+        Silence does not say that all was told: only a version does, of an event or a bookmark.
+        """
+        before = version
+        params: dict[str, str | int] = {
+            "resourceVersion": str(version),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": TURN_S,
+        }
+        try:
+            async with aclosing(self._client.watch(LIFE_PODS, None, params, LONGEST_S)) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        self._take(event)
+                        version = int(event.object.metadata.resource_version or version)
+                    if version >= target:
+                        break
+        except Expired:
+            raise
+        except ApiError as error:
+            log.warning("watch interrupted", error=str(error))
+        if version == before:
+            await asyncio.sleep(PAUSE_S)
+        return version
 
     def _take(self, event: WatchEvent[LifePod]) -> None:
         pod = event.object
+        if event.type == "BOOKMARK":
+            return
         self._stream_clock = max(self._stream_clock, _newest_moment(pod))
         owner = self._keeper.stores.owner_of(pod)
         known = self._known.get(owner.uid)
@@ -153,13 +163,9 @@ class Rebuild:
         present = {pod.metadata.uid for pod in self._keeper.stores.pods.store}
         now, lost = self._keeper.now(), 0
         for known in self._known.values():
-            account = known.account
-            account.done &= present
-            for uid, pod in list(account.pods.items()):
-                if pod.ended is None and uid not in present:
-                    account.lose(uid, known.as_of, now)
-                    account.note(known.as_of, pod.name, "lost from sight")
-                    lost += 1
+            known.account.done &= present
+            for uid in known.account.pods.keys() - present:
+                lost += self._keeper.ledger.lost(uid, known.as_of, now)
         return lost
 
     def _skip_what_is_in_the_sums(self) -> None:
@@ -171,10 +177,6 @@ class Rebuild:
                 continue
             if meta.uid not in known.account.pods and life_of(pod).ended is not None:
                 known.account.done.add(meta.uid)
-
-
-def _is_open(account: Account) -> bool:
-    return any(pod.ended is None for pod in account.pods.values())
 
 
 def _newest_moment(pod: LifePod) -> int:

@@ -28,7 +28,7 @@ from trimtab.qos.checkpoint import Checkpoints
 from trimtab.qos.demand import Demand
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.key import ANNOTATION, parse
-from trimtab.qos.ledger import Change
+from trimtab.qos.ledger import LOST, Change
 from trimtab.qos.rebuild import Rebuild
 from trimtab.qos.rounds import Rounds
 from trimtab.qos.routes import Routes, Summary
@@ -90,14 +90,21 @@ class Qos:
         self.keeper.on_touch = self.stamping.nudge
         self.keeper.on_complaint = self.signals.complain
         self.keeper.ledger.listen(self._heard)
+        self.stores.pods.on_gap = self._missed
         self.keeper.follow()
 
     def _heard(self, change: Change) -> None:
         uid = change.account.owner.uid
-        if change.what == "ended" or uid not in self.checkpoints.written_at:
+        self.checkpoints.changed(uid)
+        metrics.lost_pods.inc(change.what == LOST)
+        if change.what in ("ended", LOST) or uid not in self.checkpoints.written_at:
             self.saving.nudge(uid)
         if change.at >= self._counted_from:
             self._count(change)
+
+    def _missed(self, seconds: float) -> None:
+        metrics.watch_gaps.inc()
+        log.warning("pods not followed", seconds=round(seconds, 1))
 
     def _count(self, change: Change) -> None:
         pod = change.pod
@@ -123,7 +130,6 @@ class Qos:
         self._counted_from = outcome.as_of or self._counted_from
         metrics.rebuild_seconds.set(time.monotonic() - started)
         metrics.watch_gaps.inc(outcome.gap)
-        metrics.lost_pods.inc(outcome.lost)
         log.info("ledger rebuilt", **msgspec.to_builtins(outcome))
 
     async def judge(self) -> None:

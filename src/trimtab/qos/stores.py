@@ -146,7 +146,7 @@ class Stores:
 
     def pod_version(self) -> int:
         """Up to which resourceVersion the pods are known; bookmarks count."""
-        return int(self.pods._version or 0)
+        return int(self.pods.version or 0)
 
     def owner_of(self, pod: LifePod) -> Owner:
         return top_owner(pod.metadata, self.known)

@@ -22,6 +22,8 @@ class LedgerStatus(Wire, frozen=True):
     as_of: int = 0
     resource_version: str = ""
     """Of the pods: from here on a watch tells what happened since."""
+    complete_version: str = ""
+    """Up to here all accounts were written down, not only this one."""
     closed: Sums = field(default_factory=Sums)
     window: Window = field(default_factory=Window)
     pods: tuple[Incarnation, ...] = ()
@@ -57,7 +59,7 @@ class QosAccount(Object, frozen=True):
 QOS_ACCOUNTS = Kind(GROUP, VERSION, "qosaccounts", "QosAccount", QosAccount)
 
 
-def written_down(account: Account, now: int, version: str) -> LedgerStatus:
+def written_down(account: Account, now: int, version: str, complete: str = "") -> LedgerStatus:
     """The account as of `now`, when pods were known up to `version`."""
     # whoever lives can be read from the API again; who ended, perhaps not
     newest = sorted(account.pods.values(), key=lambda p: (p.ended is not None, p.created))
@@ -65,6 +67,7 @@ def written_down(account: Account, now: int, version: str) -> LedgerStatus:
     return LedgerStatus(
         as_of=now,
         resource_version=version,
+        complete_version=complete,
         closed=account.closed,
         window=account.window,
         pods=tuple(newest),

@@ -145,6 +145,8 @@ async def test_what_happens_during_a_disconnection_is_heard_afterwards(
     witness = Witness(reflector)
     async with following(reflector):
         witness.news.clear()
+        gaps: list[float] = []
+        reflector.on_gap = gaps.append
         proxy.set("gone")  # the watch ends; the next one is told to list again
         await client.delete(CONFIG_MAPS, "deleted", namespace)
         await client.delete(CONFIG_MAPS, "reborn", namespace)
@@ -153,6 +155,8 @@ async def test_what_happens_during_a_disconnection_is_heard_afterwards(
         proxy.heal()
         await agrees(client, namespace, reflector, witness)
         assert restarted(reflector, "expired") >= 1
+        assert min(gaps) > 0
+        assert reflector.gap_s == 0  # that was while the news were told
     assert sorted(witness.news) == ["created reborn", "deleted deleted", "deleted reborn"]
 
 

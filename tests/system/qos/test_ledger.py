@@ -1,4 +1,4 @@
-"""The ledger against an independent recording of every watch event, with a kill in the middle."""
+"""The ledger against an independent recording of every watch event, with kills in the middle."""
 
 import asyncio
 import statistics
@@ -32,24 +32,33 @@ GRAIN_S = 1.0
 Rows = dict[str, dict[str, Any]]
 
 
-async def play_with_a_kill(queue: QueueLab) -> tuple[dict[str, Served], Rows]:
+async def play_with_kills(queue: QueueLab, rounds: int) -> tuple[dict[str, Served], Rows]:
     """What the recording and the ledger say at the same moment."""
     async with Client.from_kubeconfig(queue.lab.kubeconfig, manager="qos-experiment") as client:
         play = Play(client, PLAN, 1, "qos")
         async with play.playing():
-            await asyncio.sleep(PLAN.duration_s / 2)
-            await asyncio.to_thread(queue.lab.kill, "kube-scheduler")
-            await asyncio.to_thread(queue.lab.await_ready)
+            for _ in range(rounds):
+                await asyncio.sleep(PLAN.duration_s / 2)
+                for component in ("qos", "kube-scheduler"):
+                    await asyncio.to_thread(queue.lab.kill, component)
+                await asyncio.to_thread(queue.lab.await_ready)
             await asyncio.sleep(PLAN.duration_s / 2)
             rows = await asyncio.to_thread(queue.controllers, NAMESPACE)
             return play.served(), rows
 
 
-def test_the_ledger_agrees_with_a_recording_though_the_scheduler_was_killed(
-    queue: QueueLab,
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(1, id="killed once"),
+        pytest.param(5, id="killed again and again", marks=pytest.mark.full),
+    ],
+)
+def test_the_ledger_agrees_with_a_recording_though_stamper_and_scheduler_were_killed(
+    queue: QueueLab, rounds: int
 ) -> None:
-    recorded, rows = asyncio.run(play_with_a_kill(queue))
-    queue.lab.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    recorded, rows = asyncio.run(play_with_kills(queue, rounds))
+    queue.lab.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")
     assert rows.keys() == recorded.keys()
     for of_row, of_recording in (("runningSeconds", "running_s"), ("waitingSeconds", "queueing_s")):
         off = {n: rows[n][of_row] - getattr(served, of_recording) for n, served in recorded.items()}

@@ -1,13 +1,17 @@
 """The keeper: what stores tell becomes accounts; owners, promises and VMs come and go."""
 
+from typing import Any
+
 import pytest
 
 from builders.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.incarnation import LifePod
+from trimtab.qos.ledger import LOST
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import ANNOTATION as SLO
 from trimtab.qos.stores import AnyVm, OurVm, VmSpec, VmStatus
+from trimtab.qos.ttv import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")
@@ -52,6 +56,31 @@ async def test_an_account_outlives_its_pods_but_not_its_owner() -> None:
     for reflector in world.stores.owners:
         reflector.store.swap(())
     assert world.keeper.ledger.accounts == {}
+
+
+@pytest.mark.parametrize(
+    ("ready", "last", "sums", "gap"),
+    [
+        pytest.param(True, {}, (58, 2), 40, id="it counts until it was last seen"),
+        pytest.param(False, {}, (58, 2), 40, id="the same while the ledger is rebuilt"),
+        pytest.param(True, {"deleted": 50, "grace": 30}, (48, 2), 0, id="it had told its end"),
+    ],
+)
+async def test_who_is_missing_from_a_new_list_after_a_gap_is_lost_from_sight(
+    ready: bool, last: dict[str, Any], sums: tuple[int, int], gap: int
+) -> None:
+    world = World()
+    a_deployment(world)
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2, **last))
+    world.keeper.ready = ready
+    world.second = 100
+    world.stores.pods.gap_s = 40.0
+    world.stores.pods.store.swap(())
+    world.stores.pods.gap_s = 0.0
+    world.keeper.open()
+    account = world.account("uid-web")
+    assert (world.sums("uid-web"), account.gap) == (sums, gap * SECOND)
+    assert (account.history[-1].what == LOST) == bool(gap)
 
 
 async def test_a_bare_pods_account_ends_with_it() -> None:

@@ -1,6 +1,7 @@
 """A restarted ledger equals one that never stopped, whatever happened meanwhile."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 
 from builders.qos import World, a_life_pod, at, controlled_by, few
 from builders.virtualtime import run
-from trimtab.kube.codec import ListMeta, Page, WatchEvent
+from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import Expired, Status
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.account import Account
-from trimtab.qos.incarnation import LifePod
+from trimtab.qos.incarnation import LifePod, PodMeta
 from trimtab.qos.rebuild import Outcome, Rebuild
 from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
 
@@ -22,6 +23,10 @@ KINDS = {
     "StatefulSet": controlled_by("StatefulSet", "web"),
     "VirtualMachine": controlled_by("VirtualMachine", "web", api="trimtab.dev/v1alpha1"),
 }
+
+NEWEST = 1000
+"""What the pods' store knows up to: other objects have versions too."""
+AT_ONCE, SLOW_S = 3, 2.0
 
 
 class Happening(msgspec.Struct, order=True):
@@ -86,40 +91,49 @@ def play(world: World, events: list[Happening]) -> None:
 
 
 class Api:
-    """What a rebuild asks the API server for."""
+    """What a rebuild asks the API server for; each watch ends after a few events, as it may."""
 
-    def __init__(self, accounts: list[QosAccount], events: list[Happening], gone: bool) -> None:
+    def __init__(
+        self, accounts: list[QosAccount], events: list[Happening], gone: bool = False
+    ) -> None:
         self._accounts, self._events, self._gone = accounts, events, gone
+        self.watches = 0
+        self.on_watch: Callable[[], None] = lambda: None
 
     async def list(self, _: object) -> list[QosAccount]:
         return self._accounts
 
-    async def pages(self, *_: object) -> AsyncIterator[Page[LifePod]]:
-        newest = max((event.version for event in self._events), default=0)
-        yield Page(ListMeta(str(newest)), [])
-
     async def watch(
         self, kind: object, namespace: object, params: dict[str, Any], idle_s: float
     ) -> AsyncIterator[tuple[WatchEvent[LifePod], ...]]:
+        self.watches += 1
+        self.on_watch()
         if self._gone:
             raise Expired("watch", Status(410))
         start = int(params["resourceVersion"])
-        for event in self._events:
-            if event.version > start:
-                meta = msgspec.structs.replace(
-                    event.pod.metadata, resource_version=str(event.version)
-                )
-                yield (WatchEvent(event.type, msgspec.structs.replace(event.pod, metadata=meta)),)
+        later = [event for event in self._events if event.version > start]
+        for event in later[:AT_ONCE]:
+            await asyncio.sleep(SLOW_S)
+            yield (WatchEvent(event.type, event.pod),)
+        if len(later) < AT_ONCE:
+            bookmark = LifePod(metadata=PodMeta(resource_version=str(NEWEST)))
+            yield (WatchEvent("BOOKMARK", bookmark),)
 
 
-def checkpoint(account: Account, second: float, version: int) -> QosAccount:
-    ledger = written_down(account, at(second), str(version))
+def checkpoint(account: Account, second: float, version: int, complete: int = 0) -> QosAccount:
+    ledger = written_down(account, at(second), str(version), str(complete))
     stored = QosAccount(
         metadata=ObjectMeta(name="x"),
         spec=QosAccountSpec(owner=account.owner),
         status=QosAccountStatus(ledger=ledger),
     )
     return msgspec.json.decode(msgspec.json.encode(stored), type=QosAccount)
+
+
+def rebuilt(world: World, api: Api) -> Outcome:
+    """The outcome, once the world's ledger is what a restart makes of it."""
+    world.stores.pods._version = str(NEWEST)
+    return run(Rebuild(api, world.keeper).run())  # type: ignore[arg-type]
 
 
 def a_world(kind: str) -> World:
@@ -146,7 +160,7 @@ def restarted(
     play(later, [*before, *missed])
     later.keeper._aside.clear()  # it was not there to see it
     later.second = back_at
-    outcome = run(Rebuild(Api(saved, [*before, *missed], gone), later.keeper).run())  # type: ignore[arg-type]
+    outcome = rebuilt(later, Api(saved, [*before, *missed], gone))
     play(live, missed)
     rest = [event for event in events if event.at > back_at]
     play(live, rest)
@@ -196,3 +210,50 @@ def test_a_restart_right_after_a_checkpoint_changes_nothing() -> None:
     for second in range(0, 100, 10):
         live, later, _ = restarted("StatefulSet", events, second, second)
         assert later.sums("uid-web") == live.sums("uid-web")
+
+
+def test_who_ends_while_the_past_is_replayed_is_not_lost() -> None:
+    events = happenings([Plan(0, 2, None, None)], KINDS["StatefulSet"])
+    live = a_world("StatefulSet")
+    play(live, events)
+    later = a_world("StatefulSet")
+    later.keeper.ready = False
+    play(later, events)
+    later.keeper._aside.clear()
+    api = Api([checkpoint(live.account("uid-web"), 10, 2)], events)
+    later.second = 90
+
+    def end() -> None:
+        later.remove(events[0].pod)
+
+    api.on_watch = end
+    outcome = rebuilt(later, api)
+    assert (outcome.lost, later.account("uid-web").gap) == (0, 0)
+    assert later.sums("uid-web") == (88, 2)
+
+
+def test_a_pod_that_came_and_went_between_two_accounts_checkpoints_is_counted() -> None:
+    """`web` had no pod when it was written; `db`, with one, was written later."""
+    world = a_world("StatefulSet")
+    world.owner("StatefulSet", "db")
+    web, db = KINDS["StatefulSet"], controlled_by("StatefulSet", "db")
+    first = a_life_pod("w0", owner=web, created=0, scheduled=1, deleted=2, version=3)
+    other = a_life_pod("d0", owner=db, created=0, scheduled=1, version=4)
+    brief = a_life_pod("w1", owner=web, created=5, scheduled=6, deleted=9, version=6)
+    world.put(first, other)
+    world.remove(first)
+    world.second = 12
+    saved = [
+        checkpoint(world.account("uid-web"), 3, 4, complete=4),
+        checkpoint(world.account("uid-db"), 12, 8, complete=4),
+    ]
+    later = a_world("StatefulSet")
+    later.owner("StatefulSet", "db")
+    later.keeper.ready = False
+    later.put(other)
+    later.keeper._aside.clear()
+    later.second = 20
+    outcome = rebuilt(later, Api(saved, [Happening(9, 6, "DELETED", brief)]))
+    assert (outcome.replayed, outcome.lost) == (1, 0)
+    assert later.sums("uid-web") == (1 + 3, 1 + 1)
+    assert later.sums("uid-db") == (19, 1)
