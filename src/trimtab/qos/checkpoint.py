@@ -24,6 +24,8 @@ from trimtab.qos.wire import QOS_ACCOUNTS, object_name, written_down
 Describe = Callable[[Account, int], tuple[Line, str]]
 """An account as a line of the page, and its state."""
 
+SOON_S = 1.0
+
 
 class Checkpoints:
     def __init__(
@@ -67,6 +69,8 @@ class Checkpoints:
         self._keeper.tidy(account, self._keeper.now())
         if key.name not in self._keeper.ledger.accounts:
             return Done()
+        if self._keeper.is_provisional(account.owner):
+            return After(SOON_S)  # after a restart it would be a second account of the same pods
         try:
             await self._write(account)
         except TrimtabError:

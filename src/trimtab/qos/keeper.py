@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from trimtab.kube.resources import Namespace, ObjectMeta, metadata
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
+from trimtab.qos.identity import THROUGH
 from trimtab.qos.incarnation import MIRROR, LifePod, life_of
 from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
@@ -83,7 +84,7 @@ class Keeper:
     def _see(self, pod: LifePod, at: int | None) -> None:
         if not self.counts(pod):
             return
-        owner = self.stores.owner_of(pod)
+        owner = self.owner_of(pod)
         before = self.ledger.of_pod(pod.metadata.uid)
         if before is not None and before.owner.uid != owner.uid:
             moved = self.members.pop(before.owner.uid, {})
@@ -92,6 +93,15 @@ class Keeper:
         self._promises.pop(owner.uid, None)
         self.ledger.observe(life_of(pod, at), owner)
         self.on_touch(owner.uid)
+
+    def owner_of(self, pod: LifePod) -> Owner:
+        """Whose account it is; a ReplicaSet that is gone says nothing about who was above it."""
+        owner, before = self.stores.owner_of(pod), self.ledger.of_pod(pod.metadata.uid)
+        return before.owner if before is not None and self.is_provisional(owner) else owner
+
+    def is_provisional(self, owner: Owner) -> bool:
+        """Whether somebody above it may turn up."""
+        return owner.kind in THROUGH and self.stores.owner_meta(owner) is None
 
     def _join(self, owner: Owner, pod: LifePod) -> None:
         members, uid = self.members.setdefault(owner.uid, {}), pod.metadata.uid

@@ -127,8 +127,10 @@ class Rebuild:
             async with aclosing(self._client.watch(LIFE_PODS, None, params, LONGEST_S)) as batches:
                 async for batch in batches:
                     for event in batch:
-                        self._take(event)
-                        version = int(event.object.metadata.resource_version or version)
+                        told = int(event.object.metadata.resource_version or 0)
+                        version = max(version, told)
+                        if told <= target:  # the stores tell the rest
+                            self._take(event)
                     if version >= target:
                         break
         except Expired:
@@ -144,7 +146,7 @@ class Rebuild:
         if event.type == "BOOKMARK":
             return
         self._stream_clock = max(self._stream_clock, _newest_moment(pod))
-        owner = self._keeper.stores.owner_of(pod)
+        owner = self._keeper.owner_of(pod)
         known = self._known.get(owner.uid)
         if known is not None and int(pod.metadata.resource_version or 0) <= known.version:
             return  # it is in the checkpoint

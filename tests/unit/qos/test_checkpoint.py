@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from builders.qos import World, a_life_pod
+from builders.qos import World, a_life_pod, controlled_by
+from trimtab.kube.controller import After
 from trimtab.kube.errors import ApiError, Status
 from trimtab.kube.resources import Key
 from trimtab.qos.checkpoint import Checkpoints
@@ -75,6 +76,17 @@ async def test_what_a_rebuild_found_is_claimed_only_when_it_is_written() -> None
     assert await writing.write("a") == "0"
     assert await writing.write("a") == "0"
     assert await writing.write("b") == "20"
+
+
+async def test_an_account_whose_replica_set_is_not_known_yet_is_written_later() -> None:
+    writing, replica_set = Writing(), controlled_by("ReplicaSet", "web-5d")
+    writing.checkpoints.know(())
+    writing.world.put(a_life_pod("web-1", owner=replica_set))
+    outcome = await writing.checkpoints.reconcile(Key("", replica_set.uid))
+    assert (outcome, writing.api.claimed) == (After(1.0), [])
+    writing.world.owner("ReplicaSet", "web-5d")
+    await writing.checkpoints.reconcile(Key("", replica_set.uid))
+    assert len(writing.api.claimed) == 1
 
 
 async def test_a_change_during_the_writing_is_not_claimed() -> None:

@@ -58,6 +58,19 @@ async def test_an_account_outlives_its_pods_but_not_its_owner() -> None:
     assert world.keeper.ledger.accounts == {}
 
 
+async def test_a_pod_stays_in_its_account_when_its_replica_set_is_gone() -> None:
+    world = World()
+    a_deployment(world)
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2))
+    for reflector in world.stores.owners:
+        if reflector.kind.kind == "ReplicaSet":
+            reflector.store.swap(())
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2, deleted=9, version=2))
+    world.second = 20
+    assert list(world.keeper.ledger.accounts) == ["uid-web"]
+    assert world.sums("uid-web") == (7, 2)
+
+
 @pytest.mark.parametrize(
     ("ready", "last", "sums", "gap"),
     [

@@ -214,13 +214,15 @@ def test_a_restart_right_after_a_checkpoint_changes_nothing() -> None:
 
 def test_who_ends_while_the_past_is_replayed_is_not_lost() -> None:
     events = happenings([Plan(0, 2, None, None)], KINDS["StatefulSet"])
+    newer = a_life_pod("new", owner=KINDS["StatefulSet"], created=89, version=NEWEST + 1)
     live = a_world("StatefulSet")
     play(live, events)
     later = a_world("StatefulSet")
     later.keeper.ready = False
     play(later, events)
     later.keeper._aside.clear()
-    api = Api([checkpoint(live.account("uid-web"), 10, 2)], events)
+    ahead = Happening(89, NEWEST + 1, "ADDED", newer)  # the store will hear of it later
+    api = Api([checkpoint(live.account("uid-web"), 10, 2)], [*events, ahead])
     later.second = 90
 
     def end() -> None:
