@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from builders.apiserver import ApiServer
+from builders.faultproxy import FaultProxy
 from builders.kube import pod_to_create
 from builders.qos import Running, bind, running_qos
 from builders.waiting import until
@@ -17,6 +18,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference
 from trimtab.qos.incarnation import Incarnation
 from trimtab.qos.key import ANNOTATION, Stamp, parse
+from trimtab.qos.ledger import LOST
 from trimtab.qos.page import HEADER
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import ANNOTATION as SLO
@@ -171,6 +173,33 @@ async def test_what_cannot_be_replayed_is_a_gap_that_says_so(
         metrics = await running.text("/metrics")
         assert sample(metrics, "qosaware_lost_pods_total") >= 1
         assert sample(metrics, "qosaware_watch_gap_total") >= 1
+
+
+async def test_a_gap_under_a_running_service_is_told_too(
+    client: Client, namespace: str, apiserver: ApiServer
+) -> None:
+    owner = await a_replica_set(client, namespace)
+    settings = msgspec.structs.replace(SETTINGS, measure_only=True)
+    async with (
+        FaultProxy(apiserver) as proxy,
+        Client.from_kubeconfig(proxy.kubeconfig) as through,
+        running_qos(through, settings) as running,
+    ):
+        await a_pod(client, namespace, "p1", owner)
+        await bind(client, namespace, "p1")
+        await until(lambda: is_bound(running, namespace, "p1"), "it is bound")
+        before = sample(await running.text("/metrics"), "qosaware_watch_gap_total")
+        proxy.set("gone")  # no watch any more, only lists
+        await client.delete(PODS, "p1", namespace, grace_s=0)
+        pods = running.qos.stores.pods.store
+        await until(lambda: pods.get("p1", namespace) is None, "it is missing from a list")
+        proxy.heal()
+        row = row_of(await running.json("/v1/controllers"), namespace)
+        assert row["gapSeconds"] > 0
+        assert row["replicas"] == {"running": 0, "waiting": 0}
+        history = await running.json(f"/v1/history?uid={row['uid']}")
+        assert history["transitions"][-1]["what"] == LOST
+        assert sample(await running.text("/metrics"), "qosaware_watch_gap_total") > before
 
 
 def sample(metrics: str, name: str) -> float:
