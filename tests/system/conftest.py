@@ -10,6 +10,7 @@ import pytest
 LONGEST_FIRST = ("loop", "conformance", "vm", "lab", "advisor", "qos")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     ours = [item for item in items if here in item.path.parents]

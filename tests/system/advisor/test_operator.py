@@ -114,6 +114,11 @@ def test_profiles_are_advertised_ignored_and_come_back(
 def test_missing_definitions_are_named_and_noticed_when_they_come(
     bare: Desk, running: OperatorProcess
 ) -> None:
+    advertised = (LOAD_AWARE, DENSITY)
+    wait(
+        lambda: all(bare.exists("virtplatformconfig", name) for name in advertised),
+        lambda: "they are not advertised",
+    )
     bare.act(LOAD_AWARE, action="DryRun")
     bare.act(DENSITY, action="DryRun")
     aware = condition(bare.await_phase(LOAD_AWARE, "PrerequisiteFailed"), "PrerequisiteFailed")

@@ -112,6 +112,20 @@ async def test_a_restart_revives_what_was_given_up(
         assert supervisor.board.units["bad"].state == "ready"
 
 
+async def test_a_restart_is_over_when_the_new_process_is_ready_not_while_the_old_one_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.lab.supervisor.unit.HEARTBEAT_S", 0.01)
+    reluctant = "trap 'sleep 0.3; exit 0' TERM; echo open; while :; do sleep 0.01; done"
+    lab = a_lab_on_disk(tmp_path / "test", a_script("one", reluctant, probes=(LogLine("open"),)))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        old = supervisor.board.units["one"].pid
+        await supervisor.restart("one")
+        unit = supervisor.board.units["one"]
+        assert (unit.state, unit.pid != old) == ("ready", True)
+
+
 async def test_a_requested_restart_is_no_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,14 +172,19 @@ class ComponentUnit:
         pause = _Pause()
         target = Target(self._shop.lab.path, self._log, position)
         while reason := await self._missing(target, lasting=False):
-            self._post("starting", reason)
+            self._tell("starting", reason)
             await pause()
-        self._post("ready", "")
+        self._tell("ready", "")
         await self._do_all(self.component.after, "ready")
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             reason = await self._missing(target, lasting=True)
-            self._post("unhealthy" if reason else "ready", reason)
+            self._tell("unhealthy" if reason else "ready", reason)
+
+    def _tell(self, state: State, message: str) -> None:
+        """What a process shows while it is being ended says nothing about the next one."""
+        if not self._asked.is_set():
+            self._post(state, message)
 
     async def _missing(self, target: Target, *, lasting: bool) -> str:
         for probe in self.component.probes:
