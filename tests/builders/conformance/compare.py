@@ -60,8 +60,9 @@ def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
     nodes = view.selected(policy.node_selector).names
     best: Judgement | None = None
     later: set[str] = set()
+    sooner: set[str] = set()
     for attempt in range(_ATTEMPTS):
-        choose = Guided(real, nodes, attempt, later)
+        choose = Guided(real, nodes, attempt, later, sooner)
         ours = decide(
             view,
             policy,
@@ -75,8 +76,9 @@ def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
         if best is None or len(problems) < len(best.problems):
             best = Judgement(ours, problems)
         unseen = choose.unseen(ours) - later
-        later |= unseen
-        if not problems or not (choose.order_of_sum_mattered or unseen):
+        unreached = choose.unreached(ours) - sooner
+        later, sooner = later | unseen, sooner | unreached
+        if not problems or not (choose.order_of_sum_mattered or unseen or unreached):
             break
     assert best is not None
     return best
