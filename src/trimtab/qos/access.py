@@ -8,9 +8,7 @@ role `trimtab:qos-page` allows it. Answers are remembered for a minute, tokens o
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from ipaddress import IPv6Address, ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request
@@ -18,6 +16,7 @@ from starlette.requests import Request
 from trimtab.errors import TrimtabError
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
+from trimtab.kube.local import is_local
 
 REMEMBERED_S = 60.0
 MOST = 1024
@@ -87,30 +86,3 @@ class Access:
         answer = await self._client.request("POST", path, body=msgspec.json.encode(body))
         status: dict[str, Any] = msgspec.json.decode(answer).get("status", {})
         return status
-
-
-def is_local(request: Request) -> bool:
-    """A program on this computer asks, and no web page in its browser (DNS rebinding)."""
-    headers = request.headers
-    pages = [headers["origin"]] if "origin" in headers else []
-    names = [_host(f"//{headers.get('host', '')}"), *map(_host, pages)]
-    return _is_loopback(request.client.host if request.client else "") and all(
-        name == "localhost" or _is_loopback(name) for name in names
-    )
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped:
-        return address.ipv4_mapped.is_loopback
-    return address.is_loopback

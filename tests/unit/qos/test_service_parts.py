@@ -11,7 +11,8 @@ from starlette.requests import Request
 
 from builders.qos import START, World, a_life, a_life_pod, at, unconnected
 from trimtab.errors import ConfigError
-from trimtab.qos.access import Access, Refused, is_local
+from trimtab.kube.local import is_local
+from trimtab.qos.access import Access, Refused
 from trimtab.qos.bindings import Answer, Binding, Bindings
 from trimtab.qos.demand import Demand
 from trimtab.qos.series import MOST_CLASSES, OTHER, Series
