@@ -23,6 +23,11 @@ from trimtab.obs import get_logger
 
 log = get_logger()
 
+KEPT_ALIVE_S = 120
+"""An idle connection stays open longer than Go's clients keep theirs (90 s), so that it is the
+client who closes it: a POST sent while the server closes is lost, and the API server counts a
+webhook call lost that way as a failure."""
+
 
 class Tls(Struct, frozen=True):
     """PEM files, looked at again every `poll_s`."""
@@ -94,6 +99,7 @@ class Web:
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=1,
+            timeout_keep_alive=KEPT_ALIVE_S,
             ssl_certfile=self._tls.certificate if self._tls else None,
             ssl_keyfile=self._tls.key if self._tls else None,
         )

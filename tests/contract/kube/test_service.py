@@ -24,7 +24,7 @@ from trimtab.kube.lease import Elector, Terms
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, LEASES, Key
 from trimtab.kube.service import Service
-from trimtab.kube.web import Tls, Web
+from trimtab.kube.web import KEPT_ALIVE_S, Tls, Web
 
 
 @asynccontextmanager
@@ -107,6 +107,26 @@ def test_a_port_in_use_is_told_at_once() -> None:
 def test_missing_certificates_are_the_users_to_fix(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         Tls(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+
+async def test_an_idle_connection_is_the_clients_to_close() -> None:
+    """A server that closes first loses the request that is on its way (uvicorn: after 5 s)."""
+
+    async def hello(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    assert KEPT_ALIVE_S > 90  # Go's clients
+    web = Web([Route("/", hello)])
+    task = asyncio.create_task(web.run())
+    reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
+    for idle_s in (6, 0):
+        writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
+        answer = await asyncio.wait_for(reader.readuntil(b"hello"), 10)
+        assert answer.startswith(b"HTTP/1.1 200")
+        await asyncio.sleep(idle_s)
+    writer.close()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
