@@ -46,14 +46,16 @@ def duration(ns: int | None) -> str:
     return _below_zero(-ns // MILLI)
 
 
-@lru_cache(maxsize=1 << 16)
 def _whole(seconds: int) -> str:
     if seconds < 60:
         return f"{seconds}s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes}m{seconds}s"
-    return f"{minutes // 60}h{minutes % 60}m{seconds}s"
+    if seconds < 3600:
+        return _PAST_THE_HOUR[seconds]
+    return f"{seconds // 3600}h{_PAST_THE_HOUR[seconds % 3600]}"
+
+
+_PAST_THE_HOUR = tuple(f"{minutes}m{seconds}s" for minutes in range(60) for seconds in range(60))
+"""Every page has other times; these parts of them come again."""
 
 
 def _small(millis: int) -> str:
@@ -72,20 +74,19 @@ def _fraction(millis: int) -> str:
     return f".{millis:03d}".rstrip("0").rstrip(".")
 
 
-@lru_cache(maxsize=1 << 16)
-def _whole_cell(seconds: int) -> str:
-    return f"  {_whole(seconds):>20}"
-
-
 def _cell(ns: int | None) -> str:
-    """A field with the gap before it; most are whole seconds, of which there are not many."""
+    """A field with the gap before it."""
     if not ns:
         return _NOTHING[ns]
-    if ns > SECOND:
-        return _whole_cell(ns // SECOND)
-    return f"  {duration(ns):>20}"
+    if ns <= SECOND:
+        return f"  {duration(ns):>20}"
+    seconds = ns // SECOND
+    if seconds < 3600:
+        return _CELLS[seconds]
+    return f"{seconds // 3600}h{_PAST_THE_HOUR[seconds % 3600]}".rjust(22)
 
 
+_CELLS = tuple(f"  {_whole(seconds):>20}" for seconds in range(3600))
 _NOTHING = {0: f"  {'0s':>20}", None: f"  {'inf':>20}"}
 
 

@@ -3,19 +3,20 @@
 import statistics
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
 
-from trimtab.qos.experiment import Experiment, Group, Report, Run
+from trimtab.qos.experiment import Experiment, Group, Report, Run, read_experiment, report
 
 pytestmark = pytest.mark.engines
 EXAMPLES = Path(__file__).parents[3] / "examples" / "qos"
 
 
-def experiment(file: Path, output: Path, *options: str, limit_s: float) -> Report:
+def experiment(file: Path, output: Path, *options: str, limit_s: float = 2200) -> Report:
     command = [sys.executable, "-m", "trimtab.cli", "qos", "experiment", str(file)]
     done = subprocess.run(
         [*command, "--json", "-o", str(output), *options],
@@ -60,33 +61,47 @@ def check(run: Run) -> None:
 def test_a_brief_experiment_plays_every_side_and_accounts_for_everybody(tmp_path: Path) -> None:
     file, output = tmp_path / "brief.yaml", tmp_path / "runs.json"
     file.write_text(yaml.safe_dump(msgspec.to_builtins(BRIEF), sort_keys=False))
-    report = experiment(file, output, limit_s=400)
-    assert [(f.side, f.group) for f in report.figures] == [
+    found = experiment(file, output, limit_s=400)
+    assert [(f.side, f.group) for f in found.figures] == [
         (side, group) for side in ("stock", "rank", "qos") for group in BRIEF.classes
     ]
-    for run in msgspec.json.decode(output.read_bytes(), type=dict[str, list[Run]])["runs"]:
+    for run in runs(output):
         check(run)
-    missed = {side: upper_deficit(report, side) for side in BRIEF.sides}
+    missed = {side: upper_deficit(found, side) for side in BRIEF.sides}
     print(f"\nupper classes miss {missed}")
     assert missed["qos"] <= missed["stock"] + NOISE
     again = experiment(file, output, limit_s=60)
-    assert again == report  # what is written down is not played again
+    assert again == found  # what is written down is not played again
 
 
-def upper_deficit(report: Report, side: str) -> float:
+def upper_deficit(found: Report, side: str) -> float:
     return statistics.mean(
-        f.deficit for f in report.figures if f.side == side and BRIEF.classes[f.group].upper
+        f.deficit for f in found.figures if f.side == side and BRIEF.classes[f.group].upper
     )
 
 
 @pytest.mark.full
-@pytest.mark.timeout(6000)
+@pytest.mark.timeout(2400)
 def test_upper_classes_miss_their_promises_five_times_less_than_with_the_stock_queue(
     tmp_path: Path,
 ) -> None:
-    report = experiment(EXAMPLES / "experiment.yaml", tmp_path / "runs.json", limit_s=5800)
-    print(msgspec.json.format(msgspec.json.encode(report)).decode())
-    assert report.gain is not None
-    assert report.gain.ratio >= 5
-    assert report.gain.low >= 3
-    assert report.fairer["bronze"]
+    """The sides play at the same time, so that whatever else the machine does meets them all."""
+    plan = read_experiment(EXAMPLES / "experiment.yaml")
+    outputs = [tmp_path / f"{side}.json" for side in plan.sides]
+    with ThreadPoolExecutor() as together:
+        playing = [
+            together.submit(experiment, EXAMPLES / "experiment.yaml", output, "--side", side)
+            for side, output in zip(plan.sides, outputs, strict=True)
+        ]
+        for side in playing:
+            side.result()
+    found = report(plan, [run for output in outputs for run in runs(output)])
+    print(msgspec.json.format(msgspec.json.encode(found)).decode())
+    assert found.gain is not None
+    assert found.gain.ratio >= 5
+    assert found.gain.low >= 3
+    assert found.fairer["bronze"]
+
+
+def runs(output: Path) -> list[Run]:
+    return msgspec.json.decode(output.read_bytes(), type=dict[str, list[Run]])["runs"]
