@@ -32,6 +32,8 @@ class Cluster:
         self.pods: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.evenness: Integers = np.full(fleet.nodes, 100, dtype=np.int64)
         """How evenly CPU and memory are promised: what BalancedAllocation goes by."""
+        self.changed: list[int] = []
+        """Every node whose promises changed, again and again, in order."""
         self.freed: set[int] = set()
         """Nodes that may have more room than when the waiting pods were last looked at."""
         self.lost: Flags = np.zeros(fleet.nodes, dtype=np.bool_)
@@ -74,6 +76,7 @@ class Cluster:
         memory = self.requested_memory.item(node) + sign * fleet.requested_memory.item(vm)
         self.requested_cpu[node], self.requested_memory[node] = cpu, memory
         self.pods[node] += sign
+        self.changed.append(node)
         cpu_share = min(cpu / fleet.allocatable_cpu.item(node), 1.0)
         memory_share = min(memory / fleet.allocatable_memory.item(node), 1.0)
         self.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)

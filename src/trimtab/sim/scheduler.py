@@ -11,15 +11,15 @@ import numpy as np
 
 from trimtab.sim.cluster import Cluster, Flags, Places
 from trimtab.sim.fleet import Floats, Integers
+from trimtab.sim.liking import Liking
 from trimtab.sim.spec import Placement
 
 TAINT_WEIGHT = 3
 # In a large cluster only a part of the nodes is looked at, at least this many.
 FEWEST_NODES = 100
 FEWEST_PERCENT = 5
-# What a pod without requests counts for in LeastAllocated and MostAllocated.
-DEFAULT_MILLI_CPU = 100
-DEFAULT_MEMORY = 200 * 1024**2
+# How many points of nodes are remembered, over all sizes of pods.
+MOST_POINTS = 1_000_000
 
 Window = Places | slice
 """The nodes that one search looks at: all of them, or a stretch of the list."""
@@ -38,12 +38,14 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
+        self._likings: dict[tuple[int, int], Liking] = {}
         self._start = 0
         self._wanted = nodes_to_find(cluster.fleet.nodes)
 
     def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
         self._placement, self._ties = placement, ties
+        self._likings.clear()
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
@@ -58,14 +60,27 @@ class Scheduler:
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
-        return bool(self._has_room(vm, slice(node, node + 1))[0])
+        return bool(self._liking(vm).room[node])
 
     def scores(self, vm: int, nodes: Window) -> Integers | Floats:
         """How much the scheduler likes each of the nodes."""
         taints = _untainted(self._cluster.soft_taints[nodes])
         if self._placement == "least-loaded":
             return taints - 100.0 * self._use(vm, nodes)
-        return taints + self._allocation(vm, nodes) + self._balance(vm, nodes)
+        return taints + self._liking(vm).points[nodes]
+
+    def _liking(self, vm: int) -> Liking:
+        """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
+        fleet = self._cluster.fleet
+        asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
+        known = self._likings.get(asks)
+        if known is None:
+            if (len(self._likings) + 1) * fleet.nodes > MOST_POINTS and self._likings:
+                del self._likings[next(iter(self._likings))]
+            known = Liking(self._cluster, *asks, pack=self._placement == "binpack")
+            self._likings[asks] = known
+        known.follow()
+        return known
 
     def _search(self, vm: int, avoid: int | None) -> tuple[Window, Flags]:
         """The nodes that are looked at and which of them fit.
@@ -89,45 +104,13 @@ class Scheduler:
         return window[:processed], fitting[:processed]
 
     def _fitting(self, vm: int, nodes: Window, avoid: int | None) -> Flags:
-        fitting = self._cluster.open[nodes] & self._has_room(vm, nodes)
+        fitting = self._cluster.open[nodes] & self._liking(vm).room[nodes]
         if avoid is not None:
             if isinstance(nodes, slice):
                 fitting[avoid] = False
             else:
                 fitting &= nodes != avoid
         return fitting
-
-    def _has_room(self, vm: int, nodes: Window) -> Flags:
-        cluster, fleet = self._cluster, self._cluster.fleet
-        cpu = cluster.requested_cpu[nodes] + fleet.requested_cpu[vm]
-        memory = cluster.requested_memory[nodes] + fleet.requested_memory[vm]
-        room = (cpu <= fleet.allocatable_cpu[nodes]) & (memory <= fleet.allocatable_memory[nodes])
-        return np.asarray(room & (cluster.pods[nodes] < fleet.allocatable_pods[nodes]))
-
-    def _allocation(self, vm: int, nodes: Window) -> Integers:
-        """LeastAllocated, or MostAllocated to pack: the mean over CPU and memory, 0–100."""
-        cluster, fleet = self._cluster, self._cluster.fleet
-        own_cpu = int(fleet.requested_cpu[vm]) or DEFAULT_MILLI_CPU
-        own_memory = int(fleet.requested_memory[vm]) or DEFAULT_MEMORY
-        pack = self._placement == "binpack"
-        cpu = _filled(cluster.requested_cpu[nodes], own_cpu, fleet.allocatable_cpu[nodes], pack)
-        memory = _filled(
-            cluster.requested_memory[nodes], own_memory, fleet.allocatable_memory[nodes], pack
-        )
-        return (cpu + memory) // 2
-
-    def _balance(self, vm: int, nodes: Window) -> Integers:
-        """BalancedAllocation: whether the pod brings CPU and memory closer, 50–100."""
-        cluster, fleet = self._cluster, self._cluster.fleet
-        own_cpu, own_memory = fleet.requested_cpu[vm], fleet.requested_memory[vm]
-        before = cluster.evenness[nodes]
-        if own_cpu == 0 and own_memory == 0:
-            return np.zeros_like(before)
-        # Shares above 1 would count as 1, but such nodes do not fit anyway.
-        cpu = (cluster.requested_cpu[nodes] + own_cpu) / fleet.allocatable_cpu[nodes]
-        cpu -= (cluster.requested_memory[nodes] + own_memory) / fleet.allocatable_memory[nodes]
-        after = ((1 - np.abs(cpu) / 2) * 100).astype(np.int64)
-        return np.asarray(50 + (50 + after - before) // 2)
 
     def _use(self, vm: int, nodes: Window) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
@@ -138,12 +121,6 @@ class Scheduler:
         cpu_share = (cpu[nodes] + loads.cpu[vm]) / fleet.cpu_capacity[nodes]
         memory_share = (memory[nodes] + loads.memory[vm]) / fleet.memory_capacity[nodes]
         return np.asarray((cpu_share + memory_share) / 2)
-
-
-def _filled(requested: Integers, own: int, whole: Integers, pack: bool) -> Integers:
-    """How empty, or when packing how full, one resource would be: 0–100 in whole points."""
-    used = np.minimum(requested + own, whole)
-    return np.asarray((used if pack else whole - used) * 100 // whole)
 
 
 def _untainted(taints: Integers) -> Integers | int:

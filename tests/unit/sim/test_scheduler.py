@@ -163,3 +163,24 @@ def test_a_search_goes_on_until_enough_nodes_fit_or_all_were_seen() -> None:
     cluster.open = np.zeros(500, dtype=np.bool_)
     cluster.open[499] = True
     assert a_scheduler(cluster).choose(0) == 499
+
+
+@pytest.mark.parametrize("placement", ["spread", "binpack"])
+def test_points_kept_node_by_node_equal_points_computed_anew(placement: Placement) -> None:
+    """Whatever is promised and given back in between, for pods of several sizes, to the bit."""
+    chance = np.random.default_rng(5)
+    sizes = [(0, 0), (1, 3), (5, 2), (7, 31)]
+    vms = [a_vm(f"v{i}", cpu=c, memory=m) for i, (c, m) in enumerate(sizes * 10)]
+    cluster = a_cluster([a_node(f"n{i}", cpu=8 + i, memory=24 + 5 * i) for i in range(9)], vms)
+    kept = a_scheduler(cluster, placement)
+    placed: list[tuple[int, int]] = []
+    for _ in range(150):
+        for _ in range(int(chance.integers(1, 20))):
+            if placed and chance.random() < 0.5:
+                cluster.release(*placed.pop(int(chance.integers(len(placed)))))
+            else:
+                placed.append((int(chance.integers(len(vms))), int(chance.integers(9))))
+                cluster.reserve(*placed[-1])
+        vm, anew = int(chance.integers(len(vms))), a_scheduler(cluster, placement)
+        assert np.array_equal(kept.scores(vm, EVERY), anew.scores(vm, EVERY))
+        assert [kept.fits(vm, n) for n in range(9)] == [anew.fits(vm, n) for n in range(9)]
