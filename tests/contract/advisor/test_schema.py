@@ -11,7 +11,7 @@ from builders.apiserver import running_apiserver
 from trimtab.advisor.admission import approval, policies
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Forbidden, Invalid
+from trimtab.kube.errors import Forbidden, Invalid, Unavailable
 from trimtab.kube.resources import Free
 
 pytestmark = pytest.mark.engines
@@ -176,6 +176,8 @@ def policed(desk: Desk) -> Desk:
             asyncio.run(create_as(desk, "ed", a_config(EXAMPLE, "Apply")))
         except Forbidden:
             return True
+        except Unavailable:  # the policies hear of a new kind a little later
+            return False
         return False
 
     wait(in_force, lambda: "the policy for approvals is not in force")
