@@ -47,7 +47,7 @@ def a_file(
 REFUSED = [
     pytest.param(a_file([]), "profiles[0].pluginConfig[0].args: Expected object", id="args"),
     pytest.param("[]", "a policy is an object", id="a list"),
-    pytest.param("a: [", "not YAML: line 1", id="no YAML"),
+    pytest.param("a: [}", "not YAML: line 1", id="no YAML"),
     pytest.param(
         a_file().replace("v1alpha2", "v1alpha1"), "apiVersion: 'descheduler/v1alpha1'", id="version"
     ),

@@ -12,7 +12,7 @@ import yaml
 from trimtab.errors import ConfigError
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """PyYAML takes `1e1` for a text; Go and JSON take it for a number."""
 
 

@@ -6,6 +6,7 @@ descheduler is strict about plugin arguments and lenient about everything around
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -170,7 +171,10 @@ class DefaultEvictorArgs(Args, frozen=True, rename="camel"):
 
 def unknown_fields(value: object, wanted: Any, path: str = "") -> Iterator[str]:
     """Paths in `value` that the struct `wanted` does not have, in the order of the file."""
-    yield from _unknown(value, msgspec.inspect.type_info(wanted), path)
+    yield from _unknown(value, _type_info(wanted), path)
+
+
+_type_info = cache(msgspec.inspect.type_info)
 
 
 def _unknown(value: object, wanted: msgspec.inspect.Type, path: str) -> Iterator[str]:
