@@ -27,6 +27,8 @@ class PriorField(Struct, frozen=True):
     present: bool
     value: Any = None
     owners: dict[str, str] = {}
+    depth: int | None = None
+    """How many steps of the path were there, if not all: the maps below came with us."""
 
 
 class Prior(Struct, frozen=True):
@@ -89,7 +91,10 @@ def _prior_field(live: Free | None, dotted: str) -> PriorField:
         for leaf in leaves(value)
         if (managers := others_of(live, (*root, *leaf)))
     }
-    return PriorField(dotted, present, value, owners if present else {})
+    if present:
+        return PriorField(dotted, present, value, owners)
+    steps = range(len(root))
+    return PriorField(dotted, present, depth=sum(dig(live, root[: n + 1])[0] for n in steps))
 
 
 def forgotten(record: Record, refs: Iterable[TargetRef]) -> Record:
@@ -139,19 +144,28 @@ def put_back(prior: Prior, live: Free) -> Free:
 
 
 def _set(obj: Free, path: Path, field: PriorField) -> None:
-    parents: list[tuple[Free, str]] = []
-    at = obj
+    parents = [obj]
     for part in path[:-1]:
+        at = parents[-1]
         if not isinstance(at.get(part), dict):
             if not field.present:
                 return
             at[part] = {}
-        parents.append((at, part))
-        at = at[part]
+        parents.append(at[part])
     if field.present:
-        at[path[-1]] = deepcopy(field.value)
-    elif path[-1] in at:
-        del at[path[-1]]
+        parents[-1][path[-1]] = deepcopy(field.value)
+    else:
+        _remove(parents, path, field)
+
+
+def _remove(parents: list[Free], path: Path, field: PriorField) -> None:
+    """The value, and the maps around it that were not there before, unless others use them."""
+    parents[-1].pop(path[-1], None)
+    known = len(path) if field.depth is None else field.depth
+    for step in range(len(path) - 2, known - 1, -1):
+        if parents[step + 1]:
+            return
+        del parents[step][path[step]]
 
 
 def restoring(prior: Prior, live: Free) -> dict[str, Free]:

@@ -74,6 +74,19 @@ def test_values_go_back_in_their_owners_names_and_additions_go() -> None:
     assert restoring(record.priors[0], live(mode="old", map={"a": 1})) == {}
 
 
+def test_maps_that_came_with_our_fields_go_with_them_unless_others_use_them() -> None:
+    item = an_item("spec.a.b.c", "spec.a.b.d", "spec.kept.x")
+    record = remembered(Record(), [item], {REF: live(mode="old", kept={})})
+    ours = {"b": {"c": 1, "d": 2}}
+    prior = record.priors[0]
+    assert restoring(prior, live(mode="old", a=ours, kept={"x": 1})) == {
+        MANAGER: {"spec": {"a": None, "kept": {"x": None}}}
+    }
+    assert put_back(prior, live(a=ours, kept={"x": 1}))["spec"] == {"kept": {}}
+    theirs = live(a={"b": {"c": 1, "d": 2}, "e": 3})
+    assert put_back(prior, theirs)["spec"] == {"a": {"e": 3}}
+
+
 def test_releasing_takes_our_name_off_and_empties_the_list_only_by_saying_so() -> None:
     ours = live({MANAGER: {"f:mode": {}}, "argocd": {"f:x": {}}})
     assert releasing(ours) == [
