@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
+from trimtab.cli.cluster_options import Kubeconfig, LabName
 from trimtab.errors import ConfigError, TrimtabError
 
 if TYPE_CHECKING:
@@ -21,14 +22,8 @@ T = TypeVar("T")
 class Where:
     """Which cluster a command means."""
 
-    kubeconfig: Annotated[Path | None, Parameter(help="A cluster by its kubeconfig.")] = None
-    lab: Annotated[
-        str,
-        Parameter(
-            env_var="TRIMTAB_LAB",
-            help="A lab by its name; otherwise the default lab, or the cluster of this pod.",
-        ),
-    ] = ""
+    kubeconfig: Kubeconfig = None
+    lab: LabName = ""
     timeout: Annotated[float, Parameter(help="Seconds to wait for the operator.")] = 600.0
 
 

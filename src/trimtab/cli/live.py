@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trimtab.cli.cluster_options import Kubeconfig, LabName
+
 if TYPE_CHECKING:
     from trimtab.kube.client import Client
     from trimtab.lab import LabDir
@@ -21,14 +23,8 @@ if TYPE_CHECKING:
 class Live:
     """A live cluster."""
 
-    kubeconfig: Annotated[Path | None, Parameter(help="A cluster by its kubeconfig.")] = None
-    lab: Annotated[
-        str,
-        Parameter(
-            env_var="TRIMTAB_LAB",
-            help="A lab by its name; otherwise the default lab, or the cluster of this pod.",
-        ),
-    ] = ""
+    kubeconfig: Kubeconfig = None
+    lab: LabName = ""
     prometheus: Annotated[
         str, Parameter(help="Address of Prometheus; a lab's own, or the policy's, if left out.")
     ] = ""

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
+
+from trimtab.cli.cluster_options import Kubeconfig, LabName
 
 if TYPE_CHECKING:
     from trimtab.vm.desk import Desk
@@ -18,14 +19,8 @@ T = TypeVar("T")
 class Where:
     """Which cluster and namespace a command means."""
 
-    kubeconfig: Annotated[Path | None, Parameter(help="A cluster by its kubeconfig.")] = None
-    lab: Annotated[
-        str,
-        Parameter(
-            env_var="TRIMTAB_LAB",
-            help="A lab by its name; otherwise the default lab, or the cluster of this pod.",
-        ),
-    ] = ""
+    kubeconfig: Kubeconfig = None
+    lab: LabName = ""
     namespace: Annotated[
         str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
     ] = "default"

@@ -10,6 +10,7 @@ import pytest
 from builders.prometheus import free_port, running_prometheus
 from trimtab.errors import Unavailable
 from trimtab.prom import Prometheus, QueryFailed
+from trimtab.prom.client import Verbatim
 
 pytestmark = pytest.mark.engines
 
@@ -98,3 +99,13 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         assert not await prometheus.ready()
         with pytest.raises(Unavailable, match="is it running"):
             await prometheus.instant("up")
+
+
+async def test_whoever_judges_an_answer_gets_it_as_it_came(url: str) -> None:
+    async with Prometheus(url) as prometheus:
+        text = await prometheus.verbatim('label_replace(vector(NaN), "a", "b", "", "")')
+        scalar = await prometheus.verbatim("1 / 3", at=1000.0)
+        matrix = await prometheus.verbatim("up[1m]")
+    assert text == Verbatim("vector", (({"a": "b"}, "NaN"),))
+    assert scalar == Verbatim("scalar", (({}, "0.3333333333333333"),))
+    assert matrix == Verbatim("matrix")
