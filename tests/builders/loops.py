@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from builders.lab import RunningLab, running_lab
 from trimtab.kube.virt import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
+from trimtab.lab import Stack
 from trimtab.loop.access import Loop, open_loop
 from trimtab.loop.change import change_algorithm, change_policy, change_scenario
 from trimtab.loop.descheduler import IDENTITY
@@ -76,7 +77,7 @@ class LoopLab:
 
     def __init__(self, lab: RunningLab, scenario: Scenario) -> None:
         self.lab = lab
-        self._scenario = scenario
+        self.scenario = scenario
         self._marks_read = 0
         self._cycles_read = 0
 
@@ -133,7 +134,7 @@ class LoopLab:
         """Load a scenario, or the lab's own once more; the loop then begins from its hot node."""
 
         async def change(loop: Loop) -> None:
-            await asyncio.to_thread(change_scenario, loop, scenario or self._scenario)
+            await asyncio.to_thread(change_scenario, loop, scenario or self.scenario)
 
         self._marks_read += len(self.decisions())
         self._cycles_read += len(self.cycles())
@@ -212,13 +213,17 @@ def running_loop(
     scenario: Scenario | None = None,
     policy: str = DEFAULT_POLICY,
     settings: dict[str, Any] | None = None,
+    beside: tuple[Stack, ...] = (),
     **options: Any,
 ) -> Iterator[LoopLab]:
-    """A loop at scale 15 that has gone round once; `options` are those of `lab up`."""
+    """A loop at scale 15 that has gone round once; `options` are those of `lab up`.
+
+    `beside` are stacks that run in the same lab.
+    """
     wanted = scenario or load_scenario(ONE_HOT_NODE)
     chosen = msgspec.structs.replace(following(LoopSettings(), wanted), **(settings or {}))
     stack = loop_stack(chosen, script=script_of(wanted), policy=policy)
     options = {"scale": 15, "nodes": len(wanted.nodes)} | options
-    with running_lab(tmp_path_factory, stacks=(stack,), **options) as lab:
+    with running_lab(tmp_path_factory, stacks=(stack, *beside), **options) as lab:
         asyncio.run(await_cycle(lab.lab))
         yield LoopLab(lab, wanted)
