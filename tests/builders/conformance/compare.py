@@ -6,6 +6,7 @@ the very same course, the real one is among those that it allows.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from builders.conformance.guided import Guided
 from builders.conformance.recording import Recording
 from builders.conformance.visits import visit_problems
 from trimtab.model.quantity import parse_quantity
+from trimtab.model.snapshot import Snapshot
 from trimtab.observe.descheduler_log import LoggedCycle, Reading, parse_cycles
 from trimtab.observe.descheduler_log import Run as LoggedRun
 from trimtab.policy import (
@@ -54,8 +56,15 @@ def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
 
     `view` is that of the recorded snapshot, if the caller has it already.
     """
+    best = _led(recording, view or SnapshotView(recording.snapshot))
+    if best.problems and any(reply.means is Answer.EVICTED for _, reply in recording.calls):
+        at_once = _led(recording, Losing(recording.snapshot))
+        return at_once if not at_once.problems else best
+    return best
+
+
+def _led(recording: Recording, view: SnapshotView) -> Judgement:
     real, snapshot = _parsed(recording.lines), recording.snapshot
-    view = view or SnapshotView(snapshot)
     policy, inflight = _read(snapshot.policy), recording.inflight()
     nodes = view.selected(policy.node_selector).names
     best: Judgement | None = None
@@ -69,7 +78,7 @@ def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
             inflight,
             choose,
             background=snapshot.evictions_in_background,
-            answer=_Answers(recording),
+            answer=_Answers(recording, view),
             nan="amd64",
         )
         problems = tuple(_problems(recording, real, ours, view, policy.profiles, inflight.total))
@@ -96,12 +105,38 @@ def _read(policy: str) -> Policy:
     return read_policy(policy)
 
 
+class Losing(SnapshotView):
+    """Evicted pods are gone at once: their siblings, if filtered later in the cycle, are fewer.
+
+    The descheduler counts an owner's pods in its cache, which hears of the deletion sooner or
+    later; both are right.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__(snapshot)
+        self._lost: Counter[str] = Counter()
+
+    def replicas(self, owner_uid: str) -> int:
+        return super().replicas(owner_uid) - self._lost[owner_uid]
+
+    def lose(self, pod: PodView) -> None:
+        self._lost[pod.owner_uid] += 1
+
+    def begin_anew(self) -> None:
+        self._lost.clear()
+
+
 class _Answers:
-    def __init__(self, recording: Recording) -> None:
-        self._replies = recording.replies
+    def __init__(self, recording: Recording, view: SnapshotView) -> None:
+        self._replies, self._view = recording.replies, view
+        if isinstance(view, Losing):
+            view.begin_anew()
 
     def __call__(self, pod: PodView) -> Answer:
-        return self._replies[f"{pod.namespace}/{pod.name}"].means
+        answer = self._replies[f"{pod.namespace}/{pod.name}"].means
+        if answer is Answer.EVICTED and isinstance(self._view, Losing):
+            self._view.lose(pod)
+        return answer
 
 
 def _problems(
@@ -123,6 +158,8 @@ def _problems(
         yield f"runs: ours {len(ours.runs)}, real {len(real.runs)}"
         return
     yield from _errors(recording, real, ours)
+    if isinstance(view, Losing):
+        view.begin_anew()
     for told, run, (profile, plugin) in zip(real.runs, ours.runs, plugins, strict=True):
         if run.error is None:
             yield from _run(told, run, ours.nodes, view, profile, plugin)
@@ -182,6 +219,10 @@ def _run(
     for visit, source in zip(run.visits, told.sources, strict=True):
         for problem in visit_problems(visit, source, view, profile, plugin):
             yield f"{visit.node}: {problem}"
+        if isinstance(view, Losing):
+            for step in visit.steps:
+                if step.outcome is Outcome.EVICTED:
+                    view.lose(step.pod)
 
 
 def _exit(run: Run) -> str:

@@ -15,7 +15,8 @@ from trimtab.policy import Cycle, Stop, Tie
 from trimtab.policy.choices import Item
 from trimtab.policy.cycle import Outcome
 
-_UNNAMED = (Outcome.TOTAL_LIMIT, Outcome.NODE_LIMIT, Outcome.NAMESPACE_EXCLUDED)
+UNNAMED = (Outcome.TOTAL_LIMIT, Outcome.NODE_LIMIT, Outcome.NAMESPACE_EXCLUDED)
+"""The log does not say whom they met: when that was is our guess."""
 
 
 class Guided:
@@ -63,7 +64,7 @@ class Guided:
     def unseen(self, ours: Cycle) -> set[str]:
         """Pods that we looked at with a result that the log would have told."""
         steps = (step for run in ours.runs for visit in run.visits for step in visit.steps)
-        named = {f"{s.pod.namespace}/{s.pod.name}" for s in steps if s.outcome not in _UNNAMED}
+        named = {f"{s.pod.namespace}/{s.pod.name}" for s in steps if s.outcome not in UNNAMED}
         return named - self._pods.keys()
 
     def unreached(self, ours: Cycle) -> set[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from builders.conformance.cases import Session
-from builders.conformance.chance import not_chance
+from builders.conformance.chance import Orders, evidence_of, not_chance
 from builders.conformance.stubs import Average, Reply
 from builders.conformance.themes import THEMES
 from trimtab.model.quantity import NANO, parse_quantity
@@ -37,15 +37,23 @@ def test_only_the_evacuation_is_one_in_background() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ways", "is_fair"),
+    ("courses", "is_fair"),
     [
-        pytest.param({True: 4, False: 4}, True, id="both ways"),
-        pytest.param({True: 7}, True, id="too few to tell"),
-        pytest.param({True: 8}, False, id="always the same way"),
+        pytest.param([[1, 2]] * 7, True, id="too few to tell"),
+        pytest.param([[1, 2]] * 8, False, id="always the same way"),
+        pytest.param([[1, 1, 1, 2, 2], [1, 1, 2, 2, 2], [1, 2]], True, id="6.6 and a bit"),
+        pytest.param([[1, 1, 1, 2, 2], [1, 1, 2, 2, 2], [1, 1, 2]], False, id="6.6 and 1.6"),
+        pytest.param([[2, 1]] * 8, False, id="always the other way"),
+        pytest.param([[1, 2]] * 9 + [[2, 1]], True, id="both ways"),
+        pytest.param([[1, 2]] * 9 + [[1, 2, 1]], True, id="both ways in one tie"),
+        pytest.param([[1, 1, 1]] * 9, True, id="no difference"),
     ],
 )
-def test_one_order_only_is_no_chance(ways: dict[bool, int], is_fair: bool) -> None:
-    orders = Counter({("QoS", way): times for way, times in ways.items()})
+def test_one_order_only_is_no_chance(courses: list[list[int]], is_fair: bool) -> None:
+    orders: Orders = Counter()
+    for course in courses:
+        for way, evidence in evidence_of(course):
+            orders["QoS", way] += evidence
     assert (not_chance(orders) == []) is is_fair
 
 
