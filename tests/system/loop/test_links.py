@@ -140,7 +140,7 @@ STEPS = ("", "placement", "eviction", "mark", "migration", "metrics")
         pytest.param("kube-scheduler", "", "placement", "VM is Scheduling", id="scheduler"),
         pytest.param("webhook", "placement", "eviction", "could not ask", id="webhook"),
         pytest.param("vm-controller", "placement", "migration", "not created", id="controller"),
-        pytest.param("exporter", "eviction", "metrics", "Prometheus says", id="exporter"),
+        pytest.param("exporter", "placement", "metrics", "Prometheus says", id="exporter"),
     ],
 )
 def test_a_hanging_part_breaks_the_link_it_is(

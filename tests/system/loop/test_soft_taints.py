@@ -30,6 +30,7 @@ def test_stale_soft_taints_on_every_emptier_node_stop_all_evictions(loop: LoopLa
     try:
         with loop.stopped("descheduler"):
             start_over_with_stale_taints(loop)
+            before = {migration.metadata.uid for migration in loop.migrations()}
         assert loop.await_over() == ("kwok-node-1",)
 
         def three_blind_cycles() -> bool:
@@ -38,7 +39,7 @@ def test_stale_soft_taints_on_every_emptier_node_stop_all_evictions(loop: LoopLa
 
         wait_until(three_blind_cycles, "no cycle saw the hot node", LIMIT_S)
         assert loop.requests() == []
-        assert loop.migrations() == []
+        assert {migration.metadata.uid for migration in loop.migrations()} <= before
     finally:
         for node in NODES[1:]:
             loop.lab.kubectl("taint", "node", node, f"{APPROPRIATE}-")
