@@ -6,11 +6,13 @@ migrations themselves go on either way.
 
 from collections.abc import Sequence
 
+from msgspec import to_builtins
+
 from trimtab.exporter.api import MigrationWish, Moved
 from trimtab.exporter.cluster import Cluster
 from trimtab.exporter.hands import until
 from trimtab.exporter.scene import vm_key
-from trimtab.exporter.wire import MOVES, Move
+from trimtab.exporter.wire import MACHINES, MOVES, Move
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.resources import Free, Key
@@ -44,14 +46,22 @@ class Mover:
 
     async def _begin(self, wish: MigrationWish, vm: Key, *, again: bool) -> str:
         """Create the migration; its name."""
+        machine = self._cluster.vms.store.get(vm.name, vm.namespace)
+        if machine is None:
+            raise _Refusal(f'there is no VM "{wish.vm_id}"')
         if problem := self._problem(wish, vm):
             raise _Refusal(problem)
         if again:
             raise _Refusal(f'VM "{wish.vm_id}" is named twice')
         spec = {"vmName": vm.name} | ({"targetNode": wish.to_node} if wish.to_node else {})
         name = f"{vm.name[:LONGEST_STEM]}-feedback-"
+        owner = to_builtins(MACHINES.owner(machine, controller=False))
         migration: Free = {
-            "metadata": {"generateName": name, "namespace": vm.namespace},
+            "metadata": {
+                "generateName": name,
+                "namespace": vm.namespace,
+                "ownerReferences": [owner],
+            },
             "spec": spec,
         }
         created = await self._client.create(MOVES, migration)
@@ -60,8 +70,6 @@ class Mover:
 
     def _problem(self, wish: MigrationWish, vm: Key) -> str:
         cluster, node = self._cluster, self._cluster.node_of(vm)
-        if vm not in cluster.vms.store:
-            return f'there is no VM "{wish.vm_id}"'
         if vm.namespace != cluster.namespace:
             return f'VM "{wish.vm_id}" is not in namespace {cluster.namespace}'
         if node is None:

@@ -125,16 +125,16 @@ class Kind(Struct, Generic[T], frozen=True):
             resource_version=meta.resource_version,
         )
 
-    def owner(self, obj: T) -> OwnerReference:
-        """An ownerReference that makes `obj` the controller of whatever carries it."""
+    def owner(self, obj: T, *, controller: bool = True) -> OwnerReference:
+        """An ownerReference: whatever carries it goes with `obj`, and is its to control or not."""
         meta = metadata(obj)
         return OwnerReference(
             api_version=self.api_version,
             kind=self.kind,
             name=meta.name,
             uid=meta.uid,
-            controller=True,
-            block_owner_deletion=True,
+            controller=controller,
+            block_owner_deletion=controller,
         )
 
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec import to_builtins
+
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
@@ -122,6 +124,7 @@ class Desk:
         meta = {
             "generateName": f"move-{name[:200]}-",
             "namespace": vm.metadata.namespace,
+            "ownerReferences": [to_builtins(VMS.owner(vm, controller=False))],
         }
         created = await self.client.create(MIGRATIONS, {"metadata": meta, "spec": spec})
         return created.metadata.name

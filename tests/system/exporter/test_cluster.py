@@ -181,6 +181,10 @@ def test_feedback_tells_where_each_vm_really_goes(lab: RunningLab, exporter: End
     wait_until(lambda: exporter.places()["a"] == "kwok-node-3", "a did not move")
     lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
     assert exporter.metric("node_vm_count") == dict(zip(NODES, (1, 0, 1), strict=True))
+    (asked,) = lab.get("virtualmachinemigrations")["items"]
+    (owner,) = asked["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("VirtualMachine", "a")
+    assert "controller" not in owner, "the controller takes only its own evacuations back"
     exporter.post("/scenario", hot(a="kwok-node-1", b="kwok-node-1"))
     assert exporter.places() == {"a": "kwok-node-1", "b": "kwok-node-1"}
 

@@ -50,6 +50,7 @@ def test_a_vm_from_its_creation_to_its_end(cluster: Cluster, home: str, vm: Comm
 
     moved = vm.json("migrate", "web", "--to=kwok-node-3", "--force", "--wait")
     assert moved["status"]["targetNode"] == "kwok-node-3"
+    assert [owner["name"] for owner in moved["metadata"]["ownerReferences"]] == ["web"]
 
     vm("set", "web", "--cpu-use=0.25", "--strategy=None")
     shown = vm.json("show", "web")
