@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 from trimtab.policy.settings import SYSTEM_CRITICAL
 
 LEVELS = {"thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 20}}
@@ -43,6 +44,12 @@ def a_file(
     return yaml.safe_dump({**header, "profiles": [profile], **policy}, sort_keys=False)
 
 
+def labelled(label: str) -> str:
+    """With a label that stands in the file exactly so."""
+    selector = {"matchLabels": {"WORD": "x"}}
+    return a_file(evictor={"labelSelector": selector}).replace("WORD: x", label)
+
+
 # What trimtab says of each; mostly the words of the descheduler.
 REFUSED = [
     pytest.param(a_file([]), "profiles[0].pluginConfig[0].args: Expected object", id="args"),
@@ -72,6 +79,7 @@ REFUSED = [
         "args.thresholds",
         id="a text for a percentage",
     ),
+    pytest.param(labelled("app: y"), "matchLabels", id="y is no text"),
     pytest.param(
         a_file({}),
         "thresholds: thresholds config is not valid: no resource threshold is configured",
@@ -274,7 +282,7 @@ REFUSED_LATER = {
 IN_GO = {
     "args": "cannot unmarshal array",
     "a list": "cannot unmarshal array",
-    "no YAML": "yaml: line 1",
+    "no YAML": "yaml: did not find expected node content",
     "version": 'no kind "DeschedulerPolicy" is registered for version "descheduler/v1alpha1"',
     "kind": 'no kind "Other" is registered',
     "negative": "cannot unmarshal number -1",
@@ -283,6 +291,7 @@ IN_GO = {
     "unknown fields in args": 'unknown field "bogus", unknown field "evictionLimits.total"',
     "unknown, deeper": 'unknown field "labelSelector.matchLabel"',
     "a text for a percentage": "cannot unmarshal string",
+    "y is no text": "cannot unmarshal bool",
     "no thresholds": "thresholds config is not valid: no resource threshold is configured",
     "no int32": "cannot unmarshal number 2147483648",
     "negative replicas": "cannot unmarshal number -1",
@@ -295,6 +304,18 @@ ACCEPTED = [
     pytest.param("", id="an empty file does nothing"),
     pytest.param(a_file().replace("kind: DeschedulerPolicy\n", ""), id="no kind"),
     pytest.param(a_file(maxNoOfPodsToEvictTotal=2.0), id="2.0 is an integer"),
+    pytest.param(
+        dump_yaml(
+            load_yaml(
+                a_file(evictor={"labelSelector": {"matchLabels": {"app": "WORD"}}}).replace(
+                    "WORD", "'y'"
+                ),
+                "f",
+            )
+        ),
+        id="y in quotes",
+    ),
+    pytest.param(labelled("y: x"), id="a key of y"),
     pytest.param(a_file(maxNoOfPodsToEvictTotal=None), id="null is not set"),
     pytest.param(
         a_file({"thresholds": {"cpu": None}, "targetThresholds": {"cpu": 1}}), id="null is zero"

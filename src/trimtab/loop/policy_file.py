@@ -9,12 +9,10 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from trimtab.errors import ConfigError
 from trimtab.model.duration import format_duration, parse_duration
 from trimtab.policy import read_policy
-from trimtab.policy.policy_yaml import load_yaml
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 from trimtab.policy.settings import LowNodeUtilization, Policy
 from trimtab.scores import find_score
 from trimtab.scores.records import score_record
@@ -65,8 +63,7 @@ def for_lab(text: str, scale: float, prometheus: str, where: str = "policy") -> 
     for profile in tree.get("profiles") or ():
         for config in profile.get("pluginConfig") or ():
             _hasten(config.get("args") or {}, scale)
-    shown: str = yaml.safe_dump(tree, sort_keys=False)
-    return shown
+    return dump_yaml(tree)
 
 
 def _localise(source: dict[str, Any], prometheus: str) -> None:

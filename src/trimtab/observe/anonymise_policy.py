@@ -8,11 +8,9 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from trimtab.errors import ConfigError
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.policy.policy_yaml import load_yaml
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 from trimtab.policy.selector_text import parse_selector
 from trimtab.policy.selectors import Requirement
 
@@ -47,9 +45,7 @@ def words_of(text: str) -> set[str]:
 
 def anonymise_policy(text: str, pseudonyms: Pseudonyms) -> str:
     """The same policy in pseudonyms."""
-    tree = _walk(load_yaml(text, "policy"), "", pseudonyms)
-    written: str = yaml.safe_dump(tree, sort_keys=False, width=10_000)
-    return written
+    return dump_yaml(_walk(load_yaml(text, "policy"), "", pseudonyms))
 
 
 def anonymise_query(query: str, translate: Any) -> str:

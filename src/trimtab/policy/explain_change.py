@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
-from trimtab.policy.policy_yaml import load_yaml
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 
 Tree = dict[str, Any]
 Where = Literal["policy", "query", "sample", "node", "pod", "in flight"]
@@ -44,8 +43,7 @@ def in_policy(
 def edited(snapshot: Snapshot, edit: Callable[[Tree], None]) -> Snapshot:
     tree: Tree = load_yaml(snapshot.policy, "policy")
     edit(tree)
-    text = yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, width=10_000)
-    return replace(snapshot, policy=text)
+    return replace(snapshot, policy=dump_yaml(tree))
 
 
 def args_of(tree: Tree, profile: int, plugin: str) -> Tree:

@@ -1,6 +1,6 @@
 """YAML as the descheduler reads it: the first document, through JSON.
 
-So `2.0` is the integer 2, `1e1` is a number, and NaN cannot be written at all.
+So `2.0` is the integer 2, `1e1` is a number, `y` is true, and NaN cannot be written at all.
 """
 
 import math
@@ -11,11 +11,21 @@ import yaml
 
 from trimtab.errors import ConfigError
 
+_BOOL = "tag:yaml.org,2002:bool", re.compile(r"^(?:y|Y|n|N)$"), list("yYnN")
+
 
 class _Loader(yaml.CSafeLoader):
-    """PyYAML takes `1e1` for a text; Go and JSON take it for a number."""
+    """PyYAML takes `1e1` and `y` for texts; Go takes them for a number and for true."""
+
+    bool_values = yaml.CSafeLoader.bool_values | {"y": True, "n": False}
 
 
+class _Dumper(yaml.CSafeDumper):
+    """Quotes what Go would take for something else than text."""
+
+
+_Loader.add_implicit_resolver(*_BOOL)
+_Dumper.add_implicit_resolver(*_BOOL)
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
@@ -30,6 +40,12 @@ def load_yaml(text: str, file: str) -> Any:
     return _as_json({} if tree is None else tree, file)
 
 
+def dump_yaml(tree: Any) -> str:
+    """A policy that the descheduler reads as we do; keys in their order."""
+    text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=10_000)
+    return text
+
+
 def _one_line(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"line {error.problem_mark.line + 1}: {error.problem}"
@@ -38,7 +54,7 @@ def _one_line(error: yaml.YAMLError) -> str:
 
 def _as_json(value: Any, file: str) -> Any:
     if isinstance(value, dict):
-        return {str(key): _as_json(item, file) for key, item in value.items()}
+        return {_key(key): _as_json(item, file) for key, item in value.items()}
     if isinstance(value, list):
         return [_as_json(item, file) for item in value]
     if isinstance(value, float):
@@ -46,3 +62,7 @@ def _as_json(value: Any, file: str) -> Any:
             raise ConfigError(f"{file}: {value} is not a JSON number; write a finite one")
         return int(value) if value.is_integer() else value
     return value
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)

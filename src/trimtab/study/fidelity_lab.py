@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-import yaml
 from msgspec import Struct
 
 from trimtab.errors import ConfigError, TrimtabError
@@ -28,7 +27,7 @@ from trimtab.observe import wire
 from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
 from trimtab.observe.objects import node_of, pod_of
 from trimtab.policy import Policy
-from trimtab.policy.policy_yaml import load_yaml
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 from trimtab.scores import MEAN_WINDOW_S, Score
 from trimtab.scores.records import base_record
 from trimtab.scores.rules import EXPORTED
@@ -58,9 +57,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
 def resting(policy: str) -> str:
     """The same policy with a limit of no evictions at all."""
-    tree = load_yaml(policy, "policy")
-    text: str = yaml.safe_dump(tree | {"maxNoOfPodsToEvictTotal": 0}, sort_keys=False)
-    return text
+    return dump_yaml(load_yaml(policy, "policy") | {"maxNoOfPodsToEvictTotal": 0})
 
 
 def playable(order: Order) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import yaml
 from msgspec import Struct
 
 from builders.conformance.plane import TOKEN
+from trimtab.policy.policy_yaml import dump_yaml
 
 Mode = Literal["prometheus", "requests", "metrics", "high"]
 Args = dict[str, Any]
@@ -48,8 +48,7 @@ class Theme(Struct, frozen=True, kw_only=True):
         }
         head = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
         tree = head | {"nodeSelector": POOL} | self.top | self._providers(prometheus)
-        text: str = yaml.safe_dump(tree | {"profiles": [profile]}, sort_keys=False)
-        return text
+        return dump_yaml(tree | {"profiles": [profile]})
 
     def _providers(self, prometheus: str) -> Args:
         if not self.provided or self.mode not in ("prometheus", "metrics"):

@@ -18,6 +18,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.policy.default import DEFAULT_QUERY
+from trimtab.policy.policy_yaml import dump_yaml
 from trimtab.scores import RuleSettings, Score, find_score, rule_groups
 from trimtab.scores.files import KEY as RULES_KEY
 from trimtab.scores.files import render
@@ -71,8 +72,7 @@ def policy_text(options: LoadAwareOptions, score: Score, limits: Limits, live: s
     args["evictionLimits"] = {"node": limits.node}
     if tree == there:
         return live
-    text: str = yaml.safe_dump(tree, sort_keys=False)
-    return text
+    return dump_yaml(tree)
 
 
 def query_of(score: Score) -> str:
