@@ -229,7 +229,7 @@ class Cluster:
             for task in tasks:
                 task.cancel()
             for task in tasks:
-                with suppress(asyncio.CancelledError):
+                with suppress(asyncio.CancelledError, httpx2.HTTPError):
                     await task
             await self._http.aclose()
 

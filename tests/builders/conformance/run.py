@@ -11,6 +11,7 @@ from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
 
+import httpx2
 from msgspec import Struct, field
 
 from builders.conformance.cases import Session
@@ -108,16 +109,37 @@ def _work(seed: int, keep: bool, waiting: Any, done: Any) -> None:
 
 
 async def _sessions(seed: int, keep: bool, waiting: Any, done: Any) -> None:
-    """One session after the other, on a control plane of one's own."""
-    async with _while_parent_lives(), running_plane() as running:
+    """One session after the other, on a control plane of one's own.
+
+    After a session that came to no end nobody knows what the cluster is like: it is tried once
+    more on another one.
+    """
+    again: int | None = None
+    async with _while_parent_lives():
+        parent, next_one = os.getppid(), partial(waiting.get, timeout=_WAIT_S)
+        while True:
+            async with _furnished() as (running, cluster):
+                failed = False
+                while not failed:
+                    number = again if again is not None else await asyncio.to_thread(next_one)
+                    if number == _NO_MORE or os.getppid() != parent:
+                        return  # an orphan's cancellation may have come to nothing
+                    tally = await _session(running, cluster, Session(seed, number), keep)
+                    failed = bool(tally.failures)
+                    first_try, again = again is None, None
+                    if failed and first_try:
+                        again = number
+                    else:
+                        done.put(tally)
+
+
+@asynccontextmanager
+async def _furnished() -> AsyncIterator[tuple[Running, Cluster]]:
+    async with running_plane() as running:
         cluster = Cluster(running.plane)
         async with cluster.followed():
             await _furnish(cluster, running.tls_port)
-            parent, next_one = os.getppid(), partial(waiting.get, timeout=_WAIT_S)
-            while (number := await asyncio.to_thread(next_one)) != _NO_MORE:
-                if os.getppid() != parent:
-                    return  # an orphan whose cancellation came to nothing
-                done.put(await _session(running, cluster, Session(seed, number), keep))
+            yield running, cluster
 
 
 @asynccontextmanager
@@ -142,7 +164,7 @@ async def _session(running: Running, cluster: Cluster, session: Session, keep: b
     """One session that cannot be brought to its end does not end the others."""
     try:
         return judged(await run_session(running, cluster, session), keep)
-    except (AssertionError, TimeoutError) as error:
+    except (AssertionError, TimeoutError, httpx2.HTTPError) as error:
         return Tally(failures=[f"session {session.number}, {session.theme.name}: {error!r}"])
 
 
