@@ -129,7 +129,15 @@ def test_a_pod_of_higher_priority_may_take_the_place_of_a_vm(cluster: Cluster, h
             ],
         },
     }
-    cluster.call(cluster.client.create(PODS, pod))
+
+    def is_admitted() -> bool:
+        try:
+            cluster.call(cluster.client.create(PODS, pod))
+        except Forbidden:  # admission hears of a new PriorityClass a little later
+            return False
+        return True
+
+    cluster.wait(is_admitted, "the pod was not admitted")
     cluster.wait(
         lambda: cluster.vm(home, "web").status.node_name not in ("", "kwok-node-1"),
         "the VM was not preempted",
