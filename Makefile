@@ -56,7 +56,7 @@ test-full: .venv/dev engines check ## Everything, up to 85 minutes
 	@scripts/test --full
 
 unit: .venv/dev ## Only the unit tests, under 20 seconds
-	@$(BIN)/pytest tests/unit -q -n $(J) -m "not full" -p no:schemathesis -p no:kmock
+	@$(BIN)/pytest tests/unit -q -n $(J) -m "not full" -p no:schemathesis -p no:kmock -p no:anyio -p no:benchmark
 
 check: .venv/dev ## Lint, format, types, layers, Go and shell, generated files
 	@scripts/check
