@@ -26,6 +26,7 @@ from trimtab.kube.virt import SCHEDULABLE
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
 from trimtab.lab.component import HttpGet
 from trimtab.loop.machine_config_operator import NAME as MACHINES
+from trimtab.loop.machine_config_operator import SETTLED
 from trimtab.loop.rbac import HOME, LOOK, bound, rule
 from trimtab.loop.stack import trimtab
 
@@ -76,7 +77,9 @@ def advisor(lab: Lab, settings: AdvisorSettings) -> Component:
 
 
 def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:
-    return _service(lab, MACHINES, f"--reboot={settings.reboot_s / lab.spec.clock.scale:g}s")
+    """Ready when all nodes are in their pools: `lab up` hands over an installed cluster."""
+    reboot = f"--reboot={settings.reboot_s / lab.spec.clock.scale:g}s"
+    return _service(lab, MACHINES, reboot, ready=SETTLED, needs=("nodes",))
 
 
 def lab_baseline() -> list[Free]:
@@ -84,13 +87,15 @@ def lab_baseline() -> list[Free]:
     return baseline(machines=0, workers={SCHEDULABLE: "true"})
 
 
-def _service(lab: Lab, name: str, *options: str) -> Component:
+def _service(
+    lab: Lab, name: str, *options: str, ready: str = "readyz", needs: tuple[str, ...] = ()
+) -> Component:
     url = f"http://127.0.0.1:{lab.port(name)}"
     return Component(
         name=name,
         argv=trimtab(name, f"--port={lab.port(name)}", *options),
-        probes=(HttpGet(f"{url}/readyz"),),
-        needs=("tokens", "kube-apiserver"),
+        probes=(HttpGet(f"{url}/{ready}"),),
+        needs=("tokens", "kube-apiserver", *needs),
         url=url,
     )
 

@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from msgspec.json import encode
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from trimtab.advisor.access import kind_of
 from trimtab.advisor.kinds import (
@@ -31,14 +34,17 @@ from trimtab.loop.machine_configs import (
     Wait,
     configuration,
     members,
+    name_of,
     next_step,
     patch_for,
     rendered,
+    settled,
     status,
 )
 from trimtab.obs import get_logger
 
 NAME = "machine-config-operator"
+SETTLED = "settled"
 INSTALLER = "cluster-installer"
 """Who owns the fields of the baseline, in plans that take them."""
 CONFIGS, POOLS = kind_of(MACHINE_CONFIGS), kind_of(MACHINE_CONFIG_POOLS)
@@ -78,8 +84,18 @@ class MachineConfigOperator:
                 await self._client.request("POST", path, {"fieldManager": INSTALLER}, encode(obj))
             except AlreadyExists:
                 continue
-            log.info("object installed", kind=obj["kind"], name=dig(obj, "metadata", "name"))
+            log.info("object installed", kind=obj["kind"], name=name_of(obj))
         self.installed.set()
+
+    @property
+    def settled(self) -> bool:
+        """Is the cluster to start with there, and each node of its pools known?"""
+        kind, nodes = MACHINE_CONFIG_POOLS.kind, list(self.nodes.store)
+        names = [name_of(obj) for obj in self._start_with if obj["kind"] == kind]
+        pools = [self.pools.store.get(name) for name in names]
+        return self.installed.is_set() and all(
+            pool is not None and settled(pool, members(pool, nodes)) for pool in pools
+        )
 
     async def reconcile(self, key: Key) -> Outcome:
         pool = self.pools.store.get(key.name)
@@ -106,8 +122,7 @@ class MachineConfigOperator:
         is_new = dig(pool, "spec", "configuration") != wanted
         if is_new or not told.items() <= (pool.get("status") or {}).items():
             patch = {"spec": {"configuration": wanted}, "status": told}
-            name = dig(pool, "metadata", "name")
-            await self._client.patch(POOLS, name, patch)
+            await self._client.patch(POOLS, name_of(pool), patch)
 
     async def _roll(self, pool: Free, nodes: Sequence[Node], target: str) -> Outcome:
         step = next_step(pool, nodes, target, self._now(), self._reboot_s)
@@ -122,10 +137,15 @@ class MachineConfigOperator:
 
 async def serve(operator: MachineConfigOperator, *, host: str, port: int) -> None:
     """Run until SIGTERM."""
+
+    async def told(_: Request) -> Response:
+        done = operator.settled
+        return PlainTextResponse("settled\n" if done else "not yet\n", 200 if done else 503)
+
     await Service(
         NAME,
         reflectors=(operator.configs, operator.pools, operator.nodes),
         controllers=[operator.controller],
         jobs=[operator.install],
-        web=Web(host=host, port=port),
+        web=Web([Route(f"/{SETTLED}", told)], host=host, port=port),
     ).run()

@@ -78,16 +78,16 @@ def rendered(pool: Free, configs: Sequence[Free]) -> Free:
 
 def sources(pool: Free, configs: Sequence[Free]) -> list[Free]:
     """The configs that the pool's selector takes, in the order in which they apply."""
-    written = [c for c in configs if not _name(c).startswith(RENDERED) and taken(pool, c)]
-    return sorted(written, key=_name)
+    written = [c for c in configs if not name_of(c).startswith(RENDERED) and taken(pool, c)]
+    return sorted(written, key=name_of)
 
 
 def configuration(pool: Free, configs: Sequence[Free]) -> Free:
     """What the pool's spec says of its config."""
     head = {"apiVersion": MACHINE_CONFIGS.api_version, "kind": MACHINE_CONFIGS.kind}
-    names = [_name(source) for source in sources(pool, configs)]
+    names = [name_of(source) for source in sources(pool, configs)]
     source = [head | {"name": name} for name in names]
-    return {"name": _name(rendered(pool, configs)), "source": source}
+    return {"name": name_of(rendered(pool, configs)), "source": source}
 
 
 def members(pool: Free, nodes: Sequence[Node]) -> list[Node]:
@@ -113,6 +113,12 @@ def next_step(
         return None
     behind = [node for node in nodes if _current(node) != target]
     return Begin(behind[0].metadata.name, target) if behind else None
+
+
+def settled(pool: Free, nodes: Sequence[Node]) -> bool:
+    """Is every node known, as in a cluster that has been installed?"""
+    known = all(CURRENT in node.metadata.annotations for node in nodes)
+    return known and dig(pool, "status", "machineCount") == len(nodes)
 
 
 def patch_for(step: Step, now: float) -> Free:
@@ -172,5 +178,5 @@ def _current(node: Node) -> str:
     return node.metadata.annotations.get(CURRENT, "")
 
 
-def _name(obj: Free) -> str:
+def name_of(obj: Free) -> str:
     return str(dig(obj, "metadata", "name"))

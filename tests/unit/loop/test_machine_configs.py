@@ -25,6 +25,7 @@ from trimtab.loop.machine_configs import (
     next_step,
     patch_for,
     rendered,
+    settled,
     status,
 )
 
@@ -159,3 +160,22 @@ def test_a_degraded_node_is_told_with_its_reason() -> None:
         "status": "True",
         "message": "disk is full",
     }
+
+
+@pytest.mark.parametrize(
+    ("counted", "configs", "expected"),
+    [
+        (2, ["a", "a"], True),
+        (2, ["a", "b"], True),  # one is behind, but none is new
+        (2, ["a", ""], False),
+        (0, ["a", "a"], False),  # the pool does not know of them yet
+        (None, [], False),
+        (0, [], True),
+    ],
+)
+def test_a_pool_is_settled_when_it_knows_every_node(
+    counted: int | None, configs: Sequence[str], expected: bool
+) -> None:
+    told = POOL | {"status": {} if counted is None else {"machineCount": counted}}
+    nodes = [a_node(f"n{number}", config) for number, config in enumerate(configs)]
+    assert settled(told, nodes) is expected
