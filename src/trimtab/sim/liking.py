@@ -4,6 +4,10 @@ A placement changes one node or two, so the others' points stay: renewing a few 
 numbers takes a tenth of the time of computing all of them, even at once.
 """
 
+from collections.abc import Callable
+from operator import methodcaller
+from typing import Any
+
 import numpy as np
 
 from trimtab.sim.cluster import Cluster, Flags
@@ -14,6 +18,8 @@ DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024**2
 MANY = 16
 """From so many changed nodes on all of them at once are quicker."""
+
+_Of = Callable[[Any], Any]
 
 
 class Liking:
@@ -38,43 +44,35 @@ class Liking:
             self._seen = len(changed)
 
     def _renew_all(self) -> None:
-        cluster, fleet = self._cluster, self._cluster.fleet
-        cpu, memory = cluster.requested_cpu, cluster.requested_memory
-        whole_cpu, whole_memory = fleet.allocatable_cpu, fleet.allocatable_memory
-        room = (cpu + self._cpu <= whole_cpu) & (memory + self._memory <= whole_memory)
-        self.room = np.asarray(room & (cluster.pods < fleet.allocatable_pods))
-        used_cpu: Integers = np.minimum(cpu + self._own_cpu, whole_cpu)
-        used_memory: Integers = np.minimum(memory + self._own_memory, whole_memory)
-        if not self._pack:
-            used_cpu, used_memory = whole_cpu - used_cpu, whole_memory - used_memory
-        self.points = (used_cpu * 100 // whole_cpu + used_memory * 100 // whole_memory) // 2
-        if self._cpu or self._memory:
-            # Shares above 1 would count as 1, but such nodes have no room anyway.
-            apart = (cpu + self._cpu) / whole_cpu - (memory + self._memory) / whole_memory
-            after = ((1 - np.abs(apart) / 2) * 100).astype(np.int64)
-            self.points += 50 + (50 + after - cluster.evenness) // 2
-        self._seen = len(cluster.changed)
+        self.room, self.points = self._worth(_all, np.minimum, _whole)
+        self._seen = len(self._cluster.changed)
 
     def _renew(self, node: int) -> None:
-        """The same for one node, to the last bit."""
+        self.room[node], self.points[node] = self._worth(methodcaller("item", node), min, int)
+
+    def _worth(self, of: _Of, least: Callable[[Any, Any], Any], whole: _Of) -> tuple[Any, Any]:
+        """Room and points of what `of` picks: all nodes as arrays, or one in plain numbers."""
         cluster, fleet = self._cluster, self._cluster.fleet
-        cpu, memory = cluster.requested_cpu.item(node), cluster.requested_memory.item(node)
-        whole_cpu, whole_memory = (
-            fleet.allocatable_cpu.item(node),
-            fleet.allocatable_memory.item(node),
-        )
-        self.room[node] = (
-            cpu + self._cpu <= whole_cpu
-            and memory + self._memory <= whole_memory
-            and cluster.pods.item(node) < fleet.allocatable_pods.item(node)
-        )
-        used_cpu = min(cpu + self._own_cpu, whole_cpu)
-        used_memory = min(memory + self._own_memory, whole_memory)
+        cpu, memory = of(cluster.requested_cpu), of(cluster.requested_memory)
+        all_cpu, all_memory = of(fleet.allocatable_cpu), of(fleet.allocatable_memory)
+        room = (cpu + self._cpu <= all_cpu) & (memory + self._memory <= all_memory)
+        room &= of(cluster.pods) < of(fleet.allocatable_pods)
+        used_cpu = least(cpu + self._own_cpu, all_cpu)
+        used_memory = least(memory + self._own_memory, all_memory)
         if not self._pack:
-            used_cpu, used_memory = whole_cpu - used_cpu, whole_memory - used_memory
-        points = (used_cpu * 100 // whole_cpu + used_memory * 100 // whole_memory) // 2
+            used_cpu, used_memory = all_cpu - used_cpu, all_memory - used_memory
+        points = (used_cpu * 100 // all_cpu + used_memory * 100 // all_memory) // 2
         if self._cpu or self._memory:
-            apart = (cpu + self._cpu) / whole_cpu - (memory + self._memory) / whole_memory
-            after = int((1 - abs(apart) / 2) * 100)
-            points += 50 + (50 + after - cluster.evenness.item(node)) // 2
-        self.points[node] = points
+            # Shares above 1 would count as 1, but such nodes have no room anyway.
+            apart = (cpu + self._cpu) / all_cpu - (memory + self._memory) / all_memory
+            after = whole((1 - abs(apart) / 2) * 100)
+            points += 50 + (50 + after - of(cluster.evenness)) // 2
+        return room, points
+
+
+def _all(values: Any) -> Any:
+    return values
+
+
+def _whole(values: Any) -> Any:
+    return values.astype(np.int64)
