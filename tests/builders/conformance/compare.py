@@ -6,7 +6,6 @@ the very same course, the real one is among those that it allows.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -56,14 +55,16 @@ def judge(recording: Recording, view: SnapshotView | None = None) -> Judgement:
 
     `view` is that of the recorded snapshot, if the caller has it already.
     """
-    best = _led(recording, view or SnapshotView(recording.snapshot))
+    best = _led(recording, view or SnapshotView(recording.snapshot), [])
     if best.problems and any(reply.means is Answer.EVICTED for _, reply in recording.calls):
-        at_once = _led(recording, Losing(recording.snapshot))
+        lost: list[str] = []
+        at_once = _led(recording, Losing(recording.snapshot, lost), lost)
         return at_once if not at_once.problems else best
     return best
 
 
-def _led(recording: Recording, view: SnapshotView) -> Judgement:
+def _led(recording: Recording, view: SnapshotView, lost: list[str]) -> Judgement:
+    """Our function, led; `lost` names the owner of every pod evicted so far."""
     real, snapshot = _parsed(recording.lines), recording.snapshot
     policy, inflight = _read(snapshot.policy), recording.inflight()
     nodes = view.selected(policy.node_selector).names
@@ -72,16 +73,20 @@ def _led(recording: Recording, view: SnapshotView) -> Judgement:
     sooner: set[str] = set()
     for attempt in range(_ATTEMPTS):
         choose = Guided(real, nodes, attempt, later, sooner)
+        lost.clear()
         ours = decide(
             view,
             policy,
             inflight,
             choose,
             background=snapshot.evictions_in_background,
-            answer=_Answers(recording, view),
+            answer=_Answers(recording, lost),
             nan="amd64",
         )
-        problems = tuple(_problems(recording, real, ours, view, policy.profiles, inflight.total))
+        lost.clear()
+        problems = tuple(
+            _problems(recording, real, ours, view, policy.profiles, inflight.total, lost)
+        )
         if best is None or len(problems) < len(best.problems):
             best = Judgement(ours, problems)
         unseen = choose.unseen(ours) - later
@@ -112,30 +117,22 @@ class Losing(SnapshotView):
     later; both are right.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, lost: list[str]) -> None:
         super().__init__(snapshot)
-        self._lost: Counter[str] = Counter()
+        self._lost = lost
 
     def replicas(self, owner_uid: str) -> int:
-        return super().replicas(owner_uid) - self._lost[owner_uid]
-
-    def lose(self, pod: PodView) -> None:
-        self._lost[pod.owner_uid] += 1
-
-    def begin_anew(self) -> None:
-        self._lost.clear()
+        return super().replicas(owner_uid) - self._lost.count(owner_uid)
 
 
 class _Answers:
-    def __init__(self, recording: Recording, view: SnapshotView) -> None:
-        self._replies, self._view = recording.replies, view
-        if isinstance(view, Losing):
-            view.begin_anew()
+    def __init__(self, recording: Recording, lost: list[str]) -> None:
+        self._replies, self._lost = recording.replies, lost
 
     def __call__(self, pod: PodView) -> Answer:
         answer = self._replies[f"{pod.namespace}/{pod.name}"].means
-        if answer is Answer.EVICTED and isinstance(self._view, Losing):
-            self._view.lose(pod)
+        if answer is Answer.EVICTED:
+            self._lost.append(pod.owner_uid)
         return answer
 
 
@@ -146,6 +143,7 @@ def _problems(
     view: SnapshotView,
     profiles: tuple[Profile, ...],
     flying: int,
+    lost: list[str],
 ) -> Iterator[str]:
     if bool(ours.skipped) != bool(real.skipped):
         yield f"skipped: ours {ours.skipped}, real {real.skipped!r}"
@@ -158,11 +156,9 @@ def _problems(
         yield f"runs: ours {len(ours.runs)}, real {len(real.runs)}"
         return
     yield from _errors(recording, real, ours)
-    if isinstance(view, Losing):
-        view.begin_anew()
     for told, run, (profile, plugin) in zip(real.runs, ours.runs, plugins, strict=True):
         if run.error is None:
-            yield from _run(told, run, ours.nodes, view, profile, plugin)
+            yield from _run(told, run, ours.nodes, view, profile, plugin, lost)
     yield from _counts(recording, real, ours, flying)
 
 
@@ -201,6 +197,7 @@ def _run(
     view: SnapshotView,
     profile: Profile,
     plugin: Plugin,
+    lost: list[str],
 ) -> Iterator[str]:
     yield from _figures(told, run, nodes, isinstance(plugin, HighNodeUtilization))
     ours, real = _exit(run), told.exit
@@ -219,10 +216,7 @@ def _run(
     for visit, source in zip(run.visits, told.sources, strict=True):
         for problem in visit_problems(visit, source, view, profile, plugin):
             yield f"{visit.node}: {problem}"
-        if isinstance(view, Losing):
-            for step in visit.steps:
-                if step.outcome is Outcome.EVICTED:
-                    view.lose(step.pod)
+        lost += [s.pod.owner_uid for s in visit.steps if s.outcome is Outcome.EVICTED]
 
 
 def _exit(run: Run) -> str:

@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from queue import Empty
@@ -114,23 +113,25 @@ async def _sessions(seed: int, keep: bool, waiting: Any, done: Any) -> None:
     After a session that came to no end nobody knows what the cluster is like: it is tried once
     more on another one.
     """
-    again: int | None = None
+    parent = os.getppid()
+
+    async def next_one() -> int:
+        number: int = await asyncio.to_thread(waiting.get, timeout=_WAIT_S)
+        # an orphan's cancellation may have come to nothing
+        return number if os.getppid() == parent else _NO_MORE
+
     async with _while_parent_lives():
-        parent, next_one = os.getppid(), partial(waiting.get, timeout=_WAIT_S)
-        while True:
+        number, tries = await next_one(), 0
+        while number != _NO_MORE:
             async with _furnished() as (running, cluster):
                 failed = False
-                while not failed:
-                    number = again if again is not None else await asyncio.to_thread(next_one)
-                    if number == _NO_MORE or os.getppid() != parent:
-                        return  # an orphan's cancellation may have come to nothing
+                while number != _NO_MORE and not failed:
                     tally = await _session(running, cluster, Session(seed, number), keep)
-                    failed = bool(tally.failures)
-                    first_try, again = again is None, None
-                    if failed and first_try:
-                        again = number
-                    else:
-                        done.put(tally)
+                    failed, tries = bool(tally.failures), tries + 1
+                    if failed and tries == 1:
+                        continue
+                    done.put(tally)
+                    number, tries = await next_one(), 0
 
 
 @asynccontextmanager
