@@ -8,8 +8,6 @@ and which nodes count. A text that means the same as ours is left as it is writt
 from hashlib import sha256
 from typing import Any
 
-import yaml
-
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.profile import Draft, Facts, OptionError, Wish, dig
@@ -18,7 +16,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.policy.default import DEFAULT_QUERY
-from trimtab.policy.policy_yaml import dump_yaml
+from trimtab.policy.policy_yaml import dump_yaml, load_yaml
 from trimtab.scores import RuleSettings, Score, find_score, rule_groups
 from trimtab.scores.files import KEY as RULES_KEY
 from trimtab.scores.files import render
@@ -204,7 +202,7 @@ def _rules(text: str) -> list[dict[str, Any]]:
 def _parsed(text: str) -> dict[str, Any]:
     """What the text says; a text that is no YAML says nothing, and is replaced."""
     try:
-        tree = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError:
+        tree = load_yaml(text, "live")
+    except ConfigError:
         return {}
     return tree if isinstance(tree, dict) else {}
