@@ -9,7 +9,6 @@ BIN := .venv/bin
 TRIMTAB := $(BIN)/trimtab
 SCALE ?= 1
 OCP ?= 5.32
-J ?= 2
 N ?= 1000
 SEED ?= 1
 
@@ -55,8 +54,8 @@ test: .venv/dev engines check ## Checks and tests, up to 25 minutes; builds the 
 test-full: .venv/dev engines check ## Everything, up to 85 minutes
 	@scripts/test --full
 
-unit: .venv/dev ## Only the unit tests, under 20 seconds
-	@$(BIN)/pytest tests/unit -q -n $(J) -m "not full" -p no:schemathesis -p no:kmock -p no:anyio -p no:benchmark
+unit: .venv/dev ## Only the unit tests, about 20 seconds
+	@scripts/test --unit
 
 check: .venv/dev ## Lint, format, types, layers, Go and shell, generated files
 	@scripts/check

@@ -25,6 +25,7 @@ def canned_api(objects: Objects) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes
 
         def do_GET(self) -> None:
             url = urlsplit(self.path)

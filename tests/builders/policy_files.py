@@ -304,17 +304,7 @@ ACCEPTED = [
     pytest.param("", id="an empty file does nothing"),
     pytest.param(a_file().replace("kind: DeschedulerPolicy\n", ""), id="no kind"),
     pytest.param(a_file(maxNoOfPodsToEvictTotal=2.0), id="2.0 is an integer"),
-    pytest.param(
-        dump_yaml(
-            load_yaml(
-                a_file(evictor={"labelSelector": {"matchLabels": {"app": "WORD"}}}).replace(
-                    "WORD", "'y'"
-                ),
-                "f",
-            )
-        ),
-        id="y in quotes",
-    ),
+    pytest.param(dump_yaml(load_yaml(labelled("app: 'y'"), "f")), id="y in quotes"),
     pytest.param(labelled("y: x"), id="a key of y"),
     pytest.param(a_file(maxNoOfPodsToEvictTotal=None), id="null is not set"),
     pytest.param(

@@ -83,7 +83,7 @@ def _cell(ns: int | None) -> str:
     seconds = ns // SECOND
     if seconds < 3600:
         return _CELLS[seconds]
-    return f"{seconds // 3600}h{_PAST_THE_HOUR[seconds % 3600]}".rjust(22)
+    return _whole(seconds).rjust(22)
 
 
 _CELLS = tuple(f"  {_whole(seconds):>20}" for seconds in range(3600))

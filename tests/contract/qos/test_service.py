@@ -229,10 +229,12 @@ async def test_an_slo_that_changes_changes_the_stamp(
     owner = await a_replica_set(client, namespace, "0.9")
     async with running_qos(account, SETTINGS) as running:
         await a_pod(client, namespace, "p1", owner)
-        await until(lambda: rank(running, namespace, "p1") == 100_000, "its rank is that of 0.9")
+        await until(lambda: rank(running, namespace, "p1") is not None, "it is stamped")
+        assert rank(running, namespace, "p1") == 100_000
         change = {"metadata": {"annotations": {SLO: "100%"}}}
         await client.patch(DEPLOYMENTS, "web", change, namespace)
-        await until(lambda: rank(running, namespace, "p1") == 0, "its rank is that of 1")
+        await until(lambda: rank(running, namespace, "p1") != 100_000, "it is stamped anew")
+        assert rank(running, namespace, "p1") == 0
 
 
 def rank(running: Running, namespace: str, name: str) -> int | None:

@@ -25,6 +25,10 @@ def live(loop: LoopLab, capsys: pytest.CaptureFixture[bytes], *options: str) -> 
     return json.loads(capsys.readouterr().out)
 
 
+def victims(told: Any) -> list[tuple[str, str]]:
+    return [(wish["vmId"], wish["fromNode"]) for wish in told["decision"]["wishes"]]
+
+
 def places(loop: LoopLab) -> dict[str, str]:
     return {vm.metadata.name: vm.status.node_name for vm in loop.vms()}
 
@@ -44,8 +48,8 @@ def test_a_cycle_decided_here_is_carried_out_there(
         result = live(loop, capsysbinary)
         moves = result["moves"]
         assert [move["fromNode"] for move in moves] == [HOT, HOT]  # two a node
-        # averages moved on in between, so the targets may be others
-        assert [w["fromNode"] for w in planned["decision"]["wishes"]] == [HOT, HOT]
+        # the same VMs, maybe for other targets: averages have moved on in between
+        assert victims(planned) == victims(result)
         went = {move["vmId"]: move["actualNode"] for move in moves}
         assert HOT not in went.values()
         wait_until(
