@@ -1,7 +1,7 @@
 """What a person asks of the advisor, as requests to the API: plan, approve, go back, wait.
 
-All of it is what kubectl could do too. Every write is made over the version that was shown,
-so nobody approves what they have not seen.
+All of it is what kubectl could do too. Every write is made over the spec that was shown, and an
+approval names its plan, so nobody approves what they have not seen.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from trimtab.advisor.guidance import MOVING, PHASES, told
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import AlreadyExists, NotFound
 from trimtab.kube.resources import Free, free_kind
 
 LOOK_S = 0.2
@@ -54,7 +54,10 @@ class Desk:
         """The plan as it is, or a first one; what is being applied is left alone."""
         known = {each.metadata.name: each for each in await self.all()}
         if name not in known:
-            await self._client.create(_FREE, manifest(name))
+            try:
+                await self._client.create(_FREE, manifest(name))
+            except AlreadyExists:  # the operator advertised it in this moment
+                return await self.plan(name)
         elif known[name].spec.action == "Ignore":
             await self._change(known[name], action="DryRun")
         elif known[name].status.phase in ("RolledBack", "Failed", "CompletedWithUpgrade"):
@@ -127,9 +130,16 @@ class Desk:
             await asyncio.sleep(LOOK_S)
 
     async def _change(self, config: VirtPlatformConfig, **spec: str) -> VirtPlatformConfig:
+        """Over the spec that was shown; the operator may write the status meanwhile."""
         meta = config.metadata
         patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": spec}
-        return await self._client.patch(CONFIGS, meta.name, patch)
+        try:
+            return await self._client.patch(CONFIGS, meta.name, patch)
+        except Conflict:
+            now = await self.get(meta.name)
+            if (now.metadata.uid, now.metadata.generation) != (meta.uid, meta.generation):
+                raise
+            return await self._change(now, **spec)
 
 
 def manifest(name: str) -> Free:

@@ -1,0 +1,106 @@
+"""What a person asks for while others write the same object, on a real API server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from builders.advisorlab import LOAD_AWARE, install
+from builders.advisorlab import Desk as Kubectl
+from builders.apiserver import ApiServer, running_apiserver
+from trimtab.advisor.advertise import advertisement
+from trimtab.advisor.api import CONFIGS
+from trimtab.advisor.desk import Desk
+from trimtab.advisor.operator import FREE_CONFIGS
+from trimtab.advisor.profiles.registry import built_in
+from trimtab.errors import Conflict, NotReady
+from trimtab.kube.client import Client
+from trimtab.kube.errors import NotFound
+
+pytestmark = pytest.mark.engines
+PLAN = "0123456789ab"
+
+
+class Overtaken(Client):
+    """Somebody else writes just before our first write."""
+
+    overtake: Callable[[], Awaitable[Any]] | None = None
+
+    async def create(self, *given: Any, **options: Any) -> Any:
+        await self._let_pass()
+        return await super().create(*given, **options)
+
+    async def patch(self, *given: Any, **options: Any) -> Any:
+        await self._let_pass()
+        return await super().patch(*given, **options)
+
+    async def _let_pass(self) -> None:
+        first, self.overtake = self.overtake, None
+        if first is not None:
+            await first()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with running_apiserver() as server:
+        install(Kubectl(server), None)
+        yield server
+
+
+@pytest.fixture
+async def client(server: ApiServer) -> AsyncIterator[Overtaken]:
+    async with Overtaken.from_kubeconfig(server.kubeconfig, manager="person") as client:
+        yield client
+        await client.delete(CONFIGS, LOAD_AWARE)
+        while await _exists(client):
+            await asyncio.sleep(0.05)
+
+
+async def _exists(client: Client) -> bool:
+    try:
+        await client.get(CONFIGS, LOAD_AWARE)
+    except NotFound:
+        return False
+    return True
+
+
+def a_desk(client: Client) -> Desk:
+    return Desk(client, timeout_s=0.1, say=lambda _: None)
+
+
+async def advertise(client: Client) -> None:
+    await client.create(FREE_CONFIGS, advertisement(built_in().get(LOAD_AWARE)))
+
+
+async def write_status(client: Client, **status: str) -> None:
+    await client.patch(FREE_CONFIGS, LOAD_AWARE, {"status": status}, subresource="status")
+
+
+async def test_a_profile_advertised_in_the_moment_it_is_asked_for_is_planned(
+    client: Overtaken,
+) -> None:
+    client.overtake = lambda: advertise(client)
+    with pytest.raises(NotReady, match="not seen by the operator"):  # there is none here
+        await a_desk(client).plan(LOAD_AWARE)
+    assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
+
+
+async def test_a_status_written_meanwhile_is_no_conflict(client: Overtaken) -> None:
+    await advertise(client)
+    await write_status(client, phase="ReviewRequired", planId=PLAN)
+    client.overtake = lambda: write_status(client, impactSeverity="High")
+    await a_desk(client).approve(LOAD_AWARE)
+    spec = (await client.get(CONFIGS, LOAD_AWARE)).spec
+    assert (spec.action, spec.approved_plan) == ("Apply", PLAN)
+
+
+async def test_a_spec_written_meanwhile_is_one(client: Overtaken) -> None:
+    await advertise(client)
+    await write_status(client, phase="ReviewRequired", planId=PLAN)
+    edit = {"spec": {"waitTimeout": "5m"}}
+    client.overtake = lambda: client.patch(FREE_CONFIGS, LOAD_AWARE, edit)
+    with pytest.raises(Conflict):
+        await a_desk(client).approve(LOAD_AWARE)
+    spec = (await client.get(CONFIGS, LOAD_AWARE)).spec
+    assert (spec.action, spec.approved_plan) == ("Ignore", "")
