@@ -31,7 +31,7 @@ ACCOUNT = "system:serviceaccount:trimtab-system:advisor"
 NAMESPACES = ("trimtab-system", "openshift-cnv", "kube-descheduler", "monitoring")
 LOAD_AWARE, DENSITY, EXAMPLE = "load-aware-rebalancing", "virt-higher-density", "example-profile"
 DESCHEDULER_HOME = "openshift-kube-descheduler-operator"
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 def rolled(name: str, mine: list[Free]) -> Free:
@@ -121,7 +121,7 @@ class Desk:
     def config(self, name: str) -> Free:
         """Read directly: kubectl takes a tenth of a second to start, and this is asked often."""
         path = f"/apis/advisor.kubevirt.io/v1alpha1/virtplatformconfigs/{name}"
-        with urllib.request.urlopen(self.server.url + path, context=self._tls, timeout=10) as got:
+        with urllib.request.urlopen(self.server.url + path, context=self._tls, timeout=60) as got:
             found: Free = json.load(got)
             return found
 
@@ -213,7 +213,7 @@ def install_release(desk: Desk, release: Release) -> list[str]:
 
 def await_established(desk: Desk, names: list[str]) -> None:
     crds = [f"crd/{name}" for name in names]
-    desk.run("wait", "--for=condition=Established", *crds, "--timeout=30s")
+    desk.run("wait", "--for=condition=Established", *crds, "--timeout=60s")
 
 
 def namespace(name: str) -> Free:
@@ -248,7 +248,7 @@ class OperatorProcess:
         if self.alive:
             self.process.send_signal(signal.SIGTERM)
             try:
-                assert self.process.wait(20) == 0, self.log.read_text()[-3000:]
+                assert self.process.wait(60) == 0, self.log.read_text()[-3000:]
             finally:
                 self.kill()
 

@@ -136,7 +136,7 @@ class RunningLab:
         """A component's process, as the supervisor sees it."""
         return next((u.pid for u in self.status().units if u.name == component), None)
 
-    def await_ready(self, timeout_s: float = 60.0) -> LabStatus:
+    def await_ready(self, timeout_s: float = 120.0) -> LabStatus:
         """Wait until everything is ready (again)."""
         wait_until(lambda: self.status().phase == "ready", "the lab is not ready", timeout_s)
         self.processes()
@@ -210,7 +210,7 @@ def a_script(name: str, script: str, **changes: Any) -> Component:
     return Component(name=name, argv=("/bin/sh", "-c", script), **changes)
 
 
-def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:
+def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = 60.0) -> None:
     """Poll until `holds()`; an AssertionError with `otherwise` after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not holds():

@@ -40,7 +40,7 @@ def running_prometheus(directory: Path, config: str, **files: str) -> Iterator[s
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:

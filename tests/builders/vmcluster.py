@@ -140,6 +140,12 @@ class Cluster:
         ]
         return items
 
+    def await_events(self, namespace: str, *reasons: str) -> None:
+        def missing() -> set[str]:
+            return set(reasons) - {event["reason"] for event in self.events(namespace)}
+
+        self.wait(lambda: not missing(), f"no events {reasons}")
+
     def await_phase(self, namespace: str, name: str, phase: str, **more: Any) -> VirtualMachine:
         self.wait(
             lambda: self.vm(namespace, name).status.phase == phase,
@@ -204,6 +210,6 @@ def controller(
     try:
         yield process
         process.signal(signal.SIGTERM)
-        assert process.process.wait(20) == 0
+        assert process.process.wait(60) == 0
     finally:
         process.kill()

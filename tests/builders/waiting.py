@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 
-async def until(condition: Callable[[], bool], what: str = "", limit_s: float = 30.0) -> None:
+async def until(condition: Callable[[], bool], what: str = "", limit_s: float = 60.0) -> None:
     """Return as soon as `condition` holds; AssertionError after `limit_s`."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit_s

@@ -112,7 +112,7 @@ nodes: [{name: n, count: 60}]
 vms: [{name: vm, count: 120, cpu: 4, memory: 8Gi, utilization: {cpu: {min: 0.1, max: 0.9}}}]
 """
     assert hot.post("/scenario", scenario).status_code == 200
-    wait_until(lambda: len(hot.metric("trimtab_node_pareto_front")) == 60, "no scores", 30)
+    wait_until(lambda: len(hot.metric("trimtab_node_pareto_front")) == 60, "no scores", 60)
     page = hot.page()
     assert "trimtab_node_pair{" not in page
     assert len(by_node(page, "trimtab_node_pareto_front_avg1m")) == 60

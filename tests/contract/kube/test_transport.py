@@ -185,7 +185,7 @@ async def test_a_request_that_is_cancelled_leaves_no_open_connection() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(closed.wait(), 5)
+        await asyncio.wait_for(closed.wait(), 60)
     gc.collect()
 
 

@@ -52,7 +52,7 @@ async def one_write(desk: Desk, proxy: OperatorKillProxy) -> None:
     process = OperatorProcess(desk.server, "--no-advertise", kubeconfig=proxy.kubeconfig)
     proxy.after(1, process.process.kill)
     try:
-        for _ in range(600):
+        for _ in range(1200):
             if not process.alive:
                 return
             await asyncio.sleep(0.05)

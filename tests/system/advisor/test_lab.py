@@ -166,5 +166,5 @@ def test_a_lab_without_the_operator_is_for_running_it_by_hand(
             assert "1 to add" in Platform(lab).trimtab("plan", expect=2)
         finally:
             process.terminate()
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=60) == 0
             log.close()

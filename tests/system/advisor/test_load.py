@@ -75,7 +75,7 @@ async def make_noise_on(client: Client, ref: TargetRef) -> int:
 
 def counters(port: int) -> tuple[float, float]:
     """Looks that ended, and statuses written."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     looks = re.findall(
         r'^trimtab_reconcile_seconds_count{controller="advisor".*} (\S+)$', text, re.M

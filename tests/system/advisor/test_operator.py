@@ -318,7 +318,7 @@ def scrape(port: int, bearer: str) -> tuple[int, str]:
     headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -75,7 +75,7 @@ def read_version(port: int, server: subprocess.Popen[bytes], log: Path) -> dict[
     while server.poll() is None and time.monotonic() < deadline:
         try:
             url = f"https://127.0.0.1:{port}/version"
-            with urllib.request.urlopen(url, context=trusting, timeout=10) as answer:
+            with urllib.request.urlopen(url, context=trusting, timeout=60) as answer:
                 version: dict[str, str] = json.load(answer)
                 return version
         except (urllib.error.URLError, OSError) as error:

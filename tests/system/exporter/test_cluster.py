@@ -14,7 +14,6 @@ from trimtab.lab.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines
 
-SOON_S = 6.0  # promised are 2; this machine may have other things to do
 NODES = ["kwok-node-1", "kwok-node-2", "kwok-node-3"]
 VM = """
 apiVersion: trimtab.dev/v1alpha1
@@ -61,9 +60,7 @@ def test_every_change_of_a_pod_is_on_the_page_soon(lab: RunningLab, exporter: En
 
 
 def _soon(exporter: Endpoint, name: str, node: str, value: float) -> None:
-    wait_until(
-        lambda: exporter.metric(name)[node] == value, f"{name} of {node} is not {value}", SOON_S
-    )
+    wait_until(lambda: exporter.metric(name)[node] == value, f"{name} of {node} is not {value}")
 
 
 def test_a_scrape_asks_nothing_of_the_api_server(exporter: Endpoint) -> None:
@@ -180,7 +177,8 @@ def test_feedback_tells_where_each_vm_really_goes(lab: RunningLab, exporter: End
     ]
     wait_until(lambda: exporter.places()["a"] == "kwok-node-3", "a did not move")
     lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
-    assert exporter.metric("node_vm_count") == dict(zip(NODES, (1, 0, 1), strict=True))
+    one_each = dict(zip(NODES, (1, 0, 1), strict=True))
+    wait_until(lambda: exporter.metric("node_vm_count") == one_each, "its source still counts")
     (asked,) = lab.get("virtualmachinemigrations")["items"]
     (owner,) = asked["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("VirtualMachine", "a")

@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -10,7 +11,7 @@ from builders.lab import RunningLab, running_lab, wait_until
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 6
+ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 10
 KEEP = 20
 
 
@@ -74,7 +75,7 @@ def test_kill_9_of_everything_at_once_loses_nothing(lab: RunningLab) -> None:
     lab.await_ready()
     lab.kubectl("create", "configmap", "precious", "--from-literal=a=b")
     for name in ("supervisor", *(n for n in lab.processes() if n != "supervisor")):
-        if name in lab.processes():
+        with suppress(KeyError, ProcessLookupError):  # it died with the supervisor
             lab.kill(name)
     assert lab.status().phase == "died"
     assert lab.up() == "resumed"
@@ -90,4 +91,4 @@ def test_a_restart_of_one_component_leaves_the_others_alone(lab: RunningLab) -> 
     after = lab.processes()
     assert {name for name in before if before[name] != after[name]} == {"kwok"}
     lab.kubectl("run", "after-kwok", "--image=none")
-    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=20s")
+    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=60s")

@@ -57,6 +57,7 @@ def test_a_vm_from_its_creation_to_its_end(cluster: Cluster, home: str, vm: Comm
     assert shown["vm"]["spec"]["evictionStrategy"] == "None"
     assert shown["pod"]["spec"]["nodeName"] == "kwok-node-3"
     assert [each["status"]["phase"] for each in shown["migrations"]] == ["Succeeded"]
+    cluster.await_events(home, "CutOver")
     text = vm("show", "web")
     for word in ("Running", "kwok-node-3", "Succeeded", "CutOver"):
         assert word in text

@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 
 import pytest
@@ -50,14 +51,16 @@ def evict(cluster: Cluster, home: str, vm: str) -> None:
         cluster.evict(home, cluster.vm(home, vm).status.pod_name)
 
 
-async def live_for_one_write(cluster: Cluster, proxy: KillProxy, *flags: str) -> None:
-    """A controller that is killed at its first write, or when it has nothing to write."""
+async def live_for_one_write(
+    cluster: Cluster, proxy: KillProxy, *flags: str, settled: Callable[[], bool]
+) -> None:
+    """A controller that is killed at its first write, or when there is nothing to write."""
     free_the_lease(cluster)
     process = ControllerProcess(cluster.lab, *flags, kubeconfig=proxy.kubeconfig)
     proxy.after(1, process.process.kill)
     try:
-        for _ in range(600):
-            if not process.alive:
+        for _ in range(1200):
+            if not process.alive or settled():
                 return
             await asyncio.sleep(0.05)
         raise AssertionError(f"it never writes: {process.log.read_text()[-2000:]}")
@@ -67,12 +70,13 @@ async def live_for_one_write(cluster: Cluster, proxy: KillProxy, *flags: str) ->
 
 async def until_done(cluster: Cluster, home: str, *flags: str, done: str) -> list[str]:
     """Controllers of one write each, one after the other, until the VM is as it should be."""
+    settled = partial(is_settled, cluster, home, done)
     async with KillProxy(cluster.lab, "vm-controller") as proxy:
         for _ in range(40):
             await asyncio.sleep(0.3)  # scheduler and kubelet do their part
-            if is_settled(cluster, home, done):
+            if settled():
                 return proxy.writes
-            await live_for_one_write(cluster, proxy, *flags)
+            await live_for_one_write(cluster, proxy, *flags, settled=settled)
     raise AssertionError(f"not {done} after {proxy.writes}")
 
 
@@ -230,7 +234,7 @@ def test_it_refuses_to_run_beside_kubevirt(cluster: Cluster) -> None:
     try:
         cluster.wait(lambda: _served(cluster), "the definition is not served")
         process = ControllerProcess(cluster.lab)
-        assert process.process.wait(30) == 2
+        assert process.process.wait(60) == 2
         assert process.said("virtualmachines.kubevirt.io exists here")
     finally:
         cluster.call(cluster.client.delete(CRDS, "virtualmachines.kubevirt.io"))

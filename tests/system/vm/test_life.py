@@ -20,9 +20,7 @@ COLLECTOR = "system:serviceaccount:kube-system:pod-garbage-collector"
 
 def test_a_vm_is_started_stopped_started_again_and_deleted(cluster: Cluster, home: str) -> None:
     vm = cluster.start_vm(home, "web", cpu="4", memory="16Gi")
-    pod = cluster.active(home, "web")
-    assert pod is not None
-    assert pod.metadata.name == vm.status.pod_name
+    pod = cluster.call(cluster.client.get(PODS, vm.status.pod_name, home))
     assert pod.spec.node_name == vm.status.node_name
     assert pod.metadata.annotations[CPU_CONSUMPTION] == "0.0625"  # 4 x 0.5 of 32
     assert pod.metadata.annotations[MEMORY_CONSUMPTION] == "0.1"  # 16 x 0.8 of 128
@@ -89,8 +87,7 @@ def test_a_pod_that_is_lost_is_replaced(cluster: Cluster, home: str, how: str) -
     replaced = cluster.await_phase(home, "web", "Running")
     assert replaced.status.incarnation == 2
     cluster.wait(lambda: len(cluster.pods(home)) == 1, "the lost pod is still there")
-    reasons = {event["reason"] for event in cluster.events(home)}
-    assert "PodLost" in reasons
+    cluster.await_events(home, "PodLost")
 
 
 def test_pods_that_are_not_the_active_one_are_removed(cluster: Cluster, home: str) -> None:
@@ -176,7 +173,7 @@ def test_a_node_that_is_not_ready_loses_its_vms_after_the_scaled_time(
 
 
 def test_deleting_a_namespace_takes_everything_with_it(cluster: Cluster) -> None:
-    home = cluster.new_namespace("doomed")
+    home = cluster.new_namespace("doomed-with-all")
     for number in range(3):
         cluster.create_vm(home, f"vm-{number}")
     for number in range(3):
