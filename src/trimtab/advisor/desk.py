@@ -15,7 +15,7 @@ from trimtab.advisor.guidance import MOVING, PHASES, told
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, NotFound
+from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
 from trimtab.kube.resources import Free, free_kind
 
 LOOK_S = 0.2
@@ -55,7 +55,7 @@ class Desk:
         known = {each.metadata.name: each for each in await self.all()}
         if name not in known:
             try:
-                await self._client.create(_FREE, manifest(name))
+                await self._create(name)
             except AlreadyExists:  # the operator advertised it in this moment
                 return await self.plan(name)
         elif known[name].spec.action == "Ignore":
@@ -128,6 +128,20 @@ class Desk:
                 last = config
                 yield config
             await asyncio.sleep(LOOK_S)
+
+    async def _create(self, name: str) -> None:
+        """Admission takes a moment to know a definition that is new, and says 503 until then."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                await self._client.create(_FREE, manifest(name))
+            except Unavailable as error:
+                if time.monotonic() > deadline:
+                    raise
+                self._say(str(error))
+                await asyncio.sleep(LOOK_S)
+            else:
+                return
 
     async def _change(self, config: VirtPlatformConfig, **spec: str) -> VirtPlatformConfig:
         """Over the spec that was shown; the operator may write the status meanwhile."""

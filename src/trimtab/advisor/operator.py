@@ -66,9 +66,14 @@ class Operator(Controller):
         self.configs = Reflector(reading or client, FREE_CONFIGS)
         self.watches = Watches(reading or client, queue.add)
         self.follow(self.configs)
-        self._sources.append(self._advertised)
+        self._sources.append(self._to_advertise)
 
-    def _advertised(self) -> list[Key]:
+    @property
+    def advertised(self) -> bool:
+        """Is every profile there to be looked at? Then writes are admitted, too."""
+        return all(self.configs.store.get(key.name) is not None for key in self._to_advertise())
+
+    def _to_advertise(self) -> list[Key]:
         if not self._settings.advertise:
             return []
         return [Key("", profile.name) for profile in self._registry if profile.advertisable]
@@ -101,7 +106,7 @@ class Operator(Controller):
         """Deleted, or never there: profiles that advertise themselves come back, ignored."""
         self.watches.want(key, ())
         metrics.forget(key.name)
-        if key in self._advertised():
+        if key in self._to_advertise():
             try:
                 await self._client.create(FREE_CONFIGS, advertisement(self._registry.get(key.name)))
             except AlreadyExists:

@@ -4,12 +4,12 @@ from msgspec import Struct
 
 from trimtab.advisor.metrics_access import Doorkeeper, guarded
 from trimtab.advisor.operator import Operator
-from trimtab.advisor.settings import NAME, Settings
+from trimtab.advisor.settings import ADVERTISED, NAME, Settings
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder
 from trimtab.kube.lease import Elector
 from trimtab.kube.service import Service, unique_identity
-from trimtab.kube.web import Tls, Web
+from trimtab.kube.web import Tls, Web, tells
 
 
 class Listening(Struct, frozen=True):
@@ -26,7 +26,8 @@ async def serve(client: Client, settings: Settings, listening: Listening) -> Non
     elector = Elector(client, NAME, settings.namespace, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
     operator = Operator(client.guarded(elector.check), recorder, settings, reading=client)
-    web = Web(host=listening.host, port=listening.port, tls=listening.tls)
+    told = tells(ADVERTISED, lambda: operator.advertised)
+    web = Web([told], host=listening.host, port=listening.port, tls=listening.tls)
     service = Service(
         NAME,
         reflectors=[operator.configs],

@@ -6,6 +6,8 @@ from trimtab import __version__
 
 NAMESPACE = "trimtab-system"
 NAME = "advisor"
+ADVERTISED = "advertised"
+"""Path that tells whether every profile is there to be looked at."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):

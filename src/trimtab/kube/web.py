@@ -7,14 +7,16 @@ restart.
 
 import asyncio
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
 from msgspec import Struct
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trimtab.errors import ConfigError
@@ -43,6 +45,15 @@ class Tls(Struct, frozen=True):
 
     def stamp(self) -> tuple[int, int]:
         return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
+
+
+def tells(word: str, holds: Callable[[], bool]) -> Route:
+    """GET /word: 200 once it holds, 503 before; for whoever waits for it."""
+
+    async def answer(_: Request) -> Response:
+        return PlainTextResponse(f"{word}\n") if holds() else PlainTextResponse("not yet\n", 503)
+
+    return Route(f"/{word}", answer)
 
 
 class _Server(uvicorn.Server):

@@ -21,6 +21,7 @@ from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
 from trimtab.advisor.rbac import operator_rbac, user_rbac
+from trimtab.advisor.settings import ADVERTISED
 from trimtab.kube.resources import Free
 from trimtab.kube.virt import SCHEDULABLE
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
@@ -72,8 +73,8 @@ def advisor_stack(settings: AdvisorSettings) -> Stack:
 
 
 def advisor(lab: Lab, settings: AdvisorSettings) -> Component:
-    """The operator, as it runs in a cluster."""
-    return _service(lab, OPERATOR, "--open-metrics")
+    """The operator, as it runs in a cluster; ready when its profiles are there to be planned."""
+    return _service(lab, OPERATOR, "--open-metrics", ready=ADVERTISED)
 
 
 def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:

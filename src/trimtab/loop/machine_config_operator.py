@@ -10,9 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from msgspec.json import encode
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from trimtab.advisor.access import kind_of
 from trimtab.advisor.kinds import (
@@ -28,7 +25,7 @@ from trimtab.kube.errors import AlreadyExists
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import NODES, Free, Key, Node
 from trimtab.kube.service import Service
-from trimtab.kube.web import Web
+from trimtab.kube.web import Web, tells
 from trimtab.loop.machine_configs import (
     Begin,
     Wait,
@@ -137,15 +134,10 @@ class MachineConfigOperator:
 
 async def serve(operator: MachineConfigOperator, *, host: str, port: int) -> None:
     """Run until SIGTERM."""
-
-    async def told(_: Request) -> Response:
-        done = operator.settled
-        return PlainTextResponse("settled\n" if done else "not yet\n", 200 if done else 503)
-
     await Service(
         NAME,
         reflectors=(operator.configs, operator.pools, operator.nodes),
         controllers=[operator.controller],
         jobs=[operator.install],
-        web=Web([Route(f"/{SETTLED}", told)], host=host, port=port),
+        web=Web([tells(SETTLED, lambda: operator.settled)], host=host, port=port),
     ).run()

@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.apply import apply
@@ -21,7 +18,7 @@ from trimtab.kube.controller import Controller, Done
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key, ObjectMeta
 from trimtab.kube.service import Job, Service
-from trimtab.kube.web import Web
+from trimtab.kube.web import Web, tells
 from trimtab.lab.layout import write_private
 from trimtab.loop.programs import Programs
 from trimtab.loop.projection import (
@@ -161,12 +158,7 @@ def _named(part: Part, annotations: dict[str, str]) -> ObjectMeta:
 
 async def serve(projector: Projector, *, host: str, port: int, extra: Sequence[Web] = ()) -> None:
     """Run until SIGTERM; `extra` are further ports to serve."""
-
-    async def projected(_: Request) -> Response:
-        ready = projector.ready
-        return PlainTextResponse("projected\n" if ready else "not yet\n", 200 if ready else 503)
-
-    web = Web([Route("/projected", projected)], host=host, port=port)
+    web = Web([tells("projected", lambda: projector.ready)], host=host, port=port)
     jobs: list[Job] = [projector.seed, *(each.run for each in extra)]
     service = Service(
         NAME, reflectors=projector.maps, controllers=[projector.controller], jobs=jobs, web=web

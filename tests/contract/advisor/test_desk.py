@@ -16,7 +16,7 @@ from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import Conflict, NotReady
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import NotFound, Status, Unavailable
 
 pytestmark = pytest.mark.engines
 PLAN = "0123456789ab"
@@ -66,7 +66,7 @@ async def _exists(client: Client) -> bool:
 
 
 def a_desk(client: Client) -> Desk:
-    return Desk(client, timeout_s=0.1, say=lambda _: None)
+    return Desk(client, timeout_s=1.0, say=lambda _: None)
 
 
 async def advertise(client: Client) -> None:
@@ -82,6 +82,16 @@ async def test_a_profile_advertised_in_the_moment_it_is_asked_for_is_planned(
 ) -> None:
     client.overtake = lambda: advertise(client)
     with pytest.raises(NotReady, match="not seen by the operator"):  # there is none here
+        await a_desk(client).plan(LOAD_AWARE)
+    assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
+
+
+async def test_admission_that_is_not_ready_yet_is_waited_for(client: Overtaken) -> None:
+    async def refuse() -> None:
+        raise Unavailable("POST", Status(code=503, message="There can be a delay"))
+
+    client.overtake = refuse
+    with pytest.raises(NotReady, match="not seen by the operator"):
         await a_desk(client).plan(LOAD_AWARE)
     assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
 
