@@ -22,6 +22,13 @@ _WRITE = re.compile(rb"(POST|PUT|PATCH|DELETE) (\S+)")
 _NOT_COUNTED = (b"/leases", b"/events", b"dryRun=")
 
 
+def write_in(data: bytes) -> list[str]:
+    """The write that begins here, if one does."""
+    head = _WRITE.match(data)
+    counted = head and not any(part in head[2] for part in _NOT_COUNTED)
+    return [b" ".join(head.groups()).decode()] if head and counted else []
+
+
 class KillProxy:
     """Use as a context manager; `kubeconfig` leads a service through it."""
 
@@ -74,7 +81,7 @@ class KillProxy:
                     "127.0.0.1", self._port, ssl=self._upstream
                 )
                 pumps = [
-                    asyncio.ensure_future(self._requests(reader, up, writing)),
+                    asyncio.ensure_future(self._requests(reader, up, writer, writing)),
                     asyncio.ensure_future(self._answers(there, writer, writing)),
                 ]
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
@@ -86,12 +93,14 @@ class KillProxy:
             writer.transport.abort()
 
     async def _requests(
-        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, writing: list[str]
+        self,
+        source: asyncio.StreamReader,
+        to: asyncio.StreamWriter,
+        back: asyncio.StreamWriter,
+        writing: list[str],
     ) -> None:
         while data := await source.read(65536):
-            head = _WRITE.match(data)
-            if head and not any(part in head[2] for part in _NOT_COUNTED):
-                writing.append(b" ".join(head.groups()).decode())
+            writing += write_in(data)
             to.write(data)
             await to.drain()
 

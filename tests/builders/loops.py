@@ -53,6 +53,11 @@ def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = LIM
         time.sleep(0.5)
 
 
+def vm_of(pod: str) -> str:
+    """The VM that a launcher pod, named with its namespace or without, belongs to."""
+    return pod.partition("virt-launcher-")[2].rpartition("-")[0]
+
+
 class Decision(Struct):
     """A line of the webhook's log."""
 

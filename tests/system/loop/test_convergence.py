@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from builders.loops import LoopLab, Story
+from builders.loops import LoopLab, Story, vm_of
 from trimtab.vm.launcher import pod_name
 
 pytestmark = pytest.mark.engines
@@ -47,10 +47,6 @@ def check_traces(loop: LoopLab, story: Story) -> None:
     assert moved == Counter(vm_of(pod) for pod in marked)
     asked = {request.pod.rpartition("/")[2] for request in loop.requests() if request.background}
     assert marked == ours & asked
-
-
-def vm_of(pod: str) -> str:
-    return pod.partition("virt-launcher-")[2].rpartition("-")[0]
 
 
 def placements(loop: LoopLab) -> dict[str, float]:
