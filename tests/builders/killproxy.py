@@ -22,11 +22,12 @@ _WRITE = re.compile(rb"(POST|PUT|PATCH|DELETE) (\S+)")
 _NOT_COUNTED = (b"/leases", b"/events", b"dryRun=")
 
 
-def write_in(data: bytes) -> list[str]:
-    """The write that begins here, if one does."""
+def _write_in(data: bytes) -> str:
+    """The write that begins here, if one does that counts."""
     head = _WRITE.match(data)
-    counted = head and not any(part in head[2] for part in _NOT_COUNTED)
-    return [b" ".join(head.groups()).decode()] if head and counted else []
+    if head is None or any(part in head[2] for part in _NOT_COUNTED):
+        return ""
+    return b" ".join(head.groups()).decode()
 
 
 class KillProxy:
@@ -100,7 +101,8 @@ class KillProxy:
         writing: list[str],
     ) -> None:
         while data := await source.read(65536):
-            writing += write_in(data)
+            if (write := _write_in(data)) and not await self._passes(write, back, writing):
+                return
             to.write(data)
             await to.drain()
 
@@ -108,11 +110,20 @@ class KillProxy:
         self, source: asyncio.StreamReader, to: asyncio.StreamWriter, writing: list[str]
     ) -> None:
         while data := await source.read(65536):
-            if writing:
-                self.writes.append(writing.pop().partition("?")[0])
-                self._left -= 1
-                if self._left == 0:
-                    self._kill()
-                    return
+            if writing and not self._is_heard(data, writing):
+                return
             to.write(data)
             await to.drain()
+
+    async def _passes(self, write: str, back: asyncio.StreamWriter, writing: list[str]) -> bool:
+        """Does this write reach the API server? If so, and if its answer matters, it is noted."""
+        writing.append(write)
+        return True
+
+    def _is_heard(self, answer: bytes, writing: list[str]) -> bool:
+        """Does the process get this answer to a noted write?"""
+        self.writes.append(writing.pop().partition("?")[0])
+        self._left -= 1
+        if self._left == 0:
+            self._kill()
+        return self._left != 0

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
-from builders.killproxy import KillProxy, write_in
+from builders.killproxy import KillProxy
 from builders.lab import RunningLab
 from trimtab.lab.identity import kubeconfig_file
 from trimtab.lab.layout import write_private
@@ -44,31 +44,19 @@ class TroubleProxy(KillProxy):
         super().__init__(lab, service)
         self._chance, self._happened = random.Random(service), happened
 
-    async def _requests(
-        self,
-        source: asyncio.StreamReader,
-        to: asyncio.StreamWriter,
-        back: asyncio.StreamWriter,
-        writing: list[str],
-    ) -> None:
-        while data := await source.read(65536):
-            if (write := write_in(data)) and self._chance.random() < SHARE:
-                trouble = self._chance.choice(TROUBLES)
-                self._happened[trouble] += 1
-                if trouble != LOST:
-                    back.write(_refusal(trouble))
-                    await back.drain()
-                    return
-                writing += write
-            to.write(data)
-            await to.drain()
+    async def _passes(self, write: str, back: asyncio.StreamWriter, writing: list[str]) -> bool:
+        if self._chance.random() > SHARE:
+            return True
+        trouble = self._chance.choice(TROUBLES)
+        self._happened[trouble] += 1
+        if trouble == LOST:
+            return await super()._passes(write, back, writing)
+        back.write(_refusal(trouble))
+        await back.drain()
+        return False
 
-    async def _answers(
-        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, writing: list[str]
-    ) -> None:
-        while (data := await source.read(65536)) and not writing:
-            to.write(data)
-            await to.drain()
+    def _is_heard(self, answer: bytes, writing: list[str]) -> bool:
+        return False
 
 
 @contextmanager
