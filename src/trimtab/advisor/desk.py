@@ -6,7 +6,8 @@ approval names its plan, so nobody approves what they have not seen.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
 from trimtab.kube.resources import Free, free_kind
 
+T = TypeVar("T")
 LOOK_S = 0.2
 MANAGER = "trimtab-cli"
 _FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
@@ -55,7 +57,7 @@ class Desk:
         known = {each.metadata.name: each for each in await self.all()}
         if name not in known:
             try:
-                await self._create(name)
+                await self._admitted(lambda: self._client.create(_FREE, manifest(name)))
             except AlreadyExists:  # the operator advertised it in this moment
                 return await self.plan(name)
         elif known[name].spec.action == "Ignore":
@@ -129,26 +131,24 @@ class Desk:
                 yield config
             await asyncio.sleep(LOOK_S)
 
-    async def _create(self, name: str) -> None:
-        """Admission takes a moment to know a definition that is new, and says 503 until then."""
+    async def _admitted(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Admission says 503 as long as it does not know our kind: just defined, or restarted."""
         deadline = time.monotonic() + self._timeout_s
         while True:
             try:
-                await self._client.create(_FREE, manifest(name))
+                return await write()
             except Unavailable as error:
-                if time.monotonic() > deadline:
+                if error.code != 503 or time.monotonic() > deadline:
                     raise
                 self._say(str(error))
-                await asyncio.sleep(LOOK_S)
-            else:
-                return
+            await asyncio.sleep(LOOK_S)
 
     async def _change(self, config: VirtPlatformConfig, **spec: str) -> VirtPlatformConfig:
         """Over the spec that was shown; the operator may write the status meanwhile."""
         meta = config.metadata
         patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": spec}
         try:
-            return await self._client.patch(CONFIGS, meta.name, patch)
+            return await self._admitted(lambda: self._client.patch(CONFIGS, meta.name, patch))
         except Conflict:
             now = await self.get(meta.name)
             if (now.metadata.uid, now.metadata.generation) != (meta.uid, meta.generation):
