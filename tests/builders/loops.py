@@ -11,8 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +35,7 @@ from trimtab.loop.stack import loop_stack
 from trimtab.model.scenario import Scenario
 from trimtab.model.scenario_io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
+from trimtab.vm.launcher import pod_name
 
 T = TypeVar("T")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -191,11 +191,16 @@ class LoopLab:
         """Until so many VMs have been asked to leave."""
         wait_until(lambda: len(self.marked()) >= count, f"fewer than {count} marks", limit_s)
 
-    def marked(self) -> Counter[str]:
-        """Pods that the descheduler asked to go and whose VM was marked, with how often."""
-        return Counter(
-            d.pod for d in self.decisions() if d.verdict == "marked" and d.user == IDENTITY.user
-        )
+    def marked(self) -> set[str]:
+        """Pods that the descheduler asked to go and whose VM was marked."""
+        wanted = ("marked", IDENTITY.user)
+        return self.ours(d.pod for d in self.decisions() if (d.verdict, d.user) == wanted)
+
+    def ours(self, pods: Iterable[str]) -> set[str]:
+        """Those that the present VMs have, or had; the last scenario's may be asked to go yet."""
+        of_vms = [(vm, range(1, vm.status.incarnation + 1)) for vm in self.vms()]
+        known = {pod_name(vm, number) for vm, numbers in of_vms for number in numbers}
+        return {pod for pod in pods if pod.rpartition("/")[2] in known}
 
     def apply(self, text: str) -> str:
         return self.lab.kubectl("apply", "-f", "-", stdin=text)

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from builders.loops import LoopLab, Story, vm_of
-from trimtab.vm.launcher import pod_name
 
 pytestmark = pytest.mark.engines
 
@@ -37,16 +36,11 @@ def check_traces(loop: LoopLab, story: Story) -> None:
     """Each migration answers a mark that the descheduler's own eviction made, and no other.
 
     A pod may be marked twice: an answer that comes too late on a busy machine is asked for again.
-    Pods of the scenario before may still be marked while they go: they are not ours.
     """
-    ours = {
-        pod_name(vm, number) for vm in loop.vms() for number in range(1, vm.status.incarnation + 1)
-    }
-    marked = ours & {pod.rpartition("/")[2] for pod in loop.marked()}
+    marked = loop.marked()
     moved = Counter(migration.spec.vm_name for migration in story.migrations)
     assert moved == Counter(vm_of(pod) for pod in marked)
-    asked = {request.pod.rpartition("/")[2] for request in loop.requests() if request.background}
-    assert marked == ours & asked
+    assert marked == loop.ours(r.pod for r in loop.requests() if r.background)
 
 
 def placements(loop: LoopLab) -> dict[str, float]:
