@@ -128,6 +128,7 @@ async def test_a_lease_that_someone_deletes_is_taken_anew(client: Client, namesp
 
     await eventually(exists)
     await until(lambda: first.elector.leading)
+    assert (await read(client, namespace)).spec.holder_identity == "first"
     await first.stop()
 
 
@@ -141,6 +142,7 @@ async def test_a_lease_that_someone_gives_to_another_is_lost_at_once(
     await until(lambda: first.acting)
     await client.patch(LEASES, "boss", {"spec": {"holderIdentity": "usurper"}}, namespace)
     await until(lambda: not first.acting)
+    assert (await read(client, namespace)).spec.holder_identity == "usurper"
     await first.stop()
 
 

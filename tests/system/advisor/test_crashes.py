@@ -3,7 +3,6 @@
 The plan ends the same, nothing is applied twice, nothing half.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,6 +20,7 @@ from builders.advisorlab import (
     wait,
 )
 from builders.advisorproxy import OperatorKillProxy
+from builders.waiting import until
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.diff import sanitised
 
@@ -52,11 +52,7 @@ async def one_write(desk: Desk, proxy: OperatorKillProxy) -> None:
     process = OperatorProcess(desk.server, "--no-advertise", kubeconfig=proxy.kubeconfig)
     proxy.after(1, process.process.kill)
     try:
-        for _ in range(1200):
-            if not process.alive:
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"it never writes: {process.log.read_text()[-2000:]}")
+        await until(lambda: not process.alive, f"it never writes: {process.log}")
     finally:
         process.kill()
 

@@ -80,9 +80,11 @@ def test_a_label_makes_a_node_not_ready_until_it_is_removed(lab: RunningLab) -> 
     lab.kubectl("label", "node", "kwok-node-2", "trimtab.dev/not-ready=true")
     wait_until(lambda: ready() == "False", "the node is still Ready")
     wait_until(lambda: "not-ready" in taints(), "the node has no not-ready taint")
+    assert ready() == "False"
     lab.kubectl("label", "node", "kwok-node-2", "trimtab.dev/not-ready-")
     wait_until(lambda: ready() == "True", "the node is still NotReady")
     wait_until(lambda: "not-ready" not in taints(), "the node is still tainted")
+    assert ready() == "True"
 
 
 def test_a_running_lab_grows_and_never_shrinks(lab: RunningLab) -> None:
