@@ -52,9 +52,13 @@ class DeleteNodeLeases(Struct, frozen=True, tag=True):
 
 
 class ApplyObjects(Struct, frozen=True, tag=True):
-    """Server-side apply of every object in `file`, in order; a CRD is awaited before the next."""
+    """Server-side apply of every object in `file`, in order; a CRD is awaited before the next.
+
+    `digest` is of the file's text: other objects are another action.
+    """
 
     file: str
+    digest: str = ""
 
 
 class CreateNodes(Struct, frozen=True, tag=True):
@@ -97,6 +101,8 @@ class Component(Struct, frozen=True, kw_only=True):
 
     `before` runs ahead of every start, `after` each time it has become ready. `reload` says
     what a request to reload means for it: SIGHUP, or a restart. `url` is shown to people.
+    `reads` names configuration files whose ports may move; `digest` is of their texts, so that
+    a component with another configuration has another description.
     """
 
     name: str
@@ -110,6 +116,8 @@ class Component(Struct, frozen=True, kw_only=True):
     stop_within_s: float = 10.0
     reload: Literal["restart", "hup"] = "restart"
     url: str = ""
+    reads: tuple[str, ...] = ()
+    digest: str = ""
 
 
 class Task(Struct, frozen=True, kw_only=True):

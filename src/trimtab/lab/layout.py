@@ -70,9 +70,9 @@ class Home(Struct, frozen=True):
 
     path: Path
 
-    @property
-    def ports_lock(self) -> Path:
-        return self.path / "ports.lock"
+    def turn_lock(self, lab: LabDir) -> Path:
+        """Held by the one process that makes or resumes this lab now."""
+        return self.path / "locks" / f"{lab.name}.lock"
 
     def lab(self, name: str) -> LabDir:
         return LabDir(self.path / "labs" / check_name(name))

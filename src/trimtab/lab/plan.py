@@ -1,9 +1,11 @@
 """From a lab's spec and its stacks to everything that must be written down: a pure function."""
 
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError
 from trimtab.lab.component import (
@@ -48,10 +50,14 @@ def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) 
     objects += [thing for part in parts for thing in part.objects]
     files = {name: text for part in parts for name, text in part.files.items()}
     files[OBJECTS_FILE] = msgspec.json.format(msgspec.json.encode(objects)).decode()
-    tasks = tuple(task for part in parts for task in part.tasks)
+    apply = ApplyObjects(OBJECTS_FILE, digest(files[OBJECTS_FILE]))
+    tasks = (
+        Task(name="objects", action=apply, needs=("kube-apiserver",)),
+        *(task for part in parts for task in part.tasks),
+    )
     plan = Plan(
         server=lab.server,
-        components=_merged(parts),
+        components=tuple(_with_digest(component, files) for component in _merged(parts)),
         tasks=tasks + (_token_task() if services else ()),
         tokens=tuple(_token(service) for service in services),
     )
@@ -99,7 +105,6 @@ def _control_plane(lab: Lab, scheduling: str) -> Contribution:
 def _tasks(lab: Lab, scheduler_name: str) -> tuple[Task, ...]:
     spec = lab.spec
     return (
-        Task(name="objects", action=ApplyObjects(OBJECTS_FILE), needs=("kube-apiserver",)),
         Task(
             name="nodes",
             action=CreateNodes(spec.nodes, spec.node_size),
@@ -121,6 +126,17 @@ def _tasks(lab: Lab, scheduler_name: str) -> tuple[Task, ...]:
 def _merged(parts: list[Contribution]) -> tuple[Component, ...]:
     by_name = {component.name: component for part in parts for component in part.components}
     return tuple(by_name.values())
+
+
+def digest(*texts: str) -> str:
+    """Differs when a text does: it makes a description tell of what is in a file."""
+    return sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _with_digest(component: Component, files: Mapping[str, str]) -> Component:
+    if not component.reads:
+        return component
+    return structs.replace(component, digest=digest(*(files[name] for name in component.reads)))
 
 
 def _token_task() -> tuple[Task, ...]:

@@ -15,20 +15,33 @@ LONGEST_S = 900.0
 """For a lab that goes on making progress, such as one that starts a thousand VMs."""
 
 
-def await_ready(lab: LabDir, progress: Callable[[Event], None]) -> LabStatus:
-    """Follow the supervisor until everything is ready; a unit it gave up on is an error."""
+def await_ready(
+    lab: LabDir,
+    progress: Callable[[Event], None],
+    mend: Callable[[Event], bool] = lambda _event: False,
+) -> LabStatus:
+    """Follow the supervisor until everything is ready; a unit it gave up on is an error.
+
+    `mend` sees every event first, and says whether it did something about it.
+    """
     status = control.read_status(lab)
     limit = LIMIT_S + PER_NODE_S * status.nodes
     for answer in while_it_moves(limit, control.follow(lab, limit)):
         progress(answer.event)
+        if mend(answer.event):
+            continue
         status = answer.status
-        for unit in status.units:
-            if unit.state == "gave-up":
-                raise TrimtabError(why(lab, unit))
+        # what was mended meanwhile is still given up in the answers that were on their way
+        if _given_up(status) and (unit := _given_up(control.read_status(lab))):
+            raise TrimtabError(why(lab, unit))
         if status.phase == "ready":
             return status
     waiting = [f"{u.name}: {u.message or u.state}" for u in status.units if u.state != "ready"]
     raise NotReady(f'lab "{lab.name}" is not ready: {"; ".join(waiting)}')
+
+
+def _given_up(status: LabStatus) -> UnitStatus | None:
+    return next((unit for unit in status.units if unit.state == "gave-up"), None)
 
 
 def while_it_moves(

@@ -37,6 +37,7 @@ def kube_scheduler(lab: Lab) -> Component:
         ),
         probes=(HttpsGet(f"https://127.0.0.1:{port}/readyz"),),
         needs=("kube-apiserver",),
+        reads=(CONFIG_FILE,),
     )
 
 

@@ -7,6 +7,7 @@ running afterwards.
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from trimtab.lab.inspection import is_running
 from trimtab.lab.launch import launching
 from trimtab.lab.layout import Home, LabDir, make_private_dir
 from trimtab.lab.lock import held
+from trimtab.lab.moving import PortMover, lost_ports
+from trimtab.lab.port_register import PortRegister, choosing
 from trimtab.lab.ports import check_address, choose_ports, holder, is_free
 from trimtab.lab.ready import await_ready
 from trimtab.lab.scheduler import OWN_CONFIG_FILE
@@ -32,6 +35,7 @@ from trimtab.lab.stop import check_stopped, end_leftovers
 
 NEEDED_DISK = 300 * 1024 * 1024
 TURN_LIMIT_S = 120.0
+REFRESH_LIMIT_S = 150.0
 
 Outcome = Literal["created", "resumed", "grown", "unchanged"]
 
@@ -39,8 +43,7 @@ Outcome = Literal["created", "resumed", "grown", "unchanged"]
 class Means(Struct, frozen=True, kw_only=True):
     """What `up` needs from the layers around it.
 
-    `port_shift` moves all usual ports, so that runs of the tests beside each other, which do
-    not share a lock, do not race for them.
+    `port_shift` moves all usual ports, so that labs of the tests keep out of the way of others.
     """
 
     stacks: Mapping[str, Stack]
@@ -65,13 +68,18 @@ def up(
     lab = home.lab(wish.name)
     with _turn(home, lab):
         if is_running(lab):
-            return _join(lab, wish, means, own_scheduler_config)
+            return _join(home, lab, wish, means, own_scheduler_config)
         end_leftovers(lab)
         order = _order(home, lab, wish, means, own_scheduler_config)
         with _on_disk(lab), launching(lab) as supervisor:
             order.write()
             supervisor.go()
-            return order.outcome, await_ready(lab, means.progress)
+            return order.outcome, _await_ready(home, lab, means)
+
+
+def _await_ready(home: Home, lab: LabDir, means: Means) -> LabStatus:
+    mover = PortMover(lambda lines: _move_ports(home, lab, means, lines))
+    return await_ready(lab, means.progress, mover.mend)
 
 
 def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | None) -> None:
@@ -85,7 +93,22 @@ def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | No
         order = _order(home, lab, wish, means, own_scheduler_config)
         with _on_disk(lab):
             order.write()
-    supervise(lab, means.progress)
+    mover = PortMover(lambda lines: _move_ports(home, lab, means, lines))
+
+    def mend(event: Event) -> None:
+        try:
+            mover.mend(event)
+        except TrimtabError as error:
+            means.report(f"the ports of {event.unit} could not be moved: {error}")
+
+    with ThreadPoolExecutor(1) as beside:  # the supervisor must go on while its plan is remade
+
+        def watch(event: Event) -> None:
+            means.progress(event)
+            if event.last_lines:
+                beside.submit(mend, event)
+
+        supervise(lab, watch)
 
 
 def _order(
@@ -101,8 +124,9 @@ def _order(
     agreed = structs.replace(spec, versions=dict(means.versions), settings=settings)
 
     def write() -> None:
-        with held(home.ports_lock, wait_s=TURN_LIMIT_S):
-            complete = _with_ports(home, agreed, stacks, means)
+        with choosing(home) as register:
+            complete = _with_ports(home, agreed, stacks, means, register)
+            register.enter(lab, complete.ports)
             _prepare(lab, complete, stacks, means, own_scheduler_config)
 
     return _Order("resumed" if old else "created", write)
@@ -116,27 +140,61 @@ def _prepare(
     prepare(lab, spec, stacks, means.locate, own)
 
 
-def _with_ports(home: Home, spec: LabSpec, stacks: tuple[Stack, ...], means: Means) -> LabSpec:
+def _with_ports(
+    home: Home, spec: LabSpec, stacks: tuple[Stack, ...], means: Means, register: PortRegister
+) -> LabSpec:
     """The lab's own ports from before, otherwise the usual ones; moved where somebody has them."""
     usual = {**PORTS, **{name: port for s in stacks for name, port in s.ports.items()}}
     wanted = {n: spec.ports.get(n, port + means.port_shift) for n, port in usual.items()}
-    reserved = {
+    reserved = _reserved(home, spec, register)
+    return structs.replace(spec, ports=_chosen(spec, wanted, reserved, means))
+
+
+def _move_ports(home: Home, lab: LabDir, means: Means, lines: tuple[str, ...]) -> bool:
+    """Other ports for those that could not be bound, and a running lab that uses them."""
+    with choosing(home) as register:
+        spec = lab.read_spec()
+        lost = lost_ports(spec.ports, lines) if spec else []
+        if spec is None or not lost:
+            return False
+        kept = {name: port for name, port in spec.ports.items() if name not in lost}
+        reserved = _reserved(home, spec, register) | dict.fromkeys(kept.values(), "this lab")
+        moved = _chosen(spec, {name: spec.ports[name] for name in lost}, reserved, means)
+        ports = {name: moved.get(name, port) for name, port in spec.ports.items()}
+        if ports == spec.ports:
+            return False  # it is free again: the next try will have it
+        register.enter(lab, ports)
+        stacks = choose(spec.stacks, means.stacks)
+        _prepare(lab, structs.replace(spec, ports=ports), stacks, means, None)
+    control.ask(lab, control.Refresh(), REFRESH_LIMIT_S)
+    return True
+
+
+def _reserved(home: Home, spec: LabSpec, register: PortRegister) -> dict[int, str]:
+    """Ports of this home's other labs, stopped ones included, and of this user's other labs."""
+    here = {
         port: f'lab "{name}"'
         for name, ports in home.all_ports().items()
         if name != spec.name
         for port in ports.values()
     }
+    return register.others(home.lab(spec.name)) | here
+
+
+def _chosen(
+    spec: LabSpec, wanted: Mapping[str, int], reserved: Mapping[int, str], means: Means
+) -> dict[str, int]:
     addresses = {spec.listen, LOOPBACK}
     ports, moved = choose_ports(
         wanted, reserved, lambda port: all(is_free(a, port) for a in addresses), holder
     )
     for move in moved:
         means.report(str(move))
-    return structs.replace(spec, ports=ports)
+    return ports
 
 
 def _join(
-    lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
+    home: Home, lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
     """It runs already: grow if that was asked, otherwise change nothing."""
     old = lab.read_spec()
@@ -144,10 +202,10 @@ def _join(
     spec = settle(wish, old, running=True, now=time.time(), created=old.created)
     _refuse_other_config(lab, own_scheduler_config)
     if spec == old:
-        return "unchanged", await_ready(lab, means.progress)
+        return "unchanged", _await_ready(home, lab, means)
     _prepare(lab, spec, choose(spec.stacks, means.stacks), means, None)
     control.ask(lab, control.Refresh())
-    return "grown", await_ready(lab, means.progress)
+    return "grown", _await_ready(home, lab, means)
 
 
 def _refuse_other_config(lab: LabDir, own_scheduler_config: str | None) -> None:
@@ -162,7 +220,7 @@ def _refuse_other_config(lab: LabDir, own_scheduler_config: str | None) -> None:
 @contextmanager
 def _turn(home: Home, lab: LabDir) -> Iterator[None]:
     """One `up` at a time for each lab."""
-    with held(home.path / "locks" / f"{lab.name}.lock", wait_s=TURN_LIMIT_S):
+    with held(home.turn_lock(lab), wait_s=TURN_LIMIT_S):
         yield
 
 

@@ -36,6 +36,7 @@ def prometheus(lab: Lab) -> Component:
         needs=("projector", "exporter"),
         reload="hup",
         url=url,
+        reads=(CONFIG_FILE,),
     )
 
 

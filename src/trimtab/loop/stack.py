@@ -7,7 +7,6 @@ the projector and the scenario service put there once.
 
 import base64
 import sys
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from trimtab.lab.component import HttpGet, HttpsGet
 from trimtab.lab.identity import kubeconfig_file
 from trimtab.lab.layout import make_private_dir
 from trimtab.lab.pki import ensure_pki, utc_now
+from trimtab.lab.plan import digest
 from trimtab.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, descheduler_objects
 from trimtab.loop.prometheus import CONFIG_FILE, prometheus, prometheus_config
 from trimtab.loop.rbac import projector_rbac, scenario_rbac
@@ -233,7 +233,7 @@ def _soft_tainter(lab: Lab, settings: LoopSettings) -> Component:
 def _wishes(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:
     """A description that differs when a file does, so that a refreshed lab restarts its reader."""
     texts = [files.get(name) or _kept(lab, name) for name in names]
-    return {"TRIMTAB_WISHES": sha256("\0".join(texts).encode()).hexdigest()[:16]}
+    return {"TRIMTAB_WISHES": digest(*texts)}
 
 
 def _kept(lab: Lab, name: str) -> str:

@@ -1,11 +1,15 @@
 """Labs beside others: two at once, ports that somebody else has, foreign processes."""
 
 import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from builders.lab import running_lab
-from trimtab.lab import Home
+from builders.lab import RunningLab, running_lab
+from trimtab.lab import Contribution, Home, Lab, Stack
+from trimtab.lab.control_plane import PORTS
 
 pytestmark = pytest.mark.engines
 
@@ -53,3 +57,72 @@ def test_a_port_that_was_taken_meanwhile_moves_and_the_kubeconfig_follows(
         lab.down()
         assert lab.up() == "resumed"
         assert lab.status().ports["kube-apiserver"] == moved
+
+
+class Squatter:
+    """A neighbour that takes ports of a lab after they were chosen and before they are bound."""
+
+    def __init__(self, *ports: str) -> None:
+        self._wanted = set(ports)
+        self.taken: dict[str, int] = {}
+        self._sockets = ExitStack()
+
+    def stack(self) -> Stack:
+        """`up` asks a stack for its contribution at that very moment."""
+
+        def contribute(lab: Lab) -> Contribution:
+            for name in self._wanted - self.taken.keys():
+                self.taken[name] = lab.port(name)
+                server = socket.create_server(("127.0.0.1", lab.port(name)))
+                self._sockets.enter_context(server)
+            return Contribution()
+
+        return Stack(name="squatter", contribute=contribute)
+
+    def close(self) -> None:
+        self._sockets.close()
+
+
+@contextmanager
+def a_squatter(*ports: str) -> Iterator[Squatter]:
+    squatter = Squatter(*ports)
+    try:
+        yield squatter
+    finally:
+        squatter.close()
+
+
+def test_ports_that_are_lost_between_choice_and_bind_move(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with (
+        a_squatter(*PORTS) as squatter,
+        running_lab(tmp_path_factory, stacks=(squatter.stack(),), nodes=1) as lab,
+    ):
+        ports = lab.status().ports
+        assert squatter.taken.keys() == PORTS.keys()
+        assert all(ports[name] != taken for name, taken in squatter.taken.items())
+        for name, taken in squatter.taken.items():
+            told = [line for line in lab.reports if line.startswith(f"port {taken} ({name})")]
+            assert told[0].endswith(f"; using {ports[name]}")
+            assert len(told) == 1
+        assert f":{ports['kube-apiserver']}" in lab.kubeconfig.read_text()
+        assert len(lab.get("nodes")["items"]) == 1
+        lab.down()
+        assert lab.up() == "resumed"
+        assert lab.status().ports == ports
+
+
+def test_two_labs_of_different_state_directories_start_at_the_same_moment(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    labs = [RunningLab(Home(tmp_path_factory.mktemp("state")), "test", ()) for _ in range(2)]
+    try:
+        with ThreadPoolExecutor(2) as both:
+            outcomes = list(both.map(lambda lab: lab.up(nodes=1), labs))
+        assert outcomes == ["created", "created"]
+        one, two = (set(lab.status().ports.values()) for lab in labs)
+        assert one.isdisjoint(two)
+    finally:
+        for lab in labs:
+            lab.down()

@@ -23,6 +23,7 @@ class Board:
         self.units: dict[str, UnitStatus] = {}
         self.warnings: dict[str, str] = {}
         self.stopping = False
+        self.refreshing = False
         self._was_ready = False
         self._changed = asyncio.Event()
         self._followers: set[asyncio.Queue[Event | None]] = set()
@@ -61,7 +62,9 @@ class Board:
 
     @property
     def phase(self) -> Phase:
-        return phase_of(self.units.values(), self.stopping, self._was_ready)
+        """The lab as a whole; never ready while units are exchanged, for some are missing."""
+        phase = phase_of(self.units.values(), self.stopping, self._was_ready)
+        return "degraded" if self.refreshing and phase == "ready" else phase
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until `holds()`, looking again after every post."""

@@ -13,6 +13,7 @@ from typing import Any, TextIO, cast
 
 import httpx2
 import msgspec
+from msgspec import structs
 
 from trimtab.errors import ConfigError
 from trimtab.lab import logfiles
@@ -28,7 +29,7 @@ from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
 from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.child import Child
-from trimtab.lab.supervisor.order import stop_waves
+from trimtab.lab.supervisor.order import changed_units, stop_waves
 from trimtab.lab.supervisor.server import serve
 from trimtab.lab.supervisor.tokens import keep_tokens
 from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
@@ -91,6 +92,8 @@ class Supervisor:
         self._units: dict[str, ComponentUnit | TaskUnit] = {}
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._stop = asyncio.Event()
+        self._refreshing = asyncio.Lock()
+        self._former_apis: list[Api] = []
 
     async def run(self) -> None:
         """Start everything, serve requests, stop everything in order when asked."""
@@ -108,7 +111,8 @@ class Supervisor:
             for job in background:
                 job.cancel()
             await self._stop_all()
-            await self._shop.api.close()
+            for api in (self._shop.api, *self._former_apis):
+                await api.close()
             await self._shop.plain.aclose()
         self.lab.run_file.unlink(missing_ok=True)
         log.info("lab stopped", lab=self.lab.name)
@@ -138,16 +142,27 @@ class Supervisor:
 
     async def refresh(self) -> None:
         """Follow a changed plan: only units that differ are stopped, started or done again."""
+        async with self._refreshing:
+            self.board.refreshing = True
+            try:
+                await self._follow_plan()
+            finally:
+                self.board.refreshing = False
+                self.board.touch()
+
+    async def _follow_plan(self) -> None:
         self.spec, new = self._read()
-        old, fresh = self.plan.units, new.units
-        gone = [name for name, unit in old.items() if fresh.get(name) != unit]
+        changed = changed_units(self.plan, new)
+        log.info("plan changed", units=sorted(changed), ports=self.spec.ports)
         for wave in stop_waves(self.plan):
-            await asyncio.gather(*(self._remove(name) for name in wave if name in gone))
+            await asyncio.gather(*(self._remove(name) for name in wave if name in changed))
+        if new.server != self.plan.server:
+            self._former_apis.append(self._shop.api)  # a request may be under way
+            self._shop = structs.replace(self._shop, api=Api(new.server, self.lab.pki))
         self.plan = new
-        for name, unit in fresh.items():
-            if old.get(name) != unit:
+        for name, unit in new.units.items():
+            if name in changed:
                 self._add(unit)
-        self.board.touch()
 
     def status(self) -> LabStatus:
         """The lab as it is now."""
