@@ -66,6 +66,18 @@ def a_life(
     )
 
 
+def a_gated_life(
+    uid: str = "p1",
+    ungated: float | None = None,
+    bound: float | None = None,
+    ended: float | None = None,
+) -> Incarnation:
+    """A pod that was created with scheduling gates at second 0."""
+    life = a_life(uid, 0, bound, ended)
+    life.gated, life.ungated = True, None if ungated is None else at(ungated)
+    return life
+
+
 def an_account(*lives: Incarnation, kind: str = "Deployment", half_life_s: float = 0) -> Account:
     account = Account(an_owner(kind=kind), half_life=round(half_life_s * SECOND))
     for life in lives:

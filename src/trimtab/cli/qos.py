@@ -93,7 +93,7 @@ def top(
     sort
         By name, or whoever is closest to missing its promise first.
     wide
-        Also namespace, kind, state, replicas, deadline and rank.
+        Also namespace, kind, state, replicas, deadline, rank and time behind scheduling gates.
     watch
         Show it again every so many seconds, until Ctrl-C.
     """

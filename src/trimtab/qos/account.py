@@ -8,12 +8,13 @@ walk over the pods. A VM is one unit however many pods it has: `vmtime` makes it
 from collections import deque
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.sums import Base, Reading, Sums, Window
+from trimtab.qos.spans import Span, pod_spans
+from trimtab.qos.sums import COUNTED, Base, Reading, Sums, Window
 from trimtab.qos.ttv import SECOND, Pace, faded, faded_span
-from trimtab.qos.vmtime import Life, Span, fold_until, vm_spans
+from trimtab.qos.vmtime import Life, fold_until, vm_spans
 
 SETTLE = 10 * SECOND
 """For so long an ended pod is kept: the scheduler's word about it may still come."""
@@ -61,20 +62,25 @@ class Account:
         self.sequence = 0
         self._base: Base | None = None
 
-    def observe(self, facts: Incarnation) -> Incarnation | None:
-        """Take in a pod as it is; what is known of it now, if that is news."""
+    def observe(
+        self, facts: Incarnation, changed: int | None = None, known_until: int = 0
+    ) -> Incarnation | None:
+        """Take in a pod as it is since `changed`; what is known of it now, if that is news.
+
+        What we knew of it held until `known_until` at least.
+        """
         if facts.uid in self.done:
             return None
-        known = self.pods.get(facts.uid)
+        known, news = self.pods.get(facts.uid), False
         if known is None:
-            self.pods[facts.uid] = facts
+            known = self.pods[facts.uid] = structs.replace(facts, ended=None, vague=False)
             self.incarnations += 1
-            self._changed()
-            return facts
-        if known.learn(facts):
-            self._changed()
-            return known
-        return None
+            news = True
+        since = facts.latest() if changed is None else changed
+        if not known.learn(facts, since, 0 if news else known_until) and not news:
+            return None
+        self._changed()
+        return known
 
     def measure(self, uid: str, start: int, end: int) -> bool:
         """The scheduler tells when it bound a pod."""
@@ -117,7 +123,7 @@ class Account:
 
     def absorb(self, other: "Account") -> None:
         """Another account turns out to be this one's."""
-        for kind in ("running", "waiting", "binding", "about"):
+        for kind in Sums.__struct_fields__:
             self.closed.add(kind, getattr(other.closed, kind))
         self.window.advance(other.window.as_of)
         other.window.advance(self.window.as_of)
@@ -139,7 +145,7 @@ class Account:
             over = self._settle_vm(over)
         else:
             for pod in over:
-                self._take(plain_spans(pod))
+                self._take(pod_spans(pod))
         still_there = set(present)
         for pod in over:
             del self.pods[pod.uid]
@@ -169,7 +175,18 @@ class Account:
         credited, charged = running, waiting
         if self.window.half_life:
             credited, charged = self._faded(base, passed)
-        return Reading(running, waiting, base.binding, credited, charged, base.about, base.pace)
+        gated = base.gated + base.gated_now * passed
+        return Reading(
+            running,
+            waiting,
+            base.binding,
+            credited,
+            charged,
+            base.about,
+            base.pace,
+            gated,
+            base.gated_now,
+        )
 
     def latest(self) -> int:
         """When something last changed."""
@@ -186,7 +203,7 @@ class Account:
     def _spans(self) -> list[Span]:
         if self.owner.is_vm:
             return vm_spans(self.pods.values(), self.life)
-        return [span for pod in self.pods.values() for span in plain_spans(pod)]
+        return [span for pod in self.pods.values() for span in pod_spans(pod)]
 
     def _compute(self) -> Base:
         spans = self._spans()
@@ -196,12 +213,12 @@ class Account:
         window = Window(self.window.half_life, self.window.as_of)
         window.running, window.waiting = self.window.running, self.window.waiting
         window.advance(latest)
-        pace = {"running": 0, "waiting": 0, "binding": 0}
+        pace = dict.fromkeys(("running", "waiting", "binding", "gated"), 0)
         for span in spans:
             pace[span.kind] += span.end is None
             done = Span(span.kind, span.start, latest if span.end is None else span.end)
             sums.add(span.kind, done.length)
-            if span.kind != "binding" and window.half_life:
+            if span.kind in COUNTED and window.half_life:
                 weight = faded_span(done.start, done.end or latest, latest, window.half_life)
                 setattr(window, span.kind, getattr(window, span.kind) + weight)
         sums.about += sum(pod.about_binding for pod in self.pods.values())
@@ -216,6 +233,8 @@ class Account:
             self.approximate + unmeasured > 0,
             Pace(pace["running"], pace["waiting"]),
             window,
+            sums.gated,
+            pace["gated"],
         )
         return self._base
 
@@ -230,14 +249,3 @@ class Account:
     @property
     def is_empty(self) -> bool:
         return not self.pods and not self.done
-
-
-def plain_spans(pod: Incarnation) -> list[Span]:
-    """Waiting, binding and running of a pod that counts by itself; the last may be open."""
-    begun = pod.bind_start if pod.exact and pod.bind_start is not None else pod.bound
-    spans = [Span("waiting", pod.created, pod.ended if begun is None else begun)]
-    if pod.bound is not None:
-        if begun is not None and begun < pod.bound:
-            spans.append(Span("binding", begun, pod.bound))
-        spans.append(Span("running", pod.bound, pod.ended))
-    return spans

@@ -18,7 +18,7 @@ from trimtab.kube.resources import Free, Key
 from trimtab.qos.account import Account
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.metrics import checkpoint_errors
-from trimtab.qos.page import Line, duration
+from trimtab.qos.page import Line, duration, ratios
 from trimtab.qos.wire import QOS_ACCOUNTS, object_name, written_down
 
 Describe = Callable[[Account, int], tuple[Line, str]]
@@ -117,7 +117,7 @@ class Checkpoints:
         ledger = written_down(account, now, str(version), str(complete))
         status = {
             "controller": line.name,
-            "qos": f"{line.qos:.2f}/{line.slo:.2f}",
+            "qos": ratios(line.qos, line.slo),
             "ttv": duration(line.ttv),
             "running": duration(line.running),
             "waiting": duration(line.waiting),

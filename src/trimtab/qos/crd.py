@@ -1,6 +1,7 @@
 """The CustomResourceDefinition of QosAccount; its columns are the page's."""
 
 from trimtab.kube.crd_schema import Schema, column, count, crd, flag, number, obj, string
+from trimtab.qos.sums import Sums
 from trimtab.qos.wire import MOST_PODS, QOS_ACCOUNTS
 
 
@@ -57,7 +58,7 @@ def _ledger() -> Schema:
             "resourceVersion": string(64, "Of the pods: what happened later is not in here."),
             "completeVersion": string(64, "Up to here all accounts were written down."),
             "closed": obj(
-                {name: _ns("") for name in ("running", "waiting", "binding", "about")},
+                {name: _ns("") for name in Sums.__struct_fields__},
                 text="Sums over pods that are over.",
             ),
             "window": obj(
@@ -86,8 +87,13 @@ def _ledger() -> Schema:
 
 
 def _pod() -> Schema:
-    moments = ("created", "bindStart", "bound", "ended", "started")
-    names = {"uid": string(64), "name": string(253), "exact": flag(False, "Binding was measured.")}
+    moments = ("created", "ungated", "bindStart", "bound", "ended", "started")
+    names = {
+        "uid": string(64),
+        "name": string(253),
+        "exact": flag(False, "Binding was measured."),
+        "gated": flag(False, "It had scheduling gates."),
+    }
     return obj(names | {moment: _ns("") for moment in moments}, required=["uid", "created"])
 
 

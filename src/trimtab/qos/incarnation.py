@@ -14,11 +14,22 @@ from trimtab.qos.ttv import SECOND
 
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's copy: no scheduler has to do with it."""
-_LATE = 3 * SECOND // 2  # whoever looks later than this did not see it happen
+
+
+class Written(Wire, frozen=True):
+    """An entry of managedFields: when somebody last changed what is his."""
+
+    time: datetime | None = None
+    subresource: str = ""
 
 
 class PodMeta(ObjectMeta, frozen=True):
     deletion_grace_period_seconds: int | None = None
+    managed_fields: tuple[Written, ...] = ()
+
+
+class Gate(Wire, frozen=True):
+    name: str = ""
 
 
 class Terminated(Wire, frozen=True):
@@ -39,6 +50,7 @@ class LifeSpec(Wire, frozen=True):
     priority: int | None = None
     priority_class_name: str = ""
     containers: tuple[Container, ...] = ()
+    scheduling_gates: tuple[Gate, ...] = ()
 
 
 class LifeStatus(Wire, frozen=True):
@@ -75,10 +87,34 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
     """The binding was measured by the scheduler."""
     started: int | None = None
     """When the kubelet took it; without the scheduler's word that ends the binding, about."""
+    gated: bool = False
+    """Its scheduling gates kept it from the scheduler at first."""
+    ungated: int | None = None
+    """When the last of them was removed."""
+    vague: bool = False
+    """Of a pod object alone: it is over, and `ended` is a clue at best."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended is not None or self.vague
 
     @property
     def waits(self) -> bool:
-        return self.bound is None and self.ended is None
+        """Whether it waits for the scheduler."""
+        return self.bound is None and self.ended is None and not self.is_gated
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it waits for its gates, and the scheduler does not look at it."""
+        return self.gated and self.ungated is None and self.bound is None and self.ended is None
+
+    @property
+    def waits_since(self) -> int:
+        """When it came to the scheduler; its end if it never did."""
+        if not self.gated:
+            return self.created
+        ends = (self.ungated, self.bind_start, self.bound, self.ended)
+        return min((end for end in ends if end is not None), default=self.created)
 
     @property
     def runs(self) -> bool:
@@ -87,18 +123,31 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
     def latest(self) -> int:
         return max(self.created, self.bind_start or 0, self.bound or 0, self.ended or 0)
 
-    def learn(self, facts: "Incarnation") -> bool:
-        """Take in what a pod object says; true if it is news."""
-        before = (self.bound, self.ended, self.started)
+    def learn(self, facts: "Incarnation", changed: int, known_until: int = 0) -> bool:
+        """Take in what a pod object says; true if it is news.
+
+        The object became what it is at `changed`; up to `known_until` all was as we know it.
+        """
+        before = (self.bound, self.ended, self.started, self.ungated)
+        if self.gated and self.ungated is None and not facts.gated:
+            self.ungated = max(self.created, changed)
         if self.bound is None and facts.bound is not None:
             self.bound = max(facts.bound, self.created)
             if self.ended is not None:
                 self.bound = min(self.bound, self.ended)
-        if facts.ended is not None:
+        if self.bound is not None and self.ungated is not None:
+            self.ungated = min(self.ungated, self.bound)
+        self._learn_end(facts, known_until)
+        self.started = self.started or facts.started
+        return before != (self.bound, self.ended, self.started, self.ungated)
+
+    def _learn_end(self, facts: "Incarnation", known_until: int) -> None:
+        if facts.vague:
+            if self.ended is None:  # a clue never corrects what is known
+                self.ended = max(facts.ended or 0, known_until, self.latest())
+        elif facts.ended is not None:
             ended = max(facts.ended, self.bound or self.created)
             self.ended = ended if self.ended is None else _earlier(self.ended, ended)
-        self.started = self.started or facts.started
-        return before != (self.bound, self.ended, self.started)
 
     def measure(self, start: int, end: int) -> bool:
         """The scheduler's own times of the binding; true if they are news."""
@@ -111,6 +160,8 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
         self.bound = self.bind_start + max(0, end - start)
         if self.ended is not None:
             self.ended = max(self.ended, self.bound)
+        if self.ungated is not None:
+            self.ungated = min(self.ungated, self.bind_start)
         self.exact = True
         return True
 
@@ -132,72 +183,3 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
 def _earlier(known: int, told: int) -> int:
     """The first end counts; the same second told again is no other moment."""
     return known if abs(known - told) < SECOND else min(known, told)
-
-
-def life_of(pod: LifePod, seen_at: int | None = None) -> Incarnation:
-    """The moments that a pod object tells; `seen_at` if its last change was seen to happen."""
-    meta = pod.metadata
-    created = refined(_ns(meta.creation_timestamp) or 0, seen_at)
-    bound = _bound(pod, created, seen_at)
-    return Incarnation(
-        uid=meta.uid,
-        name=meta.name,
-        created=created,
-        bound=bound,
-        ended=_ended(pod, bound or created, seen_at),
-        started=_ns(pod.status.start_time),
-    )
-
-
-def refined(stamp: int, seen_at: int | None) -> int:
-    """A moment of which the API kept the second, by somebody who was there."""
-    if seen_at is None or not 0 <= seen_at - stamp < _LATE:
-        return stamp
-    return min(seen_at, stamp + SECOND - 1)
-
-
-def _bound(pod: LifePod, created: int, seen_at: int | None) -> int | None:
-    if not pod.spec.node_name:
-        return None
-    scheduled = pod.condition("PodScheduled")
-    told = scheduled.last_transition_time if scheduled and scheduled.status == "True" else None
-    moment = _ns(told) or _ns(pod.status.start_time)
-    return max(created, refined(moment, seen_at)) if moment is not None else created
-
-
-def _ended(pod: LifePod, begun: int, seen_at: int | None) -> int | None:
-    over = pod.status.phase in ("Succeeded", "Failed")
-    finished = _finished(pod, seen_at) if over else None
-    ends = [end for end in (_asked_to_go(pod, seen_at), finished) if end is not None]
-    if over and not ends:  # nothing tells since when
-        return max(begun, seen_at or begun)
-    return max(begun, min(ends)) if ends else None
-
-
-def _asked_to_go(pod: LifePod, seen_at: int | None) -> int | None:
-    """When the deletion was requested: the timestamp lies a grace period later."""
-    due = _ns(pod.metadata.deletion_timestamp)
-    if due is None:
-        return None
-    grace = pod.metadata.deletion_grace_period_seconds or 0
-    return refined(due - grace * SECOND, seen_at)
-
-
-def _finished(pod: LifePod, seen_at: int | None) -> int | None:
-    finished = [
-        moment
-        for each in pod.status.container_statuses
-        if each.state.terminated and (moment := _ns(each.state.terminated.finished_at))
-    ]
-    if finished:
-        return refined(max(finished), seen_at)
-    ready = pod.condition("Ready") or pod.condition("ContainersReady")
-    if ready and ready.status == "False" and (moment := _ns(ready.last_transition_time)):
-        return refined(moment, seen_at)
-    return None
-
-
-def _ns(at: datetime | None) -> int | None:
-    if at is None:
-        return None
-    return int(at.timestamp()) * SECOND + at.microsecond * 1000

@@ -11,9 +11,10 @@ from trimtab.kube.resources import Namespace, ObjectMeta, metadata
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.identity import THROUGH
-from trimtab.qos.incarnation import MIRROR, LifePod, life_of
+from trimtab.qos.incarnation import MIRROR, LifePod
 from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
+from trimtab.qos.moments import changed_at, life_of
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
 from trimtab.qos.stores import AnyVm, Stores
@@ -91,7 +92,7 @@ class Keeper:
             self.members.setdefault(owner.uid, {}).update(moved)
         self._join(owner, pod)
         self._promises.pop(owner.uid, None)
-        self.ledger.observe(life_of(pod, at), owner)
+        self.ledger.observe(life_of(pod, at), owner, changed_at(pod, at))
         self.on_touch(owner.uid)
 
     def owner_of(self, pod: LifePod) -> Owner:

@@ -5,6 +5,7 @@ after a restart: the accounts are the same in the end.
 """
 
 from collections.abc import Callable
+from copy import copy
 
 from msgspec import Struct
 
@@ -50,21 +51,30 @@ class Ledger:
     def of_pod(self, uid: str) -> Account | None:
         return self.accounts.get(self._account_of.get(uid, ""))
 
-    def observe(self, facts: Incarnation, owner: Owner) -> None:
-        """A pod as it is now, and whose it is."""
+    def observe(self, facts: Incarnation, owner: Owner, changed: int | None = None) -> None:
+        """A pod as it is since `changed`, and whose it is."""
         account = self.account(owner)
         self._move(facts.uid, account)
         known = account.pods.get(facts.uid)
-        before = (False, None, None) if known is None else (True, known.bound, known.ended)
-        pod = account.observe(facts)
-        if pod is None:
-            return
-        if not before[0]:
+        before = copy(known) if known is not None else None
+        pod = account.observe(facts, changed)
+        if pod is not None:
+            self._tell_news(account, before, pod)
+
+    def _tell_news(self, account: Account, before: Incarnation | None, pod: Incarnation) -> None:
+        """Every transition that is known now and was not before."""
+        if before is None:
             self._tell(account, pod, "created", pod.created)
-        if before[1] is None and pod.bound is not None:
-            self._tell(account, pod, "bound", pod.bound)
-        if before[2] is None and pod.ended is not None:
-            self._tell(account, pod, "ended", pod.ended)
+            before = Incarnation(pod.uid, pod.created)
+            if pod.gated:
+                self._tell(account, pod, "gated", pod.created)
+        for what, was, now in (
+            ("ungated", before.ungated, pod.ungated),
+            ("bound", before.bound, pod.bound),
+            ("ended", before.ended, pod.ended),
+        ):
+            if was is None and now is not None:
+                self._tell(account, pod, what, now)
 
     def gone(self, uid: str, at: int) -> None:
         """A pod's object is gone; if nothing said before that it ended, it ended now."""

@@ -5,6 +5,7 @@ longer names are never cut. Durations are written as Go writes them: above one s
 seconds, everything else, and everything below zero, to the millisecond, towards zero.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -17,7 +18,13 @@ HEADER = (
     f"{'CONTROLLER':>20}  {'QOS/SLO':>9}  {'TTV':>20}  {'RUNNING':>20}"
     f"  {'WAITING':>20}  {'BINDING':>20}"
 )
-WIDE = f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}  RANK"
+WIDE = (
+    f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}"
+    f"  {'RANK':>6}  {'GATED':>20}"
+)
+
+
+USUAL = len("1.00/0.80")
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -90,15 +97,33 @@ _CELLS = tuple(f"  {_whole(seconds):>20}" for seconds in range(3600))
 _NOTHING = {0: f"  {'0s':>20}", None: f"  {'inf':>20}"}
 
 
+def ratios(qos: float, slo: float) -> str:
+    """Availability and promise with two decimals, or with as many as it takes to be true."""
+    return f"{_share(qos)}/{_promise(slo)}"
+
+
+def _share(qos: float) -> str:
+    """Rounded, but never up to 1: four decimals then, cut."""
+    short = f"{qos:.2f}"
+    if short != "1.00" or qos >= 1:
+        return short
+    return f"{math.floor(qos * 10_000) / 10_000:.4f}".rstrip("0")
+
+
 @lru_cache(maxsize=1 << 10)
 def _promise(slo: float) -> str:
-    return f"/{slo:.2f}"
+    """All its decimals, at least two."""
+    digits = f"{slo:.9f}".rstrip("0")
+    return digits if len(digits) > len("0.80") else f"{slo:.2f}"
 
 
 def row(line: Line) -> str:
     binding = f"  {'~' + duration(line.binding):>20}" if line.about else _cell(line.binding)
+    shares, ttv = ratios(line.qos, line.slo), _cell(line.ttv)
+    if len(shares) > USUAL:  # more decimals take the room that the next field leaves
+        ttv = f"  {ttv.strip():>{20 + USUAL - len(shares)}}"
     return (
-        f"{line.name:>20}  {line.qos:.2f}{_promise(line.slo)}{_cell(line.ttv)}"
+        f"{line.name:>20}  {shares}{ttv}"
         f"{_cell(line.running)}{_cell(line.waiting)}{binding}{line.wide}"
     )
 

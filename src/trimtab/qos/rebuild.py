@@ -8,7 +8,6 @@ counts until it was last seen, and the time since is noted on the account as a g
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from datetime import datetime
 
 from msgspec import Struct
 
@@ -17,9 +16,9 @@ from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import ApiError, Expired, NotFound
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account
-from trimtab.qos.incarnation import LIFE_PODS, LifePod, life_of
+from trimtab.qos.incarnation import LIFE_PODS, LifePod
 from trimtab.qos.keeper import Keeper
-from trimtab.qos.ttv import SECOND
+from trimtab.qos.moments import changed_at, life_of, newest_moment
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
 
 log = get_logger()
@@ -145,7 +144,7 @@ class Rebuild:
         pod = event.object
         if event.type == "BOOKMARK":
             return
-        self._stream_clock = max(self._stream_clock, _newest_moment(pod))
+        self._stream_clock = max(self._stream_clock, newest_moment(pod))
         owner = self._keeper.owner_of(pod)
         known = self._known.get(owner.uid)
         if known is not None and int(pod.metadata.resource_version or 0) <= known.version:
@@ -153,7 +152,7 @@ class Rebuild:
         if not self._keeper.counts(pod):
             return
         self._replayed += 1
-        self._keeper.ledger.observe(life_of(pod), owner)
+        self._keeper.ledger.observe(life_of(pod), owner, changed_at(pod))
         if event.type == "DELETED":
             # the stream is in order: it happened after all that was told before
             as_of = known.as_of if known else 0
@@ -177,15 +176,5 @@ class Rebuild:
             meta = pod.metadata
             if known is None or int(meta.resource_version or 0) > known.version:
                 continue
-            if meta.uid not in known.account.pods and life_of(pod).ended is not None:
+            if meta.uid not in known.account.pods and life_of(pod).is_over:
                 known.account.done.add(meta.uid)
-
-
-def _newest_moment(pod: LifePod) -> int:
-    """The latest time that an object of the stream tells."""
-    moments: list[datetime | None] = [
-        pod.metadata.creation_timestamp,
-        pod.status.start_time,
-        *(each.last_transition_time for each in pod.status.conditions),
-    ]
-    return max((int(at.timestamp()) * SECOND for at in moments if at is not None), default=0)

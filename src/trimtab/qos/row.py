@@ -13,6 +13,7 @@ State = Literal["ok", "atRisk", "violated"]
 class Replicas(Struct, frozen=True):
     running: int
     waiting: int
+    gated: int = 0
 
 
 class Row(Struct, frozen=True, rename="camel", kw_only=True):
@@ -35,6 +36,7 @@ class Row(Struct, frozen=True, rename="camel", kw_only=True):
     waiting_seconds: float
     binding_seconds: float
     binding_approximate: bool
+    gated_seconds: float
     replicas: Replicas
     incarnations: int
     gap_seconds: float

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from trimtab.qos.account import Account
 from trimtab.qos.keeper import Keeper
-from trimtab.qos.page import Line
+from trimtab.qos.page import Line, duration
 from trimtab.qos.row import Replicas, Row, State, moment
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import Promise
@@ -141,7 +141,7 @@ class Book:
         replicas = f"{reading.pace.running}+{reading.pace.waiting}"
         wide = (
             f"  {owner.namespace:>20}  {owner.kind:>15}  {state:>9}  {replicas:>11}"
-            f"  {moment(due) or 'never':>24}  {rank}"
+            f"  {moment(due) or 'never':>24}  {rank:>6}  {duration(reading.gated):>20}"
         )
         return structs.replace(line, wide=wide)
 
@@ -220,7 +220,8 @@ class Book:
             waiting_seconds=reading.waiting / SECOND,
             binding_seconds=reading.binding / SECOND,
             binding_approximate=reading.about or not self._measured(),
-            replicas=Replicas(reading.pace.running, reading.pace.waiting),
+            gated_seconds=reading.gated / SECOND,
+            replicas=Replicas(reading.pace.running, reading.pace.waiting, reading.gated_now),
             incarnations=account.incarnations,
             gap_seconds=account.gap / SECOND,
             as_of=moment(now) or "",

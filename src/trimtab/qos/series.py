@@ -28,6 +28,7 @@ _COUNTERS = {
     "qosaware_running_seconds": "Time that pods have run",
     "qosaware_waiting_seconds": "Time that pods have waited",
     "qosaware_binding_seconds": "Time that bindings took",
+    "qosaware_gated_seconds": "Time that scheduling gates held pods back",
 }
 
 
@@ -101,11 +102,14 @@ class Series:
             for name, value in self._values(standing, now).items():
                 gauges[name].add_metric(labels, value)
             for name, ns in zip(
-                counters, (reading.running, reading.waiting, reading.binding), strict=True
+                counters,
+                (reading.running, reading.waiting, reading.binding, reading.gated),
+                strict=True,
             ):
                 counters[name].add_metric(labels, ns / SECOND)
             replicas.add_metric([*labels, "running"], reading.pace.running)
             replicas.add_metric([*labels, "waiting"], reading.pace.waiting)
+            replicas.add_metric([*labels, "gated"], reading.gated_now)
         yield from (*gauges.values(), *counters.values(), replicas)
 
     def _values(self, standing: Standing, now: int) -> dict[str, float]:

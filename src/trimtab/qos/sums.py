@@ -5,8 +5,11 @@ A `Base` is an account at its last change; a `Reading` is what it has become sin
 
 from msgspec import Struct
 
+from trimtab.qos.spans import Span
 from trimtab.qos.ttv import Pace, faded, faded_span
-from trimtab.qos.vmtime import Span
+
+COUNTED = ("running", "waiting")
+"""What a promise is about; binding and time behind gates are shown, and count as neither."""
 
 
 class Sums(Struct, omit_defaults=True):
@@ -16,6 +19,7 @@ class Sums(Struct, omit_defaults=True):
     waiting: int = 0
     binding: int = 0
     about: int = 0
+    gated: int = 0
 
     def add(self, kind: str, length: int) -> None:
         setattr(self, kind, getattr(self, kind) + length)
@@ -36,7 +40,7 @@ class Window(Struct, omit_defaults=True, rename="camel"):
         self.as_of = max(self.as_of, to)
 
     def take(self, span: Span) -> None:
-        if span.kind == "binding" or span.end is None:
+        if span.kind not in COUNTED or span.end is None:
             return
         self.advance(span.end)
         weight = faded_span(span.start, span.end, self.as_of, self.half_life)
@@ -54,6 +58,8 @@ class Reading(Struct, frozen=True, gc=False):
     charged: int
     about: bool
     pace: Pace
+    gated: int
+    gated_now: int
 
 
 class Base(Struct, frozen=True):
@@ -68,3 +74,5 @@ class Base(Struct, frozen=True):
     about: bool
     pace: Pace
     window: Window
+    gated: int
+    gated_now: int

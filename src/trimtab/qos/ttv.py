@@ -10,6 +10,8 @@ import math
 from msgspec import Struct
 
 SECOND = 1_000_000_000
+FINEST = 10**9
+"""An SLO has at most nine decimals."""
 
 
 class Pace(Struct, frozen=True, gc=False):
@@ -37,7 +39,9 @@ def availability(running: int, waiting: int, slo: float) -> float:
 
 
 def time_to_violation(running: int, waiting: int, slo: float) -> int | None:
-    return None if slo <= 0 else int(running * (1 - slo) / slo) - waiting
+    """In whole numbers: floats would make it a nanosecond, and so a shown second, too short."""
+    share = round(slo * FINEST)
+    return None if share <= 0 else running * (FINEST - share) // share - waiting
 
 
 def deadline(now: int, ttv: int | None, pace: Pace, slo: float, half_life: int = 0) -> int | None:

@@ -6,29 +6,11 @@ clock stands still.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from msgspec import Struct, field
 
 from trimtab.qos.incarnation import Incarnation
-
-State = Literal["running", "binding", "waiting"]
-
-
-class Span(Struct, frozen=True):
-    """Time in one state; without an end it goes on."""
-
-    kind: State
-    start: int
-    end: int | None
-
-    @property
-    def length(self) -> int:
-        return 0 if self.end is None else max(0, self.end - self.start)
-
-    def before(self, moment: int) -> "Span":
-        """The part of it before `moment`."""
-        return Span(self.kind, self.start, moment if self.end is None else min(self.end, moment))
+from trimtab.qos.spans import Span, State
 
 
 class Stop(Struct, omit_defaults=True):
@@ -96,21 +78,34 @@ def fold_until(pods: Iterable[Incarnation], over: Sequence[Incarnation]) -> int:
 
 def _cuts(pods: Sequence[Incarnation], life: Life) -> Iterable[int]:
     for pod in pods:
-        yield from (at for at in (pod.created, pod.bind_start, pod.bound, pod.ended) if at)
+        yield from (at for at in _moments(pod) if at)
     for stop in life.stops:
         yield from (at for at in (stop.start, stop.end) if at)
 
 
+def _moments(pod: Incarnation) -> tuple[int | None, ...]:
+    return pod.created, pod.ungated, pod.bind_start, pod.bound, pod.ended
+
+
 def _state(pods: Sequence[Incarnation], stops: Sequence[Stop], at: int) -> State | None:
     """The VM's state from `at` on; None while it is stopped."""
-    binding = False
-    for pod in pods:
-        if pod.ended is not None and at >= pod.ended:
-            continue
-        if pod.bound is not None and at >= pod.bound:
-            return "running"
-        binding |= pod.bind_start is not None and at >= pod.bind_start
-    if binding:
+    states = {_pod_state(pod, at) for pod in pods if at >= pod.created and not _is_over(pod, at)}
+    if "running" in states:
+        return "running"
+    if "binding" in states:
         return "binding"
-    stopped = any(stop.start <= at and (stop.end is None or at < stop.end) for stop in stops)
-    return None if stopped else "waiting"
+    if any(stop.start <= at and (stop.end is None or at < stop.end) for stop in stops):
+        return None
+    return "gated" if states == {"gated"} else "waiting"
+
+
+def _is_over(pod: Incarnation, at: int) -> bool:
+    return pod.ended is not None and at >= pod.ended
+
+
+def _pod_state(pod: Incarnation, at: int) -> State:
+    if pod.bound is not None and at >= pod.bound:
+        return "running"
+    if pod.bind_start is not None and at >= pod.bind_start:
+        return "binding"
+    return "gated" if pod.is_gated or at < pod.waits_since else "waiting"

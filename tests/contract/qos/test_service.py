@@ -87,7 +87,7 @@ async def test_a_deployments_pods_share_an_account_that_outlives_them(
         await until(lambda: is_bound(running, namespace, "p1"), "it is bound")
         row = row_of(await running.json("/v1/controllers"), namespace)
         assert (row["kind"], row["name"], row["slo"]) == ("Deployment", "web", 0.9)
-        assert row["replicas"] == {"running": 1, "waiting": 0}
+        assert row["replicas"] == {"running": 1, "waiting": 0, "gated": 0}
         history = await running.json(f"/v1/history?uid={row['uid']}")
         assert [each["what"] for each in history["transitions"]] == ["created", "bound"]
         await client.delete(PODS, "p1", namespace, grace_s=0)
@@ -127,7 +127,7 @@ async def test_what_vanished_while_nobody_watched_is_replayed(
     async with running_qos(account, SETTINGS) as running:
         row = row_of(await running.json("/v1/controllers"), namespace)
         assert row["incarnations"] == 3
-        assert row["replicas"] == {"running": 0, "waiting": 1}
+        assert row["replicas"] == {"running": 0, "waiting": 1, "gated": 0}
         assert row["gapSeconds"] == 0
 
 
@@ -169,7 +169,7 @@ async def test_what_cannot_be_replayed_is_a_gap_that_says_so(
     async with running_qos(account, SETTINGS) as running:
         row = row_of(await running.json("/v1/controllers"), namespace)
         assert row["gapSeconds"] > 0
-        assert row["replicas"] == {"running": 0, "waiting": 0}
+        assert row["replicas"] == {"running": 0, "waiting": 0, "gated": 0}
         metrics = await running.text("/metrics")
         assert sample(metrics, "qosaware_lost_pods_total") >= 1
         assert sample(metrics, "qosaware_watch_gap_total") >= 1
@@ -196,7 +196,7 @@ async def test_a_gap_under_a_running_service_is_told_too(
         proxy.heal()
         row = row_of(await running.json("/v1/controllers"), namespace)
         assert row["gapSeconds"] > 0
-        assert row["replicas"] == {"running": 0, "waiting": 0}
+        assert row["replicas"] == {"running": 0, "waiting": 0, "gated": 0}
         history = await running.json(f"/v1/history?uid={row['uid']}")
         assert history["transitions"][-1]["what"] == LOST
         assert sample(await running.text("/metrics"), "qosaware_watch_gap_total") > before

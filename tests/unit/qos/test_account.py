@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_life, an_account, an_owner, at, few
+from builders.qos import a_gated_life, a_life, an_account, an_owner, at, few
 from trimtab.qos.account import SETTLE, Account
 from trimtab.qos.incarnation import Incarnation
 from trimtab.qos.ttv import SECOND, Pace
@@ -40,6 +40,26 @@ def test_time_is_counted_by_state(
     lives: list[Incarnation], second: float, expected: tuple[float, float, float]
 ) -> None:
     assert sums(an_account(*lives), second) == expected
+
+
+def test_time_behind_gates_is_counted_apart_and_not_as_waiting() -> None:
+    account = an_account(a_gated_life("a"), a_gated_life("b", ungated=4, bound=6))
+    reading = account.at(at(10))
+    assert (reading.gated, reading.gated_now) == (14 * S, 1)
+    assert sums(account, 10) == (4, 2, 0)
+    assert reading.pace == Pace(1, 0)
+    account.observe(a_life("a", 0), at(10))
+    account.observe(a_life("a", 0, bound=15), at(15))
+    account.observe(a_life("a", 0, bound=15, ended=20))
+    account.settle(at(100))
+    assert "a" not in account.pods
+    assert account.at(at(15)).gated == 14 * S
+    assert sums(account, 20) == (14 + 5, 2 + 5, 0)
+
+
+def test_a_gated_pod_that_is_deleted_never_waited() -> None:
+    account = an_account(a_gated_life("a", ended=9))
+    assert (account.at(at(20)).gated, sums(account, 20)) == (9 * S, (0, 0, 0))
 
 
 def test_a_pod_first_seen_running_does_not_turn_its_past_into_waiting() -> None:

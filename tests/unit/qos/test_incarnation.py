@@ -12,11 +12,12 @@ from trimtab.kube.resources import Condition
 from trimtab.qos.incarnation import (
     ContainerState,
     ContainerStatus,
+    Gate,
     Incarnation,
     LifePod,
     Terminated,
-    life_of,
 )
+from trimtab.qos.moments import life_of
 
 
 def failed(finished: float | None = None, ready: float | None = None) -> LifePod:
@@ -45,7 +46,7 @@ def failed(finished: float | None = None, ready: float | None = None) -> LifePod
         pytest.param(a_life_pod(created=0, deleted=9), None, 9, id="deleted while it waited"),
         pytest.param(failed(finished=7), 2, 7, id="failed: when its containers finished"),
         pytest.param(failed(ready=8), 2, 8, id="failed: else when it was not ready any more"),
-        pytest.param(failed(), 2, 2, id="failed, and nothing tells when: it ran for nothing"),
+        pytest.param(failed(), 2, None, id="failed, and nothing tells when"),
         pytest.param(a_life_pod(created=5, node_name="n1"), 5, None, id="bound from the start"),
     ],
 )
@@ -53,6 +54,7 @@ def test_an_object_tells_a_life(pod: LifePod, bound: float | None, ended: float 
     life = life_of(pod)
     assert life.bound == (None if bound is None else at(bound))
     assert life.ended == (None if ended is None else at(ended))
+    assert life.is_over == (ended is not None or pod.status.phase == "Failed")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,27 @@ def test_who_sees_it_happen_knows_the_moment_within_the_second(
 ) -> None:
     life = life_of(a_life_pod(created=0), None if seen is None else at(seen))
     assert life.created == at(created)
+
+
+GATED = a_life_pod(created=0, scheduling_gates=(Gate(name="quota"),))
+
+
+def test_gates_hold_a_pod_back_until_the_last_is_removed() -> None:
+    life = life_of(GATED)
+    assert life.is_gated
+    assert not life.waits, "the scheduler does not look at it"
+    assert life.learn(life_of(a_life_pod(created=0)), at(7))
+    assert (life.is_gated, life.waits, life.waits_since) == (False, True, at(7))
+    assert not life.learn(life_of(a_life_pod(created=0)), at(9)), "only the first time counts"
+    assert life.learn(life_of(a_life_pod(created=0, scheduled=8)), at(9))
+    assert life.waits_since == at(7)
+
+
+def test_gates_cannot_be_removed_after_the_binding() -> None:
+    """The object was seen later: its last write may be one after the binding."""
+    life = life_of(GATED)
+    life.learn(life_of(a_life_pod(created=0, scheduled=8)), at(20))
+    assert life.waits_since == life.bound == at(8)
 
 
 def test_the_schedulers_word_replaces_the_apis_seconds() -> None:
@@ -130,6 +153,6 @@ def test_order_and_repetition_do_not_matter(order: Sequence[int], again: Sequenc
         if life is None:
             life = facts
         else:
-            life.learn(facts)
+            life.learn(facts, facts.latest())
     assert life is not None
     assert (life.created, life.bound, life.ended) == (at(0), at(4), at(9))

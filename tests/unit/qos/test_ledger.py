@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from builders.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.identity import top_owner
-from trimtab.qos.incarnation import life_of
+from trimtab.qos.incarnation import Gate
 from trimtab.qos.ledger import Change, Ledger
+from trimtab.qos.moments import life_of
 from trimtab.qos.ttv import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
@@ -122,6 +123,21 @@ def test_each_transition_is_told_once() -> None:
     ]
     (account,) = ledger.accounts.values()
     assert [each.what for each in account.history] == ["created", "bound", "ended"]
+
+
+def test_gates_are_part_of_the_history() -> None:
+    ledger = Ledger()
+    gated = a_life_pod("a", created=0, scheduling_gates=(Gate(name="quota"),))
+    ledger.observe(life_of(gated), an_owner(), at(0))
+    ledger.observe(life_of(a_life_pod("a", created=0)), an_owner(), at(5))
+    ledger.observe(life_of(a_life_pod("a", created=0, scheduled=6)), an_owner(), at(6))
+    (account,) = ledger.accounts.values()
+    assert [(each.what, each.at) for each in account.history] == [
+        ("created", at(0)),
+        ("gated", at(0)),
+        ("ungated", at(5)),
+        ("bound", at(6)),
+    ]
 
 
 def test_history_is_bounded() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import few
-from trimtab.qos.page import HEADER, Line, by_ttv, duration, page, row
+from trimtab.qos.page import HEADER, Line, by_ttv, duration, page, ratios, row
 from trimtab.qos.ttv import SECOND, availability, time_to_violation
 
 MS = SECOND // 1000
@@ -65,6 +65,24 @@ def test_durations_are_written_as_go_writes_them(ns: int | None, text: str) -> N
     assert duration(ns) == text
 
 
+@pytest.mark.parametrize(
+    ("qos", "slo", "text"),
+    [
+        (1.0, 0.80, "1.00/0.80"),
+        (0.4369, 0.50, "0.44/0.50"),
+        pytest.param(0.994, 0.95, "0.99/0.95", id="two decimals as ever"),
+        pytest.param(0.9953, 0.999, "0.9953/0.999", id="a promise of 0.999 is not one of 1"),
+        pytest.param(0.99996, 0.80, "0.9999/0.80", id="almost all is not all"),
+        (1.0, 1.0, "1.00/1.00"),
+        (0.0, 0.0, "0.00/0.00"),
+        (0.5, 0.999999999, "0.50/0.999999999"),
+    ],
+)
+def test_nothing_is_rounded_up_to_one(qos: float, slo: float, text: str) -> None:
+    assert ratios(qos, slo) == text
+    assert row(Line("x", qos, slo, 5 * SECOND, 0, 0, 0))[22:53].split() == [text, "5s"]
+
+
 def test_the_header_is_119_wide() -> None:
     assert len(HEADER) == 119
 
@@ -72,7 +90,7 @@ def test_the_header_is_119_wide() -> None:
 @few
 @given(
     st.text("abc-", max_size=20),
-    st.floats(0, 1),
+    st.integers(0, 10_000).map(lambda share: share / 10_000),
     st.integers(-(10**16), 10**16),
     st.integers(0, 10**16),
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_life, an_account, at, few
+from builders.qos import a_gated_life, a_life, an_account, at, few
 from trimtab.qos.account import Account
 from trimtab.qos.incarnation import Incarnation
 from trimtab.qos.ttv import SECOND, Pace
@@ -55,6 +55,12 @@ def test_a_vm_runs_while_any_of_its_pods_runs(
     lives: list[Incarnation], expected: tuple[float, float, float]
 ) -> None:
     assert sums(a_vm(*lives), 100) == expected
+
+
+def test_a_vm_behind_gates_does_not_wait_for_the_scheduler() -> None:
+    vm = a_vm(a_gated_life("a", ungated=10, bound=12, ended=50), a_gated_life("b"))
+    assert sums(vm, 60) == (38, 2, 0)
+    assert (vm.at(at(60)).gated, vm.at(at(60)).gated_now) == (20 * S, 1)
 
 
 def test_a_vm_that_its_user_stops_has_no_clock() -> None:
