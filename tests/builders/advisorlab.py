@@ -23,7 +23,7 @@ from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.rbac import operator_rbac, user_rbac
+from trimtab.advisor.rbac import operator_rbac, target_rbac, user_rbac
 from trimtab.engines import locate
 
 Free = dict[str, Any]
@@ -196,7 +196,7 @@ def install(desk: Desk, release: Release | None = "5.32") -> None:
     """Our definition and rights; with a release also OpenShift's stand-ins and a baseline."""
     spaces = [namespace(name) for name in (*NAMESPACES, DESCHEDULER_HOME)]
     desk.apply(*spaces, config_crd(), flags=("--server-side",))
-    desk.apply(*operator_rbac(), *user_rbac())
+    desk.apply(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
     names = ["virtplatformconfigs.advisor.kubevirt.io"]
     if release is not None:
         names += install_release(desk, release)

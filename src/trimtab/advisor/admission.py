@@ -2,14 +2,16 @@
 
 `identity` stamps the user on every edit that asks for something to happen, and keeps the
 stamp otherwise. `rules` refuses an approval of a plan that is not the one under review.
-`approval`, which is opt-in, lets only those who may `approve` ask. All are policies rather
-than webhooks: nothing has to run for them.
+`approval` lets only those who may `approve` ask: a plan can reboot every node, and somebody
+who may edit objects may not do that otherwise. All are policies rather than webhooks: nothing
+has to run for them.
 """
 
 from typing import Any
 
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION
 from trimtab.advisor.approval import REQUESTED_BY
+from trimtab.advisor.rbac import APPROVE, APPROVER
 
 Manifest = dict[str, Any]
 IDENTITY, RULES, APPROVAL = (f"trimtab-advisor-{n}" for n in ("identity", "rules", "approval"))
@@ -33,7 +35,7 @@ _NOTE = f"'{REQUESTED_BY}'"
 
 def policies() -> list[Manifest]:
     """What is installed with the operator."""
-    return [*identity(), *rules()]
+    return [*identity(), *rules(), *approval()]
 
 
 def identity() -> list[Manifest]:
@@ -89,7 +91,14 @@ def rules() -> list[Manifest]:
 def approval() -> list[Manifest]:
     may = (
         f"authorizer.group('{GROUP}').resource('{CONFIGS.plural}').name(object.metadata.name)"
-        ".check('approve').allowed()"
+        f".check('{APPROVE}').allowed()"
+    )
+    says = (
+        "'user ' + request.userInfo.username + ' may not approve ' + object.metadata.name + "
+        "': Apply, Rollback, approvedPlan, bypassOptimisticLock and edits while they are set can "
+        f"reboot nodes and need the verb {APPROVE} on {CONFIGS.plural}.{GROUP}; leave action "
+        "DryRun and ask somebody with that right to approve the plan, or ask a cluster "
+        f"administrator to bind you to the ClusterRole {APPROVER}'"
     )
     spec = {
         "failurePolicy": "Fail",
@@ -98,9 +107,7 @@ def approval() -> list[Manifest]:
         "validations": [
             {
                 "expression": f"!variables.asks || {may}",
-                "messageExpression": "request.userInfo.username + ' may edit "
-                "VirtPlatformConfigs but not approve them: Apply, Rollback, approvedPlan and "
-                "bypassOptimisticLock need the verb approve on ' + object.metadata.name",
+                "messageExpression": says,
                 "reason": "Forbidden",
             }
         ],

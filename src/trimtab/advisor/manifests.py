@@ -3,10 +3,11 @@
 from typing import Any
 
 from trimtab import __version__
-from trimtab.advisor.admission import approval, policies
+from trimtab.advisor.admission import policies
 from trimtab.advisor.alerts import alert_groups
 from trimtab.advisor.crd import config_crd
-from trimtab.advisor.rbac import operator_rbac, user_rbac
+from trimtab.advisor.kinds import EXAMPLE, POLICY, RULES
+from trimtab.advisor.rbac import operator_rbac, target_rbac, user_rbac
 from trimtab.advisor.settings import NAME, NAMESPACE
 from trimtab.scores.files import as_yaml
 
@@ -19,13 +20,16 @@ PORT = 8444
 def generate() -> dict[str, str]:
     """The files by path."""
     files = {
+        "namespace.yaml": [_namespace()],
         "crd.yaml": [config_crd()],
         "rbac.yaml": [_account(), *operator_rbac(), *user_rbac()],
         "policies.yaml": policies(),
         "deployment.yaml": [deployment(), _service()],
         "kustomization.yaml": [_kustomization()],
-        "approval/policy.yaml": approval(),
-        "approval/kustomization.yaml": [_kustomize("policy.yaml")],
+        "upstream/rbac.yaml": target_rbac(POLICY.namespace, RULES.namespace),
+        "upstream/kustomization.yaml": [_kustomize("rbac.yaml")],
+        "example/rbac.yaml": target_rbac(EXAMPLE.namespace),
+        "example/kustomization.yaml": [_kustomize("rbac.yaml")],
         "alerts.yaml": [alert_groups()],
     }
     return {f"{_HOME}/{name}": _HEAD + _documents(each) for name, each in files.items()}
@@ -97,13 +101,25 @@ def _service() -> Manifest:
     }
 
 
+def _namespace() -> Manifest:
+    """As in k8s/namespaces.yaml, so that either may be applied first."""
+    level = "pod-security.kubernetes.io/enforce"
+    labels = {
+        "app.kubernetes.io/part-of": "trimtab",
+        level: "restricted",
+        f"{level}-version": "latest",
+    }
+    metadata = {"name": NAMESPACE, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
 def _account() -> Manifest:
     metadata = {"name": NAME, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
 def _kustomization() -> Manifest:
-    return _kustomize("crd.yaml", "rbac.yaml", "policies.yaml", "deployment.yaml")
+    return _kustomize("namespace.yaml", "crd.yaml", "rbac.yaml", "policies.yaml", "deployment.yaml")
 
 
 def _kustomize(*resources: str) -> Manifest:

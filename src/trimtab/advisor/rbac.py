@@ -1,15 +1,24 @@
 """Who may do what: the operator by the objects that its profiles name, people by their part.
 
 Rights to write are bound to names, so that a profile that is not there cannot be imitated.
-Server-side apply creates by name too, which is why `create` may be bound to one. They are in
-a ClusterRole, because the targets' namespaces need not exist when the operator is installed.
+Server-side apply creates by name too, which is why `create` may be bound to one. Kinds of
+others' APIs are in a ClusterRole, because their namespaces need not exist when the operator is
+installed. ConfigMaps and Deployments mean something in every namespace, so the rights to them
+are Roles in the namespaces of the targets, granted where such a target is used.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
 from trimtab.advisor.api import CONFIGS, GROUP, TargetRef
-from trimtab.advisor.kinds import resource_of
+from trimtab.advisor.kinds import (
+    DEPLOYMENTS,
+    DESCHEDULER,
+    HYPERCONVERGED,
+    HYPERCONVERGEDS,
+    SCHEDULER,
+    resource_of,
+)
 from trimtab.advisor.profile import Resource
 from trimtab.advisor.profiles.registry import Registry, built_in
 from trimtab.advisor.records import secret_name
@@ -17,16 +26,39 @@ from trimtab.advisor.settings import NAME, NAMESPACE
 
 Manifest = dict[str, Any]
 LOOK = ["get", "list", "watch"]
-CHANGE = [*LOOK, "create", "patch", "delete"]
+EDIT = ["create", "update", "patch", "delete"]
+APPROVE = "approve"
+"""The verb of our own that admission asks for; no role of Kubernetes' own includes it."""
+APPROVER = "virtplatformconfig-approver"
+_ONLY_CHANGED = {(r.group, r.plural) for r in (HYPERCONVERGEDS, DEPLOYMENTS)}
+"""What others install: we never create or delete it."""
+_SINGLE = {known.kind: known.name for known in (DESCHEDULER, HYPERCONVERGED, SCHEDULER)}
+"""Kinds of which one object is read; of the others all are."""
 _RBAC = "rbac.authorization.k8s.io"
 
 
 def operator_rbac(registry: Registry | None = None) -> list[Manifest]:
-    """Everything that the operator's account is bound to."""
+    """What the operator's account is bound to everywhere, and at home."""
     profiles = registry or built_in()
-    targets = sorted({t for profile in profiles for t in profile.targets()}, key=str)
-    everywhere = [*_own_rules(profiles), *_reading(profiles), *_writing(targets)]
+    foreign = [t for t in _targets(profiles) if not is_local(known(t))]
+    everywhere = [*_own_rules(profiles), *_reading(profiles), *_writing(foreign)]
     return [*bound("ClusterRole", everywhere), *bound("Role", _at_home(profiles), NAMESPACE)]
+
+
+def target_rbac(*namespaces: str, registry: Registry | None = None) -> list[Manifest]:
+    """ConfigMaps and Deployments that the operator may write in these namespaces."""
+    local = [t for t in _targets(registry or built_in()) if is_local(known(t))]
+    mine = {n: [t for t in local if t.namespace == n] for n in namespaces}
+    return [each for n in namespaces for each in bound("Role", _local(mine[n]), n)]
+
+
+def is_local(resource: Resource) -> bool:
+    """Kubernetes' own kinds, of which there are some in every namespace."""
+    return "." not in resource.group
+
+
+def _targets(profiles: Registry) -> list[TargetRef]:
+    return sorted({t for profile in profiles for t in profile.targets()}, key=str)
 
 
 def _own_rules(profiles: Registry) -> list[Manifest]:
@@ -47,11 +79,16 @@ def _own_rules(profiles: Registry) -> list[Manifest]:
 
 
 def _reading(profiles: Registry) -> list[Manifest]:
-    """Kinds of others' APIs are read whole; ConfigMaps and the like only by name, below."""
-    kinds = {r for r in profiles.resources() if "." in r.group}
-    kinds |= {r for profile in profiles for r in profile.looks_at() if not r.namespaced}
-    groups = sorted({(r.group, r.plural) for r in kinds})
-    return [rule(group, [plural], LOOK) for group, plural in groups]
+    """Namespaces that targets live in; of others' kinds the one object there is, or all."""
+    homes = sorted({t.namespace for t in _targets(profiles) if t.namespace})
+    kinds = {(r.group, r.plural, r.kind) for r in profiles.resources() if not is_local(r)}
+    return [
+        rule("", ["namespaces"], LOOK, only=homes),
+        *(
+            rule(group, [plural], LOOK, only=[_SINGLE[kind]] if kind in _SINGLE else None)
+            for group, plural, kind in sorted(kinds)
+        ),
+    ]
 
 
 def _writing(targets: Iterable[TargetRef]) -> list[Manifest]:
@@ -60,9 +97,17 @@ def _writing(targets: Iterable[TargetRef]) -> list[Manifest]:
         resource = known(target)
         names.setdefault((resource.group, resource.plural), []).append(target.name)
     return [
-        rule(group, [plural], CHANGE, only=sorted(set(found)))
-        for (group, plural), found in names.items()
+        rule(kind[0], [kind[1]], _verbs(kind), only=sorted(set(found)))
+        for kind, found in names.items()
     ]
+
+
+def _verbs(kind: tuple[str, str]) -> list[str]:
+    return ["patch"] if kind in _ONLY_CHANGED else ["create", "patch", "delete"]
+
+
+def _local(targets: Iterable[TargetRef]) -> list[Manifest]:
+    return [each | {"verbs": [*LOOK, *each["verbs"]]} for each in _writing(targets)]
 
 
 def known(target: TargetRef) -> Resource:
@@ -81,14 +126,18 @@ def _at_home(profiles: Registry) -> list[Manifest]:
 
 
 def user_rbac() -> list[Manifest]:
-    """Roles to bind people to: look, edit, and with the approval policy, approve."""
-    look = [rule(GROUP, [CONFIGS.plural], LOOK)]
-    edit = [rule(GROUP, [CONFIGS.plural], [*LOOK, "create", "update", "patch", "delete"])]
-    approve = [*edit, rule(GROUP, [CONFIGS.plural], ["approve"])]
+    """Roles to bind people to: look, edit, approve.
+
+    Those who may `view` or `edit` everything may look at plans or prepare them. To approve
+    can reboot every node, so no role of Kubernetes' own includes it.
+    """
+    look = rule(GROUP, [CONFIGS.plural], LOOK)
+    edit = rule(GROUP, [CONFIGS.plural], [*LOOK, *EDIT])
+    approve = rule(GROUP, [CONFIGS.plural], [*LOOK, *EDIT, APPROVE])
     return [
-        _cluster_role("viewer", look, "view"),
-        _cluster_role("editor", edit, "edit"),
-        _cluster_role("approver", approve, "admin"),
+        _cluster_role("virtplatformconfig-viewer", look, "view"),
+        _cluster_role("virtplatformconfig-editor", edit, "edit"),
+        _role("ClusterRole", APPROVER, [approve]),
         _role("ClusterRole", f"trimtab:{NAME}-metrics", [_metrics_rule()]),
     ]
 
@@ -97,11 +146,9 @@ def _metrics_rule() -> Manifest:
     return {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
 
-def _cluster_role(part: str, rules: list[Manifest], into: str) -> Manifest:
-    name = f"virtplatformconfig-{part}"
-    label = {f"{_RBAC.split('.')[0]}.authorization.k8s.io/aggregate-to-{into}": "true"}
-    role = _role("ClusterRole", name, rules)
-    return role | {"metadata": {"name": name, "labels": label}}
+def _cluster_role(name: str, only: Manifest, into: str) -> Manifest:
+    labels = {f"{_RBAC}/aggregate-to-{into}": "true"}
+    return _role("ClusterRole", name, [only]) | {"metadata": {"name": name, "labels": labels}}
 
 
 def rule(

@@ -7,7 +7,7 @@ from msgspec import structs
 from trimtab.advisor import pools
 from trimtab.advisor.access import Access
 from trimtab.advisor.api import Item, Options, TargetRef
-from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
+from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, namespace_of
 from trimtab.advisor.plan import Plan, Preview, make_plan, plan_of, target_of
 from trimtab.advisor.pools import Health
 from trimtab.advisor.prerequisites import missing, missing_text
@@ -19,6 +19,10 @@ from trimtab.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from trimtab.kube.resources import Free
 
 Live = dict[TargetRef, Free | None]
+RIGHTS = (
+    "the operator's rights come with k8s/advisor; those to ConfigMaps and Deployments with "
+    "kubectl apply -k k8s/advisor/upstream, or k8s/advisor/example for example-profile"
+)
 
 
 class Reading:
@@ -53,9 +57,18 @@ class Reading:
         known: Live = {}
         facts = Facts(known, crds.crds, lists)
         while new := [ref for ref in profile.reads(options, facts) if ref not in known]:
-            known |= {ref: await self._access.get(ref) for ref in new}
+            known |= {ref: await self._get(ref) for ref in new}
             facts = Facts(known, crds.crds, lists)
         return facts
+
+    async def _get(self, ref: TargetRef) -> Free | None:
+        """In a namespace that does not exist nobody has rights, and there is no object."""
+        try:
+            return await self._access.get(ref)
+        except Forbidden:
+            if ref.namespace and await self._access.get(namespace_of(ref)) is None:
+                return None
+            raise
 
     async def _draft(self, options: Options | None) -> Draft | Trouble:
         profile = self._profile
@@ -71,7 +84,9 @@ class Reading:
             return profile.draft(options, await self._facts(profile, options, Facts({}, crds)))
         except OptionError as error:
             return Trouble("prerequisite", str(error))
-        except (ConfigError, Forbidden) as error:
+        except Forbidden as error:
+            return Trouble("prerequisite", f"{error}; {RIGHTS}")
+        except ConfigError as error:
             return Trouble("generation", str(error))
 
     async def _plan(self, s: Situation, seen: Seen) -> Seen:

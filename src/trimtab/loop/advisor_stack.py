@@ -12,15 +12,18 @@ from msgspec import Struct, convert, to_builtins
 from trimtab.advisor.admission import policies
 from trimtab.advisor.crd import config_crd
 from trimtab.advisor.kinds import (
+    EXAMPLE,
     HYPERCONVERGEDS,
     KUBE_DESCHEDULERS,
     MACHINE_CONFIG_POOLS,
     MACHINE_CONFIGS,
+    POLICY,
+    RULES,
 )
-from trimtab.advisor.mocks.baseline import baseline
+from trimtab.advisor.mocks.baseline import baseline, namespace
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.rbac import operator_rbac, user_rbac
+from trimtab.advisor.rbac import operator_rbac, target_rbac, user_rbac
 from trimtab.advisor.settings import ADVERTISED
 from trimtab.kube.resources import Free
 from trimtab.kube.virt import SCHEDULABLE
@@ -29,6 +32,7 @@ from trimtab.lab.component import HttpGet
 from trimtab.loop.machine_config_operator import NAME as MACHINES
 from trimtab.loop.machine_config_operator import SETTLED
 from trimtab.loop.rbac import HOME, LOOK, bound, rule
+from trimtab.loop.settings import STACK as LOOP
 from trimtab.loop.stack import trimtab
 
 STACK = "advisor"
@@ -65,7 +69,7 @@ def advisor_stack(settings: AdvisorSettings) -> Stack:
         return Contribution(
             components=tuple(parts[name](lab, settings) for name in names),
             services=tuple(Service(name) for name in (OPERATOR, MACHINES)),
-            objects=tuple(_objects(settings)),
+            objects=tuple(_objects(lab, settings)),
         )
 
     ports = {name: PORTS[name] for name in names}
@@ -101,12 +105,18 @@ def _service(
     )
 
 
-def _objects(settings: AdvisorSettings) -> list[Free]:
+def _objects(lab: Lab, settings: AdvisorSettings) -> list[Free]:
+    """With the loop there is an upstream descheduler to configure, too."""
+    homes = [EXAMPLE.namespace]
+    if LOOP in lab.spec.stacks:
+        homes += [POLICY.namespace, RULES.namespace]
     return [
         *definitions(settings.release),
         config_crd(),
         *policies(),
         *operator_rbac(),
+        *map(namespace, homes),
+        *target_rbac(*homes),
         *user_rbac(),
         *machines_rbac(),
     ]

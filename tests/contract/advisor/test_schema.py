@@ -8,7 +8,7 @@ import pytest
 
 from builders.advisorlab import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install, wait
 from builders.apiserver import running_apiserver
-from trimtab.advisor.admission import approval, policies
+from trimtab.advisor.admission import policies
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, Unavailable
@@ -167,8 +167,8 @@ def test_the_profile_cannot_be_changed(desk: Desk) -> None:
 
 @pytest.fixture(scope="module")
 def policed(desk: Desk) -> Desk:
-    """With all policies, the one for approvals included, and an editor who may not approve."""
-    desk.apply(*policies(), *approval(), binding("editor", "ed"), binding("approver", "ada"))
+    """As installed: an editor prepares plans, an approver says yes to them."""
+    desk.apply(*policies(), binding("editor", "ed"), binding("approver", "ada"))
 
     def in_force() -> bool:
         try:
@@ -236,8 +236,10 @@ async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
             {"action": "Rollback"},
             {"bypassOptimisticLock": True},
         ):
-            with pytest.raises(Forbidden, match="approve"):
+            with pytest.raises(Forbidden, match="user ed may not approve example-profile") as said:
                 await patch_as(policed, "ed", {"spec": spec})
+            assert "verb approve on virtplatformconfigs.advisor.kubevirt.io" in str(said.value)
+            assert "bind you to the ClusterRole virtplatformconfig-approver" in str(said.value)
         await patch_as(policed, "ed", {"spec": {"action": "Ignore"}})
         await patch_as(policed, "ada", {"spec": {"action": "Apply"}})
         with pytest.raises(Forbidden, match="approve"):

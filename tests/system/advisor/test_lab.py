@@ -55,6 +55,22 @@ class Platform:
     def await_phase(self, phase: str) -> None:
         wait_until(lambda: self.phase() == phase, f"{LOAD_AWARE} is not {phase}", 120.0)
 
+    def reads(self, user: str) -> bool:
+        return not self.refusal("get", "virtplatformconfig", LOAD_AWARE, f"--as={user}")
+
+    def refusal(self, *words: str) -> str:
+        """What kubectl ends with; nothing if all went well."""
+        try:
+            self.lab.kubectl(*words)
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+    def patch_as(self, user: str, *, flags: tuple[str, ...] = (), **spec: object) -> str:
+        patch = json.dumps({"spec": spec})
+        words = ("patch", "virtplatformconfig", LOAD_AWARE, "--type=merge", "-p", patch)
+        return self.refusal(*words, f"--as={user}", *flags)
+
     def pause(self, paused: bool) -> None:
         patch = json.dumps({"spec": {"paused": paused}})
         self.lab.kubectl("patch", "machineconfigpool", "worker", "--type=merge", "-p", patch)
@@ -110,6 +126,33 @@ def test_from_plan_to_rollback_with_the_command_line(platform: Platform) -> None
     told = json.loads(platform.trimtab("history", "--json"))
     assert [event["what"] for event in told][-2:] == ["RollingBack", "RolledBack"]
     assert {event.get("by") for event in told if event["what"] == "RollingBack"} != {""}
+
+
+def test_who_may_edit_everything_still_may_not_reboot_nodes(platform: Platform) -> None:
+    """Kubernetes' own roles: `edit` prepares a plan, `view` reads it, neither approves."""
+    bind, patch = platform.lab.kubectl, platform.patch_as
+    everywhere = ("create", "clusterrolebinding")
+    for user in ("edit", "view"):
+        bind(*everywhere, f"all-{user}", f"--clusterrole={user}", f"--user={user}")
+    bind("create", "rolebinding", "home", "--clusterrole=admin", "--user=home", "-n", "default")
+    wait_until(
+        lambda: platform.reads("view") and platform.reads("edit"),
+        "the roles of Kubernetes do not include ours",
+        60.0,
+    )
+    assert not platform.reads("home")  # a namespace's role says nothing of cluster-wide objects
+    bind(*everywhere, "reader", "--clusterrole=virtplatformconfig-viewer", "--user=home")
+    wait_until(lambda: platform.reads("home"), "the viewer's role does not let one look", 60.0)
+
+    assert patch("edit", action="DryRun") == ""
+    for spec in ({"action": "Apply"}, {"action": "Rollback"}, {"bypassOptimisticLock": True}):
+        assert "user edit may not approve load-aware-rebalancing" in patch("edit", **spec)
+    bind(*everywhere, "ok", "--clusterrole=virtplatformconfig-approver", "--user=edit")
+    wait_until(
+        lambda: patch("edit", action="Apply", flags=("--dry-run=server",)) == "",
+        "who may approve cannot",
+        60.0,
+    )
 
 
 @pytest.mark.full

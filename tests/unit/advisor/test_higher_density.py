@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.openshift import DENSITY, a_cluster, changed, drafted, planned
+from builders.openshift import DENSITY, a_cluster, added, changed, drafted, planned
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,
@@ -14,9 +14,10 @@ from trimtab.advisor.api import (
     Options,
 )
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1, MACHINE_CONFIGS
+from trimtab.advisor.mocks import baseline
 from trimtab.advisor.mocks.hyperconverged import hyperconverged_v1
 from trimtab.advisor.offline import Directory
-from trimtab.advisor.profile import OptionError
+from trimtab.advisor.profile import MissingError, OptionError
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.higher_density import RATIO_INPUT
 from trimtab.advisor.profiles.registry import built_in
@@ -131,7 +132,7 @@ def test_a_foreign_ratio_is_an_input_unless_the_user_gave_one() -> None:
 
 
 def test_where_only_v1_is_served_it_is_written() -> None:
-    cluster = a_cluster(without=[HYPERCONVERGED])
+    cluster = added(a_cluster(without=[HYPERCONVERGED]), baseline.hyperconverged_v1())
     crd = hyperconverged_v1()
     served = Directory(cluster.objects, {**cluster.crds, crd["metadata"]["name"]: crd})
     item = planned(served, None, DENSITY).items[-1]
@@ -139,6 +140,12 @@ def test_where_only_v1_is_served_it_is_written() -> None:
     assert item.managed_fields[0] == (
         "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage"
     )
+
+
+def test_hyperconverged_is_never_created() -> None:
+    """To create it would install KubeVirt, and the way back would delete it with all VMs."""
+    with pytest.raises(MissingError, match="install OpenShift Virtualization first"):
+        planned(a_cluster(without=[HYPERCONVERGED]), None, DENSITY)
 
 
 @pytest.mark.proves("7.24")

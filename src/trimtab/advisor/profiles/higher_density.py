@@ -22,7 +22,16 @@ from trimtab.advisor.kinds import (
 )
 from trimtab.advisor.pools import effect_of, machines, taken_by
 from trimtab.advisor.pools import reads as rendered_configs
-from trimtab.advisor.profile import Draft, Facts, Need, OptionError, Resource, Wish, dig
+from trimtab.advisor.profile import (
+    Draft,
+    Facts,
+    MissingError,
+    Need,
+    OptionError,
+    Resource,
+    Wish,
+    dig,
+)
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.load_aware import MACHINE_CONFIG_NEED, require
 from trimtab.kube.resources import Free
@@ -101,11 +110,19 @@ class HigherDensity:
     def draft(self, options: Options | None, facts: Facts) -> Draft:
         choice = chosen(options)
         require(namespace_of(HYPERCONVERGED), facts)
+        _require_hyperconverged(facts)
         wishes = [_swap_wish(facts)] if choice.swap else []
         depends_on = tuple(wish.name for wish in wishes)
         wishes.append(_density_wish(choice, facts, depends_on))
         inputs = {} if choice.explicit_ratio else {RATIO_INPUT: _foreign_ratio(choice, facts)}
         return Draft(wishes=tuple(wishes), inputs=inputs)
+
+
+def _require_hyperconverged(facts: Facts) -> None:
+    """Creating it would install all of KubeVirt, and deleting it on the way back remove it."""
+    ref, _ = served(facts)
+    if facts.get(ref) is None:
+        raise MissingError(f"{ref} was not found; install OpenShift Virtualization first")
 
 
 def _swap_wish(facts: Facts) -> Wish:
