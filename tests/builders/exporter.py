@@ -15,8 +15,8 @@ from trimtab.exporter.wire import (
     LauncherSpec,
     LauncherStatus,
     Machine,
+    MachineMeta,
     MachineStatus,
-    Meta,
     Node,
     NodeMeta,
     NodeStatus,
@@ -67,7 +67,9 @@ def a_machine(
     migration: str = "",
 ) -> Machine:
     return Machine(
-        metadata=Meta(name=name, namespace="default", uid=f"uid-{name}", resource_version="1"),
+        metadata=MachineMeta(
+            name=name, namespace="default", uid=f"uid-{name}", resource_version="1"
+        ),
         status=MachineStatus(
             phase=phase, pod_name=pod, evacuation_node_name=mark, migration_name=migration
         ),

@@ -34,7 +34,7 @@ class Refreshed(Struct, frozen=True):
     """How many there are of both."""
 
 
-class VmUse(Struct, frozen=True):
+class VmUse(Struct, frozen=True, omit_defaults=True):
     """A VM and what it uses at this moment, as shares of 32 cores and 128 GiB."""
 
     id: str
@@ -43,6 +43,8 @@ class VmUse(Struct, frozen=True):
     """Used cores / 32."""
     memory_consumption: float
     """Used memory / 128 GiB."""
+    by_hand: bool = False
+    """No scenario made it; POST leaves such a VM as it is."""
 
 
 class NodeVms(Struct, frozen=True):

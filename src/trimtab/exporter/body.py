@@ -1,21 +1,26 @@
 """Request bodies: bounded in size, decoded, and refused by the field that is wrong."""
 
 import re
-from typing import TypeVar
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from starlette.requests import Request
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.problems import Refused
+from trimtab.model.check import check_counts
 from trimtab.model.expand import expand
 from trimtab.model.scenario import Scenario
-from trimtab.model.scenario_file import ScenarioFile, VmsArrive
 from trimtab.model.scenario_io import parse_file
+from trimtab.model.seed_json import is_seed, seed_notes
+from trimtab.model.yaml_text import parse_text
 
 T = TypeVar("T")
 MAX_BODY = 16 * 1024**2
 MAX_VMS = MAX_NODES = 20_000
+"""What no cluster behind an exporter could hold; files for the simulator may have more."""
 _WHERE = "scenario"
 _AT = re.compile(r" - at `(?:key in )?\$?\.?([^`]*)`")
 
@@ -46,7 +51,17 @@ def decode(body: bytes, kind: type[T]) -> T:
         raise Refused(400, "Not JSON", f"the body is not JSON: {error}") from error
 
 
-def read_scenario(body: bytes, select: str | None = None) -> Scenario:
+class Posted(NamedTuple):
+    """A scenario that somebody sent."""
+
+    scenario: Scenario
+    notes: Sequence[str] = ()
+    """What had to be changed to read it."""
+    by_hand: AbstractSet[str] = frozenset()
+    """VMs that no scenario made, as `GET /scenario` says: they are left as they are."""
+
+
+def read_scenario(body: bytes, select: str | None = None) -> Posted:
     """A scenario with every node and VM by name, from the seed's JSON or our YAML.
 
     Recorded traces are files of the sender's computer: they cannot be read here.
@@ -56,29 +71,15 @@ def read_scenario(body: bytes, select: str | None = None) -> Scenario:
     except UnicodeDecodeError as error:
         raise Refused(400, "Not text", "the body is not UTF-8 text") from error
     try:
-        file = parse_file(text, _WHERE, select=select)
-        check_size(file)
-        return expand(file)
+        return _posted(text, select)
     except ConfigError as error:
         raise ConfigError(str(error).removeprefix(f"{_WHERE}: ")) from error
 
 
-def check_size(file: ScenarioFile) -> None:
-    """Refuse, before anything is expanded, what no cluster here could hold."""
-    groups = [(f"vms[{index}].count", group.count) for index, group in enumerate(file.vms)]
-    groups += [
-        (f"events[{index}].vms.count", event.vms.count)
-        for index, event in enumerate(file.events)
-        if isinstance(event, VmsArrive)
-    ]
-    _check_sum(groups, MAX_VMS, "VMs")
-    nodes = [(f"nodes[{index}].count", group.count) for index, group in enumerate(file.nodes)]
-    _check_sum(nodes, MAX_NODES, "nodes")
-
-
-def _check_sum(groups: list[tuple[str, int]], most: int, what: str) -> None:
-    total = 0
-    for field, count in groups:
-        total += max(count, 0)
-        if total > most:
-            raise ConfigError(f"{field}: more than {most} {what}; use fewer")
+def _posted(text: str, select: str | None) -> Posted:
+    data = parse_text(text, _WHERE)
+    file = parse_file(text, _WHERE, select=select)
+    for problem in check_counts(file, MAX_NODES, MAX_VMS):
+        raise ConfigError(problem)
+    notes, by_hand = seed_notes(data, _WHERE, select) if is_seed(data) else ([], set())
+    return Posted(expand(file), notes, by_hand)

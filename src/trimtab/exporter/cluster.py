@@ -12,7 +12,16 @@ from trimtab.exporter import metrics
 from trimtab.exporter.consumption import BadAnnotation, contribution, counts, without_use
 from trimtab.exporter.ledger import Ledger, NodeFacts
 from trimtab.exporter.scene import vm_id
-from trimtab.exporter.wire import LAUNCHERS, MACHINES, MOVES, NODES, Launcher, Machine, Node
+from trimtab.exporter.wire import (
+    LAUNCHERS,
+    MACHINES,
+    MANAGED_BY,
+    MOVES,
+    NODES,
+    Launcher,
+    Machine,
+    Node,
+)
 from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, clock_from
@@ -81,6 +90,11 @@ class Cluster:
             if share is not None and share.runs:
                 return share.node
         return None
+
+    def is_of_scenario(self, vm: Key) -> bool:
+        """Whether a scenario made the VM, and may replace it."""
+        machine = self.vms.store.get(vm.name, vm.namespace)
+        return machine is not None and machine.metadata.labels.managed_by == MANAGED_BY[1]
 
     def unplaced(self) -> list[str]:
         """VMs that are to run and have no node."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol, TypeVar
 
 from trimtab.exporter.api import MigrationWish, Moved
@@ -14,10 +15,13 @@ LOOK_EVERY_S = 0.05
 
 
 class Hands(Protocol):
-    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+    async def load(
+        self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()
+    ) -> list[str]:
         """Make the scenario true; what of it could not be used, one line each.
 
-        To `resume` leaves VMs that have moved since where they are.
+        To `resume` leaves VMs that have moved since where they are. VMs made `by_hand` are
+        left as they are.
         """
         ...
 
@@ -29,7 +33,9 @@ class Hands(Protocol):
 class NoHands:
     """Of an exporter that may only look."""
 
-    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+    async def load(
+        self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()
+    ) -> list[str]:
         raise _not_allowed()
 
     async def migrate(self, wishes: Sequence[MigrationWish]) -> list[Moved]:

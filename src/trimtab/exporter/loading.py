@@ -7,6 +7,7 @@ again after a failure goes on where it was left.
 
 import asyncio
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from msgspec import json
 
@@ -14,7 +15,6 @@ from trimtab.errors import Conflict, NotReady
 from trimtab.exporter.cluster import Cluster
 from trimtab.exporter.hands import each, until
 from trimtab.exporter.objects import (
-    MANAGED_BY,
     first_vms,
     is_same,
     starting_node,
@@ -22,6 +22,7 @@ from trimtab.exporter.objects import (
     warnings,
 )
 from trimtab.exporter.problems import Refused
+from trimtab.exporter.wire import MANAGED_BY
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Invalid, NotFound
 from trimtab.kube.resources import Free, Key
@@ -39,22 +40,31 @@ class Loader:
         self._client, self._cluster, self._limit_s = client, cluster, limit_s
         self._busy = asyncio.Lock()
 
-    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
+    async def load(
+        self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()
+    ) -> list[str]:
         """Create and delete VMs, then wait until each has a node, or the time is up.
 
         A VM that has left the node where the scenario starts it is made anew, except to
-        `resume` a scenario after a restart of the exporter.
+        `resume` a scenario after a restart of the exporter. VMs made `by_hand` are left as
+        they are.
         """
         if self._busy.locked():
             raise Conflict("another scenario is being loaded; try again when it is done")
         async with self._busy:
             nodes = {node.metadata.name for node in self._cluster.nodes.store}
             where = self._cluster.namespace
-            wanted = {vm.name: vm_object(vm, where, nodes) for vm in first_vms(scenario)}
+            kept = {name for name in by_hand if not self._cluster.is_of_scenario(Key(where, name))}
+            wanted = {
+                vm.name: vm_object(vm, where, nodes)
+                for vm in first_vms(scenario)
+                if vm.name not in kept
+            }
             await self._replace(wanted, resume=resume)
             await self._placed(wanted)
             log.info("scenario loaded", scenario=scenario.name, vms=len(wanted))
-            return warnings(scenario, nodes, self._cluster.pressure)
+            stay = [f'VM "{name}" was made by hand: it is left as it is' for name in sorted(kept)]
+            return [*stay, *warnings(scenario, nodes, self._cluster.pressure)]
 
     async def _placed(self, names: Iterable[str]) -> None:
         waiting = list(names)

@@ -6,6 +6,7 @@ that is least full afterwards.
 
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 import numpy as np
@@ -43,8 +44,16 @@ class Memory:
     def unplaced(self) -> list[str]:
         return self._homeless
 
-    async def load(self, scenario: Scenario, *, resume: bool = False) -> list[str]:
-        """Become the scenario; its curves begin now. There is nothing to `resume` in memory."""
+    def is_of_scenario(self, vm: Key) -> bool:
+        return True
+
+    async def load(
+        self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()
+    ) -> list[str]:
+        """Become the scenario; its curves begin now.
+
+        In memory there is nothing to `resume`, and nobody makes VMs by hand.
+        """
         self.ledger.clear()
         self.clock = Clock(epoch=self._now())
         self.pressure = scenario.pressure

@@ -5,15 +5,13 @@ from typing import Any
 
 from msgspec import convert, to_builtins
 
+from trimtab.exporter.wire import MANAGED_BY
 from trimtab.kube.resources import Free
 from trimtab.kube.virt import INITIAL_NODE, VirtualMachine, VmSpec
 from trimtab.model.curve import Constant, Curve
 from trimtab.model.machines import Vm
 from trimtab.model.pressure import PressureCurve
 from trimtab.model.scenario import Migration, Scenario
-
-MANAGED_BY = ("app.kubernetes.io/managed-by", "trimtab-exporter")
-"""The label of VMs that came from a scenario; only those are replaced by the next one."""
 
 
 def first_vms(scenario: Scenario) -> list[Vm]:

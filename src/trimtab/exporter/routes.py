@@ -19,6 +19,7 @@ from trimtab.exporter.objects import first_vms
 from trimtab.exporter.page import Page
 from trimtab.exporter.problems import Endpoint, Problem, Refused, answer, guarded
 from trimtab.exporter.scene import nodes_with_vms
+from trimtab.kube.resources import Key
 
 Report = Callable[[], dict[str, Any]]
 
@@ -33,6 +34,7 @@ class Source(Protocol):
     def source(self) -> Literal["pods", "scenario"]: ...
     def refresh(self) -> None: ...
     def unplaced(self) -> list[str]: ...
+    def is_of_scenario(self, vm: Key) -> bool: ...
 
 
 class Exporter:
@@ -88,15 +90,18 @@ class Exporter:
     async def load_scenario(self, request: Request) -> Response:
         self._check_writing(request)
         body, name = await read_body(request), request.query_params.get("name")
-        scenario = await asyncio.to_thread(read_scenario, body, name)
-        warnings = await self._hands.load(scenario)
-        scene, ours = self._scene(), {vm.name for vm in first_vms(scenario)}
+        posted = await asyncio.to_thread(read_scenario, body, name)
+        warnings = await self._hands.load(posted.scenario, by_hand=posted.by_hand)
+        scene, ours = self._scene(), {vm.name for vm in first_vms(posted.scenario)}
         left = [vm for vm in scene.unplaced if vm in ours]
-        return _json(Loaded("partial" if left else "success", scene.nodes, left, warnings))
+        status: Literal["success", "partial"] = "partial" if left else "success"
+        return _json(Loaded(status, scene.nodes, left, [*posted.notes, *warnings]))
 
     def _scene(self) -> Scene:
         source = self._source
-        nodes = nodes_with_vms(source.ledger, self._page.curve_time(), source.namespace)
+        nodes = nodes_with_vms(
+            source.ledger, self._page.curve_time(), source.namespace, source.is_of_scenario
+        )
         return Scene(nodes, source.unplaced())
 
 

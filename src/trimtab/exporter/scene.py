@@ -1,12 +1,16 @@
 """The ledger as the seed's scenario: nodes with their VMs, as they are at this moment."""
 
+from collections.abc import Callable
+
 from trimtab.exporter.api import NodeVms, VmUse
 from trimtab.exporter.consumption import UNIT
 from trimtab.exporter.ledger import Ledger
 from trimtab.kube.resources import Key
 
 
-def nodes_with_vms(ledger: Ledger, time: float, namespace: str) -> list[NodeVms]:
+def nodes_with_vms(
+    ledger: Ledger, time: float, namespace: str, is_of_scenario: Callable[[Key], bool]
+) -> list[NodeVms]:
     """Every node that exists or carries VMs, and what those use, both in name order."""
     vms: dict[str, list[VmUse]] = {
         name: [] for name, book in ledger.nodes.items() if book.facts is not None
@@ -15,7 +19,9 @@ def nodes_with_vms(ledger: Ledger, time: float, namespace: str) -> list[NodeVms]
         if pod.runs:
             use = pod.whole(time)
             name = vm_id(pod.vm, namespace) or uid
-            each = VmUse(name, use.cpu / UNIT, use.memory / UNIT)
+            each = VmUse(
+                name, use.cpu / UNIT, use.memory / UNIT, by_hand=not is_of_scenario(pod.vm)
+            )
             vms.setdefault(pod.node, []).append(each)
     return [NodeVms(node, sorted(vms[node], key=lambda vm: vm.id)) for node in sorted(vms)]
 

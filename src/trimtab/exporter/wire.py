@@ -21,6 +21,9 @@ from trimtab.kube.virt import (
     VMS,
 )
 
+MANAGED_BY = ("app.kubernetes.io/managed-by", "trimtab-exporter")
+"""The label of VMs that came from a scenario; only those are replaced by the next one."""
+
 
 class Meta(Wire, frozen=True):
     """The metadata that a store needs."""
@@ -83,10 +86,18 @@ class MachineStatus(Wire, frozen=True):
     migration_name: str = ""
 
 
-class Machine(Wire, frozen=True):
-    """A VirtualMachine: which of its pods is the active one."""
+class MachineLabels(Wire, frozen=True):
+    managed_by: str = field(default="", name=MANAGED_BY[0])
 
-    metadata: Meta = Meta()
+
+class MachineMeta(Meta, frozen=True):
+    labels: MachineLabels = MachineLabels()
+
+
+class Machine(Wire, frozen=True):
+    """A VirtualMachine: which of its pods is the active one, and who made it."""
+
+    metadata: MachineMeta = MachineMeta()
     status: MachineStatus = MachineStatus()
 
 

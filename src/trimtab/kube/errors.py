@@ -33,7 +33,8 @@ class ApiError(errors.TrimtabError):
     """The API server refused or failed; `code` 0 means that it did not answer at all."""
 
     def __init__(self, what: str, status: Status) -> None:
-        super().__init__(f"{what}: {status.message or status.reason or f'HTTP {status.code}'}")
+        said = status.message or status.reason or f"HTTP {status.code}"
+        super().__init__(f"{said} ({what})")
         details = status.details or Details()
         self.code = status.code
         self.reason = status.reason
@@ -44,6 +45,10 @@ class ApiError(errors.TrimtabError):
 
 class NotFound(ApiError):
     """No such object, or the kind itself is not served."""
+
+
+class ImpossibleName(NotFound, errors.ConfigError):
+    """A name that no object can have: it was not put into a URL, and nothing was asked."""
 
 
 class Conflict(ApiError, errors.Conflict):
@@ -101,6 +106,11 @@ def error_from_body(what: str, code: int, body: bytes) -> ApiError:
     except DecodeError:
         status = Status(message=body[:200].decode(errors="replace").strip())
     return error_from(what, Status(code, status.reason, status.message, status.details))
+
+
+def impossible_name(name: str) -> ImpossibleName:
+    message = f"no object can be called {name!r}; a name has no / or %, and is not . or .."
+    return ImpossibleName("not asked", Status(404, "NotFound", message))
 
 
 def no_answer(what: str, why: BaseException) -> Unavailable:

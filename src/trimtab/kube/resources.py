@@ -9,8 +9,11 @@ a value that happens to be a default must be sent.
 
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from msgspec import Struct, convert, field
+
+from trimtab.kube.errors import impossible_name
 
 T = TypeVar("T")
 Free = dict[str, Any]
@@ -109,8 +112,8 @@ class Kind(Struct, Generic[T], frozen=True):
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, or of one object in it."""
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
-        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        rest = "".join(f"/{part}" for part in (name, subresource) if part)
+        scope = f"/namespaces/{segment(namespace)}" if self.namespaced and namespace else ""
+        rest = "".join(f"/{segment(part)}" for part in (name, subresource) if part)
         return f"{root}{scope}/{self.plural}{rest}"
 
     def reference(self, obj: T) -> ObjectReference:
@@ -136,6 +139,17 @@ class Kind(Struct, Generic[T], frozen=True):
             controller=controller,
             block_owner_deletion=controller,
         )
+
+
+def segment(name: str) -> str:
+    """A name as one part of a URL's path; ImpossibleName if it could become several.
+
+    Quoting a slash would not do: the API server takes the path apart after unquoting it. These
+    are the names that it refuses itself, and so does client-go.
+    """
+    if name in (".", "..") or "/" in name or "%" in name:
+        raise impossible_name(name)
+    return quote(name, safe="")
 
 
 def free_kind(

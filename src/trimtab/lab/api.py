@@ -7,12 +7,12 @@ so idempotent requests are repeated once.
 import ssl
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 import msgspec
 
 from trimtab.errors import TrimtabError, Unavailable
+from trimtab.kube.resources import segment
 
 FIELD_MANAGER = "trimtab-lab"
 TIMEOUT_S = 10.0
@@ -74,8 +74,9 @@ class Api:
             raise ApiError(404, f"the API server does not know {kind} in {version}")
         plural, namespaced = self._plurals[version, kind]
         metadata = thing["metadata"]
-        place = f"namespaces/{metadata.get('namespace', 'default')}/" if namespaced else ""
-        return f"{_root(version)}/{place}{plural}/{quote(metadata['name'])}"
+        namespace = segment(metadata.get("namespace", "default"))
+        place = f"namespaces/{namespace}/" if namespaced else ""
+        return f"{_root(version)}/{place}{plural}/{segment(metadata['name'])}"
 
     async def _resources(self, version: str) -> dict[tuple[str, str], tuple[str, bool]]:
         listing = msgspec.json.decode(await self.get(_root(version)))

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct, structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.objects import MANAGED_BY, vm_object
+from trimtab.exporter.objects import vm_object
+from trimtab.exporter.wire import MANAGED_BY
 from trimtab.lab.kwok import NOT_READY_LABEL
 from trimtab.lab.objects import node_name
 from trimtab.model.curve import Trace

@@ -3,13 +3,13 @@
 `trimtab.model.curve` is where their values and means are; import the kinds from there.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.model.limits import MAX_SECONDS, MAX_USE, MIN_SECONDS
 
 DAY_S = 86_400.0
 
@@ -95,8 +95,8 @@ def _problems(curve: Curve) -> Iterator[str]:
             positive = {"period": curve.period}
             if curve.low > curve.high:
                 yield "low is above high"
-            if not math.isfinite(curve.peak_at):
-                yield "peakAt must be finite"
+            if not abs(curve.peak_at) <= MAX_SECONDS:
+                yield f"peakAt must be within {MAX_SECONDS:g} s"
         case Spikes():
             positive = {"every": curve.every, "lasts": curve.lasts}
             if curve.lasts > curve.every:
@@ -105,23 +105,25 @@ def _problems(curve: Curve) -> Iterator[str]:
             positive = {"interval": curve.interval}
             if not curve.values:
                 yield "a trace needs at least one value"
-    if not all(math.isfinite(level) and level >= 0 for level in levels(curve)):
-        yield "values must be finite and not negative"
+    if not all(0 <= level <= MAX_USE for level in levels(curve)):
+        yield f"values must be within 0..{MAX_USE}"
     for name, number in positive.items():
-        if not (math.isfinite(number) and number > 0):
-            yield f"{name} must be above 0"
-    if isinstance(curve, Steps | Spikes) and not math.isfinite(curve.delay):
-        yield "delay must be finite"
+        if not MIN_SECONDS <= number <= MAX_SECONDS:
+            yield f"{name} must be above 0: {MIN_SECONDS:g} to {MAX_SECONDS:g} s"
+    if isinstance(curve, Steps | Spikes) and not abs(curve.delay) <= MAX_SECONDS:
+        yield f"delay must be within {MAX_SECONDS:g} s"
 
 
 def _step_problems(curve: Steps) -> Iterator[str]:
     times = [at for at, _ in curve.points]
     if not times:
         yield "steps need at least one point, e.g. points: [[0, 0.5]]"
-    elif times != sorted(set(times)) or times[0] < 0 or not math.isfinite(times[-1]):
-        yield "the times of the points must be 0 or later and rise"
-    elif curve.repeat is not None and not times[-1] < curve.repeat < math.inf:
-        yield "repeat must be later than the last point"
+    elif times != sorted(set(times)) or times[0] < 0 or not times[-1] <= MAX_SECONDS:
+        yield f"the times of the points must rise, within 0..{MAX_SECONDS:g} s"
+    elif curve.repeat is not None and not (
+        max(times[-1], MIN_SECONDS) < curve.repeat <= MAX_SECONDS
+    ):
+        yield f"repeat must be later than the last point, and at most {MAX_SECONDS:g} s"
 
 
 def levels(curve: Curve) -> Sequence[float]:

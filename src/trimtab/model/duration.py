@@ -4,6 +4,7 @@ import math
 import re
 
 from trimtab.errors import ConfigError
+from trimtab.model.limits import MAX_SECONDS
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
@@ -11,12 +12,17 @@ _SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 def parse_duration(text: str | float | int, field: str = "duration") -> float:
-    """Seconds; a bare number is seconds already."""
-    if isinstance(text, int | float) and not isinstance(text, bool):
-        if not (math.isfinite(text) and text >= 0):
-            raise ConfigError(f"{field}: {text!r} must be finite and not negative")
-        return float(text)
-    if _SECONDS.fullmatch(str(text)):
+    """Seconds, at most 31 years of them; a bare number is seconds already."""
+    seconds = _seconds(text, field)
+    if not 0 <= seconds <= MAX_SECONDS:  # also what is not a number at all
+        raise ConfigError(f"{field}: {text!r} must be within 0..{MAX_SECONDS:g} seconds")
+    return seconds
+
+
+def _seconds(text: str | float | int, field: str) -> float:
+    if isinstance(text, int) and not isinstance(text, bool):
+        return float(min(text, 2**60))  # a larger one has no float
+    if isinstance(text, float) or _SECONDS.fullmatch(str(text)):
         return float(text)
     parts = _PART.findall(str(text))
     if not parts or "".join(number + unit for number, unit in parts) != str(text):

@@ -15,6 +15,8 @@ from trimtab.errors import ConfigError
 
 NANO = 10**9
 _MAX = 2**63 - 1
+_LONGEST = 64
+"""Characters: nobody writes more, and thousands of digits cost seconds."""
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _PATTERN = re.compile(
@@ -86,7 +88,7 @@ def gib(amount: float | int) -> Quantity:
 
 def parse_quantity(text: str | int | float, field: str = "quantity") -> Quantity:
     """Read a quantity as the API server does; `field` names the place in the error."""
-    quantity = _parse(str(text))
+    quantity = _parse(str(text)) if not isinstance(text, int) or abs(text) < 10**30 else None
     if quantity is None:
         raise ConfigError(
             f"{field}: {text!r} is not a quantity; write it like 500m, 2, 1.5Gi or 4e9"
@@ -97,7 +99,7 @@ def parse_quantity(text: str | int | float, field: str = "quantity") -> Quantity
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Quantity | None:
     match = _PATTERN.fullmatch(text)
-    if not match:
+    if not match or len(text) > _LONGEST:
         return None
     number = Fraction(match["number"]) * NANO
     suffix = match["suffix"] or ""

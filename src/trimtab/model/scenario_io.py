@@ -17,7 +17,7 @@ from trimtab.model.expand import Recorded, expand, expanded, traces_of
 from trimtab.model.plausible import doubts
 from trimtab.model.scenario import Scenario, name_problems
 from trimtab.model.scenario_file import ScenarioFile, TraceSource
-from trimtab.model.seed_json import from_seed, is_seed, seed_scenarios
+from trimtab.model.seed_json import from_seed, is_seed, seed_notes, seed_scenarios
 from trimtab.model.structure import explained, mistakes
 from trimtab.model.traces import read_trace
 from trimtab.model.written import written
@@ -102,7 +102,9 @@ def _findings(text: str, where: Path, select: str | None) -> Iterator[Finding]:
         return
     yield from (Finding("error", mistake) for mistake in wrong)
     if not wrong:
-        yield from (Finding("warning", doubt) for doubt in doubts(scenario))
+        data = parse_text(text, str(where))
+        notes = seed_notes(data, str(where), select)[0] if is_seed(data) else []
+        yield from (Finding("warning", doubt) for doubt in (*notes, *doubts(scenario)))
 
 
 def _error(error: ConfigError, where: Path) -> Finding:

@@ -8,6 +8,7 @@ used: trimtab computes pressure from usage.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +28,9 @@ from trimtab.model.structure import mistakes
 from trimtab.obs.log import get_logger
 
 VMS_PER_SUMMARY = 10
+MAX_CONSUMPTION = 1000.0
+"""No VM uses a thousand reference nodes; a larger number is a mistake."""
+_SHOWN = 5
 _OURS = {"apiVersion", "kind", "name", "vms"}
 _THEIRS = {"vms", "cpu_usage", "memory_usage"}  # of a node
 _log = get_logger(room="model")
@@ -38,6 +42,8 @@ class SeedVm(Struct, frozen=True):
     id: str | int
     cpu_consumption: float
     memory_consumption: float
+    by_hand: bool = False
+    """In an exporter's answer: no scenario made this VM."""
 
 
 class SeedNode(Struct, frozen=True):
@@ -69,25 +75,67 @@ def seed_scenarios(data: Any) -> dict[str, Any]:
 
 def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
     """One scenario of the file: `select`, or the first."""
+    name, nodes = _chosen(data, where, select)
+    scenarios = seed_scenarios(data)
+    if select is None and len(scenarios) > 1:
+        _log.warning("first of several scenarios taken", file=where, taken=name, all=[*scenarios])
+    if renamed := renamings(nodes):
+        _log.warning("names rewritten", file=where, names=renamed)
+    return _scenario(name, nodes, where)
+
+
+def seed_notes(data: Any, where: str, select: str | None = None) -> tuple[list[str], set[str]]:
+    """What became of the names of one scenario, in words, and the VMs that are made by hand."""
+    _, nodes = _chosen(data, where, select)
+    ids = _ids(nodes)
+    by_hand = {_vm_name(vm, node, ids) for node in nodes for vm in node.vms or () if vm.by_hand}
+    return renamings(nodes), by_hand
+
+
+def _chosen(data: Any, where: str, select: str | None) -> tuple[str, tuple[SeedNode, ...]]:
     scenarios = seed_scenarios(data)
     name = select if select is not None else next(iter(scenarios))
     if name not in scenarios:
         known = ", ".join(scenarios)
         raise ConfigError(f"{where}: there is no scenario {name!r}; there are {known}")
-    if select is None and len(scenarios) > 1:
-        _log.warning("first of several scenarios taken", file=where, taken=name, all=[*scenarios])
     for mistake in mistakes(scenarios[name], tuple[SeedNode, ...], name):
         raise ConfigError(f"{where}: {mistake}")
-    return _scenario(name, msgspec.convert(scenarios[name], tuple[SeedNode, ...]), where)
+    return name, msgspec.convert(scenarios[name], tuple[SeedNode, ...])
+
+
+def renamings(nodes: Sequence[SeedNode]) -> list[str]:
+    """One line about the names that Kubernetes cannot hold as they are; none if there are none."""
+    ids = _ids(nodes)
+    names = {f"node {node.name!r}": (node.name, kubernetes_name(node.name)) for node in nodes}
+    for node in nodes:
+        for vm in node.vms or ():
+            names[f"VM {str(vm.id)!r} of {node.name!r}"] = str(vm.id), _vm_name(vm, node, ids)
+    changed = [f"{what} is called {now!r}" for what, (was, now) in names.items() if was != now]
+    if not changed:
+        return []
+    more = f", and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    return [f"names were rewritten for Kubernetes: {', '.join(changed[:_SHOWN])}{more}"]
+
+
+def _ids(nodes: Sequence[SeedNode]) -> Counter[str]:
+    return Counter(str(vm.id) for node in nodes for vm in node.vms or ())
+
+
+def _vm_name(vm: SeedVm, node: SeedNode, ids: Counter[str]) -> str:
+    """The VM's id, behind its node's name where several VMs have that id."""
+    return kubernetes_name(f"{node.name}-{vm.id}" if ids[str(vm.id)] > 1 else str(vm.id))
 
 
 def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFile:
-    ids = Counter(str(vm.id) for node in nodes for vm in node.vms or ())
+    ids = _ids(nodes)
     groups: list[VmGroup] = []
     for index, node in enumerate(nodes):
         field = f"{where}: {name}[{index}]"
         if node.vms is not None:
-            groups += [_vm(vm, node, field, shared=ids[str(vm.id)] > 1) for vm in node.vms]
+            groups += [
+                _vm(vm, _vm_name(vm, node, ids), node, f"{field}.vms[{place}]")
+                for place, vm in enumerate(node.vms)
+            ]
         elif node.cpu_usage is not None and node.memory_usage is not None:
             groups.append(_summary(node, field))
         else:
@@ -102,8 +150,7 @@ def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFil
     )
 
 
-def _vm(vm: SeedVm, node: SeedNode, field: str, *, shared: bool) -> VmGroup:
-    name = kubernetes_name(f"{node.name}-{vm.id}" if shared else str(vm.id))
+def _vm(vm: SeedVm, name: str, node: SeedNode, field: str) -> VmGroup:
     return _group(name, 1, vm.cpu_consumption, vm.memory_consumption, node, field)
 
 
@@ -116,8 +163,11 @@ def _summary(node: SeedNode, field: str) -> VmGroup:
 
 
 def _group(name: str, count: int, cpu: float, memory: float, node: SeedNode, field: str) -> VmGroup:
-    if not (cpu >= 0 and memory >= 0):
-        raise ConfigError(f"{field}: consumption must not be negative")
+    if not (0 <= cpu <= MAX_CONSUMPTION and 0 <= memory <= MAX_CONSUMPTION):
+        raise ConfigError(
+            f"{field}: consumption must not be negative, and at most {MAX_CONSUMPTION:g} "
+            "(fractions of 32 cores and 128 GiB)"
+        )
     cpu_size, cpu_share = _allocated(cpu, REFERENCE_CPU, DEFAULT_CPU_UTILISATION, "1m")
     memory_size, memory_share = _allocated(
         memory, REFERENCE_MEMORY, DEFAULT_MEMORY_UTILISATION, "1Mi"

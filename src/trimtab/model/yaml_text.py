@@ -90,6 +90,8 @@ def _parse_yaml(text: str, where: str) -> Any:
         raise ConfigError(f"{place}: {error.problem or 'not YAML'}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _refuse(constant: str) -> NoReturn:

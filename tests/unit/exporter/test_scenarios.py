@@ -42,12 +42,12 @@ vms:
 
 async def in_memory(text: str) -> Memory:
     memory = Memory(now=lambda: 1000.0)
-    await memory.load(read_scenario(text.encode()))
+    await memory.load(read_scenario(text.encode()).scenario)
     return memory
 
 
 def shown(memory: Memory) -> list[NodeVms]:
-    return nodes_with_vms(memory.ledger, 0.0, memory.namespace)
+    return nodes_with_vms(memory.ledger, 0.0, memory.namespace, memory.is_of_scenario)
 
 
 async def test_a_seed_scenario_is_shown_as_it_was_posted() -> None:
@@ -72,7 +72,7 @@ async def test_a_vm_without_a_node_goes_where_it_is_least_full() -> None:
 
 async def test_another_scenario_replaces_the_first() -> None:
     memory = await in_memory(SEED)
-    await memory.load(read_scenario(OURS.encode()))
+    await memory.load(read_scenario(OURS.encode()).scenario)
     assert [node.name for node in shown(memory)] == ["n-1", "n-2"]
 
 
@@ -200,7 +200,7 @@ def existing(spec: VmSpec, **annotations: str) -> VirtualMachine:
 
 
 def test_a_vm_becomes_an_object_that_starts_on_its_node() -> None:
-    fixed, curved = read_scenario(OURS.encode()).vms
+    fixed, curved = read_scenario(OURS.encode()).scenario.vms
     assert vm_object(fixed, "default", ["n-1"]) == {
         "metadata": {
             "name": "fixed",
@@ -221,7 +221,7 @@ def test_a_vm_becomes_an_object_that_starts_on_its_node() -> None:
 
 
 def test_a_node_that_the_cluster_does_not_have_is_left_to_the_scheduler() -> None:
-    scenario = read_scenario(OURS.encode())
+    scenario = read_scenario(OURS.encode()).scenario
     assert "annotations" not in vm_object(scenario.vms[0], "default", ["other"])["metadata"]
     (line,) = warnings(scenario, ["other"], DEFAULT_PRESSURE)
     assert '"n-1"' in line
@@ -235,7 +235,7 @@ def test_what_a_cluster_cannot_take_from_a_scenario_is_said() -> None:
 
 
 def test_a_vm_that_is_already_so_is_recognised() -> None:
-    fixed, _ = read_scenario(OURS.encode()).vms
+    fixed, _ = read_scenario(OURS.encode()).scenario.vms
     wanted = vm_object(fixed, "default", ["n-1"])
     spec = msgspec.convert(wanted["spec"], VmSpec)
     assert is_same(existing(spec, **{INITIAL_NODE: "n-1"}), wanted)
@@ -247,7 +247,7 @@ def test_a_vm_that_is_already_so_is_recognised() -> None:
 @pytest.mark.parametrize("nodes", [2, 60], ids=["a small cluster", "a large one"])
 async def test_every_metric_is_in_the_reference(nodes: int) -> None:
     memory = Memory(now=lambda: 1000.0)
-    await memory.load(read_scenario(OURS.replace("count: 2", f"count: {nodes}").encode()))
+    await memory.load(read_scenario(OURS.replace("count: 2", f"count: {nodes}").encode()).scenario)
     page = Page(memory, production=True)
     if page.fronts.sample():
         page.fronts.latest = compute(list(page.fronts._samples))

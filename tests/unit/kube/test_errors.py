@@ -32,7 +32,7 @@ def test_each_answer_has_its_error(
     error = errors.error_from_body("GET /x", code, body)
     assert type(error) is expected
     assert isinstance(error, also)
-    assert str(error) == "GET /x: because"
+    assert str(error) == "because (GET /x)"
 
 
 def test_causes_and_the_wish_to_come_back_later_are_kept() -> None:
