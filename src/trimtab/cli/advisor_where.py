@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
-from trimtab.cli.cluster_options import Kubeconfig, LabName
+from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 from trimtab.errors import ConfigError, TrimtabError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Where:
     """Which cluster a command means."""
 
     kubeconfig: Kubeconfig = None
+    context: Context = ""
     lab: LabName = ""
     timeout: Annotated[float, Parameter(help="Seconds to wait for the operator.")] = 600.0
 
@@ -35,15 +36,16 @@ def talk(where: Where, ask: "Callable[[Desk], Awaitable[T]]") -> T:
     import asyncio
 
     from trimtab.advisor.desk import Desk
-    from trimtab.cli.vm_context import connect
+    from trimtab.cli.which_cluster import say, which_cluster
     from trimtab.view.terminal import progress
 
     async def talk() -> T:
         with progress("advisor") as steps:
-            async with connect(where.kubeconfig, where.lab) as client:
+            async with cluster.connect() as client:
                 return await ask(Desk(client, timeout_s=where.timeout, say=steps.note))
 
     try:
+        cluster = say(which_cluster(where.kubeconfig, where.context, where.lab))
         return asyncio.run(talk())
     except ConfigError as error:
         raise as_failure(error) from error

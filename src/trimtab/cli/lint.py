@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 from trimtab.cli.examples import examples
+from trimtab.cli.prometheus_access import Address, Authority, Token, TokenFile
 
 if TYPE_CHECKING:
     from trimtab.policy.lint import Program
@@ -28,16 +30,22 @@ def lint(
     policy: str,
     *,
     rules: Path | None = None,
-    prometheus: str = "",
-    kubeconfig: Path | None = None,
-    lab: str = "",
+    prometheus: Address = "",
+    prometheus_ca: Authority = None,
+    prometheus_token: Token = "",
+    prometheus_token_file: TokenFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    lab: LabName = "",
     deployment: Path | None = None,
     descheduler_version: str = "",
-    prometheus_token_file: Path | None = None,
     json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     sarif: Annotated[bool, Parameter(name="--sarif", negative=())] = False,
 ) -> int:
     """Check a policy by what is given: the text alone, or also rules, samples and a cluster.
+
+    A file is judged alone unless --kubeconfig, --context or --lab names a cluster (its nodes,
+    pods and descheduler) or --prometheus an address (its rules, and what the query gives).
 
     Parameters
     ----------
@@ -45,18 +53,10 @@ def lint(
         A policy file, a manifest of its ConfigMap, or configmap[:NAMESPACE/NAME[:KEY]].
     rules
         A file with recording rules: Prometheus' own form, or PrometheusRule objects.
-    prometheus
-        Address of Prometheus: its rules, and what the query really gives.
-    kubeconfig
-        A cluster: its nodes, pods and descheduler.
-    lab
-        A lab by its name, with its Prometheus.
     deployment
         A manifest of the descheduler, for its version and flags.
     descheduler_version
         The version if nothing else tells it, as v0.36.0.
-    prometheus_token_file
-        A file with the bearer token for Prometheus.
     json
         Print JSON instead of text.
     sarif
@@ -73,8 +73,11 @@ def lint(
 
     live = Live(
         kubeconfig=kubeconfig,
+        context=context,
         lab=lab,
         prometheus=prometheus,
+        prometheus_ca=prometheus_ca,
+        prometheus_token=prometheus_token,
         prometheus_token_file=prometheus_token_file,
         policy=policy,
     )

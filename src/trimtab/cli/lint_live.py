@@ -4,8 +4,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trimtab.cli.live import Live, find_policy, lab_of, open_prometheus
-from trimtab.cli.vm_context import connect
+from trimtab.cli.live import Live, find_policy, lab_prometheus
+from trimtab.cli.prometheus_access import open_prometheus
+from trimtab.cli.which_cluster import Cluster, say, which_cluster
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult
 from trimtab.observe.look import Look, ask, look
@@ -22,33 +23,34 @@ async def gather(live: Live, rules: Path | None, program: Program) -> Facts:
 
     A policy that the descheduler refuses is judged by its text alone: nothing else would run.
     """
+    cluster = _cluster(live)
     async with AsyncExitStack() as stack:
         client = None
-        if live.kubeconfig is not None or live.lab:
-            client = await stack.enter_async_context(connect(live.kubeconfig, live.lab))
-        if is_config_map(live.policy):
-            if client is None:
-                raise ConfigError(f"{live.policy}: which cluster? give --kubeconfig or --lab")
+        if cluster is not None:
+            client = await stack.enter_async_context(cluster.connect())
+        if client is not None and is_config_map(live.policy):
             source = await find_policy(live.policy, client)
         else:
             source = read_file(Path(live.policy))
         facts = Facts(policy=source.text, file=source.where, program=program)
         if any(found.id == POLICY_REFUSED.id for found in lint(facts)):
             return facts
-        url = live.prometheus or _lab_prometheus(live)
+        url = live.prometheus or (lab_prometheus(cluster) if cluster is not None else "")
         prometheus = None
         if url:
-            prometheus = await stack.enter_async_context(open_prometheus(live, url))
+            opened = await open_prometheus(url, live.access, client)
+            prometheus = await stack.enter_async_context(opened)
         seen = None
         if client is not None:
             seen = await look(client, source, prometheus, must_ask=False)
         return await _with_surroundings(facts, source, rules, prometheus, seen)
 
 
-def _lab_prometheus(live: Live) -> str:
-    lab = lab_of(live) if live.lab else None
-    spec = lab.read_spec() if lab is not None else None
-    return f"http://127.0.0.1:{spec.ports['prometheus']}" if spec is not None else ""
+def _cluster(live: Live) -> Cluster | None:
+    """A ConfigMap is in some cluster; a file is judged alone unless a cluster is named."""
+    if not (is_config_map(live.policy) or live.kubeconfig or live.context or live.lab):
+        return None
+    return say(which_cluster(live.kubeconfig, live.context, live.lab))
 
 
 async def _with_surroundings(

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trimtab.cli.cluster_options import Kubeconfig, LabName
+from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
+from trimtab.cli.prometheus_access import (
+    Access,
+    Address,
+    Authority,
+    Token,
+    TokenFile,
+    open_prometheus,
+)
 
 if TYPE_CHECKING:
+    from trimtab.cli.which_cluster import Cluster
     from trimtab.kube.client import Client
     from trimtab.lab import LabDir
     from trimtab.observe.look import Look
@@ -24,13 +33,12 @@ class Live:
     """A live cluster."""
 
     kubeconfig: Kubeconfig = None
+    context: Context = ""
     lab: LabName = ""
-    prometheus: Annotated[
-        str, Parameter(help="Address of Prometheus; a lab's own, or the policy's, if left out.")
-    ] = ""
-    prometheus_token_file: Annotated[
-        Path | None, Parameter(help="A file with the bearer token for Prometheus.")
-    ] = None
+    prometheus: Address = ""
+    prometheus_ca: Authority = None
+    prometheus_token: Token = ""
+    prometheus_token_file: TokenFile = None
     policy: Annotated[
         str,
         Parameter(
@@ -46,6 +54,10 @@ class Live:
         ),
     ] = None
 
+    @property
+    def access(self) -> Access:
+        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
+
 
 NOWHERE = Live()
 
@@ -54,15 +66,18 @@ def look_at(live: Live) -> "Look":
     """Take one look; what it is doing is shown on stderr."""
     import asyncio
 
+    from trimtab.cli.which_cluster import say, which_cluster
     from trimtab.observe.look import look
     from trimtab.view.terminal import progress
 
+    cluster = say(which_cluster(live.kubeconfig, live.context, live.lab))
+
     async def run() -> "Look":
         with progress("look") as steps:
-            async with _connections(live) as (client, prometheus, policy):
+            async with _connections(live, cluster) as (client, prometheus, policy):
                 steps.note(f"policy from {policy.where}")
                 in_background = live.background
-                if in_background is None and lab_of(live) is not None:
+                if in_background is None and loop_of(cluster) is not None:
                     in_background = True  # a lab's descheduler always runs with the gate
                 return await look(client, policy, prometheus, in_background=in_background)
 
@@ -71,14 +86,13 @@ def look_at(live: Live) -> "Look":
 
 @asynccontextmanager
 async def _connections(
-    live: Live,
+    live: Live, cluster: "Cluster"
 ) -> "AsyncIterator[tuple[Client, Prometheus | None, Source]]":
-    from trimtab.cli.vm_context import connect
     from trimtab.observe.policy_source import Source
 
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(connect(live.kubeconfig, live.lab))
-        lab = lab_of(live)
+        client = await stack.enter_async_context(cluster.connect())
+        lab = loop_of(cluster)
         if lab is not None and not live.policy:
             from trimtab.loop.access import open_loop
 
@@ -86,24 +100,27 @@ async def _connections(
             policy = Source(loop.policy_text(), f"the lab {lab.name}")
         else:
             policy = await find_policy(live.policy, client)
-        url = live.prometheus or _reachable(live, policy)
+        url = live.prometheus or lab_prometheus(cluster) or _outside(policy)
         prometheus = None
         if url:
-            prometheus = await stack.enter_async_context(open_prometheus(live, url))
+            opened = await open_prometheus(url, live.access, client)
+            prometheus = await stack.enter_async_context(opened)
         yield client, prometheus, policy
 
 
-def lab_of(live: Live) -> "LabDir | None":
-    """The lab that is meant and runs a loop, or None."""
-    from trimtab.cli.lab_context import home
-    from trimtab.cli.vm_context import DEFAULT_LAB
+def loop_of(cluster: "Cluster") -> "LabDir | None":
+    """The lab that is meant, if it runs a loop."""
     from trimtab.loop.settings import STACK
 
-    if live.kubeconfig is not None:
-        return None
-    lab = home().lab(live.lab or DEFAULT_LAB)
-    spec = lab.read_spec()
-    return lab if spec is not None and STACK in spec.stacks else None
+    spec = cluster.lab.read_spec() if cluster.lab is not None else None
+    return cluster.lab if spec is not None and STACK in spec.stacks else None
+
+
+def lab_prometheus(cluster: "Cluster") -> str:
+    """The address of a lab's Prometheus; empty for any other cluster."""
+    lab = loop_of(cluster)
+    spec = lab.read_spec() if lab is not None else None
+    return f"http://127.0.0.1:{spec.ports['prometheus']}" if spec is not None else ""
 
 
 async def find_policy(given: str, client: "Client") -> "Source":
@@ -115,35 +132,14 @@ async def find_policy(given: str, client: "Client") -> "Source":
     return await read_config_map(client, given or CONFIG_MAP)
 
 
-def _reachable(live: Live, policy: "Source") -> str:
-    """The lab's Prometheus, or the policy's if it is not an address inside the cluster."""
+def _outside(policy: "Source") -> str:
+    """The policy's Prometheus, if it is not an address inside the cluster."""
     from trimtab.errors import ConfigError
     from trimtab.loop.policy_file import is_in_cluster
     from trimtab.policy import read_policy
 
-    lab = lab_of(live)
-    spec = lab.read_spec() if lab is not None else None
-    if spec is not None:
-        return f"http://127.0.0.1:{spec.ports['prometheus']}"
     try:
         url = read_policy(policy.text, policy.where).prometheus_url
     except ConfigError:  # priority classes are not known yet; `look` reads it again with them
         return ""
     return url if url.startswith("http") and not is_in_cluster(url) else ""
-
-
-def open_prometheus(live: Live, url: str) -> "Prometheus":
-    from trimtab.errors import ConfigError
-    from trimtab.prom.client import Prometheus
-
-    token = None
-    if live.prometheus_token_file is not None:
-        try:
-            token = live.prometheus_token_file.read_text().strip()
-        except OSError as error:
-            raise ConfigError(
-                f"--prometheus-token-file {live.prometheus_token_file}: {error.strerror}"
-            ) from error
-    if not url.startswith(("http://", "https://")):
-        raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
-    return Prometheus(url, token=token)

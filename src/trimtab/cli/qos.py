@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 from trimtab.cli.examples import examples
 
 if TYPE_CHECKING:
@@ -30,8 +31,13 @@ Namespace = Annotated[
 class Where:
     """Which service is asked."""
 
-    url: Annotated[str, Parameter(help="Where the page is; otherwise that of the lab.")] = ""
-    lab: Annotated[str, Parameter(env_var="TRIMTAB_LAB", help="A lab by its name.")] = ""
+    url: Annotated[
+        str,
+        Parameter(show_default=False, help="Where the page is; otherwise that of the lab."),
+    ] = ""
+    kubeconfig: Kubeconfig = None
+    context: Context = ""
+    lab: LabName = ""
     token_file: Annotated[
         Path | None, Parameter(help="A file with a token, for a page that wants one.")
     ] = None
@@ -48,24 +54,29 @@ def _reader(where: Where) -> "Reader":
         token = where.token_file.read_text().strip() if where.token_file else ""
     except OSError as error:
         raise ConfigError(f"--token-file {where.token_file}: {error.strerror}") from error
-    return Reader(where.url or _lab_url(where.lab), token)
+    return Reader(where.url or _page_of(where), token)
 
 
-def _lab_url(name: str) -> str:
-    """The page of a lab; without any lab the usual place on this computer."""
-    from trimtab.cli.lab_context import existing, home
+def _page_of(where: Where) -> str:
+    """The page of the cluster that is meant; only a lab's port is known here."""
+    from trimtab.cli.which_cluster import say, which_cluster
     from trimtab.errors import ConfigError
-    from trimtab.qos.settings import Settings
+    from trimtab.lab.spec import name_option
 
-    usual = f"http://127.0.0.1:{Settings().port}"
-    if not name and not home().lab("default").spec_file.exists():
-        return usual
-    spec = existing(name or "default").read_spec()
+    cluster = which_cluster(where.kubeconfig, where.context, where.lab)
+    if cluster.lab is None:
+        raise ConfigError(
+            f"the QoS page of {cluster} cannot be reached from here; forward the port 10000 of "
+            "its kube-scheduler pod and give --url http://127.0.0.1:10000"
+        )
+    spec = cluster.lab.read_spec()
     port = spec.ports.get("qos") if spec else None
     if port is None:
-        if not name:
-            return usual
-        raise ConfigError(f'lab "{name}" has no QoS page; start it with: trimtab lab up --with qos')
+        raise ConfigError(
+            f"lab {cluster.lab.name} has no QoS page; start it with: "
+            f"trimtab lab up{name_option(cluster.lab.name)} --with qos"
+        )
+    say(cluster)
     return f"http://127.0.0.1:{port}"
 
 

@@ -1,15 +1,12 @@
 """`trimtab snapshot`: one read-only look at a cluster, in a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
 from trimtab.cli.live import NOWHERE, Live
-
-if TYPE_CHECKING:
-    pass
 
 app = App(
     name="snapshot",
@@ -18,6 +15,8 @@ app = App(
         "trimtab snapshot -o now.yaml",
         "trimtab snapshot --kubeconfig ~/.kube/config --prometheus http://127.0.0.1:9090 "
         "-o now.json",
+        "trimtab snapshot --context prod --prometheus https://thanos-querier-openshift-monitoring."
+        "apps.example.com -o now.yaml",
         "trimtab snapshot --kubeconfig F --policy configmap:kube-system/descheduler "
         "--anonymise -o show.json",
     ),
@@ -30,12 +29,13 @@ def snapshot(
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     live: Live = NOWHERE,
     anonymise: Annotated[bool, Parameter(negative=())] = False,
-) -> None:
+) -> int:
     """Look at a cluster once, without changing anything, and write the snapshot.
 
     It holds the fields that the descheduler's rules read, the verbatim answer to the policy's
     query, and the policy. No secrets, environments or images are read. `trimtab explain` tells
-    what the descheduler makes of it.
+    what the descheduler makes of it. Exits with 1 if the policy's query gave no sample: the
+    file is written, and `explain` tells why nothing would be evicted.
 
     Parameters
     ----------
@@ -45,15 +45,16 @@ def snapshot(
         Replace every name by a pseudonym; the decisions stay the same.
     """
     from trimtab.cli.live import look_at
-    from trimtab.errors import ConfigError
+    from trimtab.cli.output_files import check_file, writing
     from trimtab.model.snapshot import dump
     from trimtab.observe.anonymise import anonymise as hide
     from trimtab.view.snapshot import show_look
 
+    check_file(output, "--output")
     found = look_at(live)
     shown = hide(found.snapshot) if anonymise else found.snapshot
-    try:
+    with writing(output, "--output"):
         dump(shown, output)
-    except OSError as error:
-        raise ConfigError(f"--output {output}: {error.strerror}") from error
     show_look(found, output, anonymous=anonymise)
+    query = found.snapshot.query
+    return 1 if query is not None and not query.samples else 0

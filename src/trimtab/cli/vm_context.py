@@ -1,4 +1,4 @@
-"""What the `trimtab vm` commands take from their surroundings: kubeconfigs, labs, YAML files."""
+"""The YAML files that commands are given."""
 
 import sys
 from pathlib import Path
@@ -6,24 +6,7 @@ from typing import Any
 
 import yaml
 
-from trimtab.cli.lab_context import existing, home
 from trimtab.errors import ConfigError
-from trimtab.kube.client import Client
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-DEFAULT_LAB = "default"
-
-
-def connect(kubeconfig: Path | None, lab: str) -> Client:
-    """The cluster that is meant: by kubeconfig, by lab, the default lab, or that of this pod."""
-    options = {"manager": "trimtab-cli"}
-    if kubeconfig is not None and lab:
-        raise ConfigError("--kubeconfig and --lab name two clusters; give one of them")
-    if kubeconfig is not None:
-        return Client.from_kubeconfig(kubeconfig, **options)
-    if not lab and SERVICE_ACCOUNT.exists() and not home().lab(DEFAULT_LAB).spec_file.exists():
-        return Client.in_cluster(**options)
-    return Client.from_kubeconfig(existing(lab or DEFAULT_LAB).kubeconfig, **options)
 
 
 def read_manifests(file: Path) -> list[dict[str, Any]]:

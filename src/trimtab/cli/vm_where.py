@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from trimtab.cli.cluster_options import Kubeconfig, LabName
+from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 
 if TYPE_CHECKING:
     from trimtab.vm.desk import Desk
@@ -20,6 +20,7 @@ class Where:
     """Which cluster and namespace a command means."""
 
     kubeconfig: Kubeconfig = None
+    context: Context = ""
     lab: LabName = ""
     namespace: Annotated[
         str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
@@ -47,13 +48,15 @@ def talk(where: Where, ask: "Callable[[Desk], Awaitable[T]]") -> T:
     """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
     import asyncio
 
-    from trimtab.cli.vm_context import connect
+    from trimtab.cli.which_cluster import say, which_cluster
     from trimtab.view.terminal import progress
     from trimtab.vm.desk import Desk
 
+    cluster = say(which_cluster(where.kubeconfig, where.context, where.lab))
+
     async def talk() -> T:
         with progress("vm") as steps:
-            async with connect(where.kubeconfig, where.lab) as client:
+            async with cluster.connect() as client:
                 desk = Desk(client, where.namespace, timeout_s=where.timeout, say=steps.note)
                 return await ask(desk)
 

@@ -17,7 +17,15 @@ from msgspec import json
 
 from trimtab.kube.backoff import TokenBucket
 from trimtab.kube.codec import Page, WatchEvent, codec, encode
-from trimtab.kube.connection import TRANSPORT_ERRORS, Config, connect, kubeconfig, service_account
+from trimtab.kube.connection import (
+    TRANSPORT_ERRORS,
+    Config,
+    authority,
+    bearer_token,
+    connect,
+    kubeconfig,
+    service_account,
+)
 from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.resources import PODS, Free, Kind, metadata
 from trimtab.kube.transport import GUARD, WHOLE
@@ -60,6 +68,7 @@ class Client:
         limit_s: float = 30,
     ) -> None:
         self.manager = manager
+        self._config = config
         self.server: str = config.cluster.server
         self.namespace: str = config.namespace
         self.limit_s = limit_s
@@ -68,8 +77,10 @@ class Client:
         self._guard: Callable[[], None] = _may_write
 
     @classmethod
-    def from_kubeconfig(cls, path: Path, *, context: str | None = None, **options: Any) -> Self:
-        return cls(kubeconfig(path, context), **options)
+    def from_kubeconfig(
+        cls, files: Path | Sequence[Path], *, context: str | None = None, **options: Any
+    ) -> Self:
+        return cls(kubeconfig(files, context), **options)
 
     @classmethod
     def in_cluster(cls, **options: Any) -> Self:
@@ -89,6 +100,16 @@ class Client:
         twin = copy(self)
         twin._guard = guard
         return twin
+
+    # What the same user needs to reach other parts of the same cluster
+
+    async def token(self) -> str:
+        """The bearer token that requests carry; empty if the user logs in otherwise."""
+        return await bearer_token(self._config)
+
+    def certificate_authority(self) -> str:
+        """The authority that signed the API server's certificate, as PEM; empty if not named."""
+        return authority(self._config)
 
     # Reading
 

@@ -4,6 +4,7 @@ Values stay exactly what Prometheus printed: its JSON carries the shortest text 
 back as the same double, so a comparison with our own arithmetic can be exact.
 """
 
+import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
+from trimtab.prom.tls import tls_trouble
 
 T = TypeVar("T")
 
@@ -100,7 +102,12 @@ class Prometheus:
     """One server; use as an async context manager."""
 
     def __init__(
-        self, url: str, *, token: str | None = None, limit_s: float = 10.0, verify: bool = True
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        limit_s: float = 10.0,
+        verify: bool | ssl.SSLContext = True,
     ) -> None:
         self.url = url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -126,11 +133,11 @@ class Prometheus:
         params = {"query": query} | ({} if at is None else {"time": repr(at)})
         result = await self._call("POST", "/api/v1/query", _Result, params)
         if result.result_type == "scalar":
-            time, value = msgspec.json.decode(result.result, type=tuple[float, str])
+            time, value = self._read(result.result, tuple[float, str])
             return [Sample({}, time, float(value))]
         if result.result_type != "vector":
             raise QueryFailed(f"{query}: gives a {result.result_type}, expected a vector")
-        points = msgspec.json.decode(result.result, type=tuple[_Point, ...])
+        points = self._read(result.result, tuple[_Point, ...])
         return [Sample(p.metric, p.value[0], float(p.value[1])) for p in points]
 
     async def verbatim(self, query: str, at: float | None = None) -> Verbatim:
@@ -138,11 +145,11 @@ class Prometheus:
         params = {"query": query} | ({} if at is None else {"time": repr(at)})
         result = await self._call("POST", "/api/v1/query", _Result, params)
         if result.result_type in ("scalar", "string"):
-            _, value = msgspec.json.decode(result.result, type=tuple[float, str])
+            _, value = self._read(result.result, tuple[float, str])
             return Verbatim(result.result_type, (({}, value),))
         if result.result_type != "vector":
             return Verbatim(result.result_type)
-        points = msgspec.json.decode(result.result, type=tuple[_Point, ...])
+        points = self._read(result.result, tuple[_Point, ...])
         return Verbatim("vector", tuple((p.metric, p.value[1]) for p in points))
 
     async def by_label(self, query: str, label: str = "instance") -> Mapping[str, float]:
@@ -153,13 +160,15 @@ class Prometheus:
         """The matrix that `query` gives between two moments in Unix seconds."""
         params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
         result = await self._call("POST", "/api/v1/query_range", _Result, params)
-        return _series(result)
+        points = self._read(result.result, tuple[_Point, ...])
+        return [_series(point) for point in points]
 
     async def samples(self, selector: str, window: str) -> Sequence[Series]:
         """Every sample of a selector within `window` (such as 10m) before now, as it was stored."""
         query = f"{selector}[{window}]"
         result = await self._call("POST", "/api/v1/query", _Result, {"query": query})
-        return _series(result)
+        points = self._read(result.result, tuple[_Point, ...])
+        return [_series(point) for point in points]
 
     async def targets(self) -> Sequence[Target]:
         """What is being scraped."""
@@ -179,29 +188,47 @@ class Prometheus:
             else:
                 response = await self._http.get(path, params=params)
         except httpx2.HTTPError as error:
-            raise Unavailable(
-                f"Prometheus at {self.url} does not answer ({type(error).__name__}); is it running?"
-            ) from error
+            trouble = tls_trouble(error)
+            why = trouble or f"does not answer ({type(error).__name__}); is it running?"
+            raise Unavailable(f"Prometheus at {self.url}{':' * bool(trouble)} {why}") from error
+        self._check_whom(response)
         if response.status_code == 503:
             raise NotReady(f"Prometheus at {self.url} is starting; try again in a moment")
         try:
             answer = msgspec.json.decode(response.content, type=_Answer)
+            if answer.status not in ("success", "error"):
+                raise self._stranger(path, response.status_code)
+            if answer.status == "error":
+                raise QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
+            return msgspec.json.decode(answer.data, type=kind)
         except msgspec.MsgspecError as error:
+            raise self._stranger(path, response.status_code) from error
+
+    def _check_whom(self, response: httpx2.Response) -> None:
+        """Refusals by whatever stands in front of Prometheus are no answers of it."""
+        if response.status_code in (401, 403):
             raise Unavailable(
-                f"{self.url}{path} answered {response.status_code} and not as Prometheus does; "
-                "check the address"
-            ) from error
-        if answer.status != "success":
-            raise QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
-        return msgspec.json.decode(answer.data, type=kind)
+                f"Prometheus at {self.url} refuses this user (HTTP {response.status_code}); "
+                "give a token that may read it with --prometheus-token-file"
+            )
+        if response.is_redirect:
+            raise Unavailable(
+                f"Prometheus at {self.url} sends on to {response.headers.get('location', '?')}, "
+                "perhaps to log in; give the address that serves /api/v1/query, and a token"
+            )
 
+    def _read(self, raw: msgspec.Raw, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(raw, type=kind)
+        except msgspec.MsgspecError as error:
+            raise self._stranger("/api/v1/query", 200) from error
 
-def _series(matrix: _Result) -> list[Series]:
-    return [
-        Series(
-            point.metric,
-            tuple(time for time, _ in point.values),
-            tuple(float(value) for _, value in point.values),
+    def _stranger(self, path: str, code: int) -> Unavailable:
+        return Unavailable(
+            f"{self.url}{path} answered {code} and not as Prometheus does; check the address"
         )
-        for point in msgspec.json.decode(matrix.result, type=tuple[_Point, ...])
-    ]
+
+
+def _series(point: _Point) -> Series:
+    times = tuple(time for time, _ in point.values)
+    return Series(point.metric, times, tuple(float(value) for _, value in point.values))

@@ -26,9 +26,8 @@ def summary(snapshot: Snapshot) -> str:
     samples = len(snapshot.query.samples) if snapshot.query else 0
     parts = [f"{len(snapshot.nodes)} nodes", f"{len(snapshot.pods)} pods"]
     if snapshot.query is not None:
-        parts.append(
-            "no samples: the query failed" if snapshot.query.error else f"{samples} samples"
-        )
+        empty = "no samples" if not samples else f"{samples} samples"
+        parts.append("no samples: the query failed" if snapshot.query.error else empty)
     return ", ".join(parts)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from builders.apiserver import ApiServer
 from builders.kube import pod_to_create
@@ -200,8 +201,27 @@ async def test_a_server_that_is_not_there_is_unavailable(apiserver: ApiServer) -
             await client.list(PODS)
 
 
+async def test_a_list_of_files_is_one_kubeconfig(
+    apiserver: ApiServer, namespace: str, tmp_path: Path
+) -> None:
+    async with Client.from_kubeconfig(split(apiserver.kubeconfig, tmp_path)) as client:
+        assert await client.list(PODS, namespace) == []
+
+
+def split(kubeconfig: Path, directory: Path) -> list[Path]:
+    """The cluster in one file, the user in another with a certificate beside it, and no third."""
+    whole = yaml.safe_load(kubeconfig.read_text())
+    user = whole["users"][0]["user"]
+    (directory / "admin.pem").write_bytes(Path(user["client-key"]).read_bytes())
+    user |= {"client-certificate": "admin.pem", "client-key": "admin.pem"}
+    parts = {"one": ("clusters", "current-context"), "two": ("contexts", "users")}
+    for name, keys in parts.items():
+        (directory / name).write_text(yaml.safe_dump({key: whole[key] for key in keys}))
+    return [directory / name for name in ("none", *parts)]
+
+
 def test_a_missing_or_broken_kubeconfig_is_the_users_to_fix(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="not found"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         Client.from_kubeconfig(tmp_path / "none")
     (tmp_path / "bad").write_text("{]")
     with pytest.raises(ConfigError, match="not a kubeconfig"):

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from builders.apiserver import ApiServer, running_apiserver
+from trimtab.cli.main import app
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.resources import CONFIG_MAPS, CRDS, NAMESPACES, NODES, PODS, SECRETS, free_kind
-from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Volume, encode
+from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Volume, encode, load
 from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import read_config_map
 from trimtab.observe.rbac import NAME, snapshot_rbac
@@ -218,3 +219,18 @@ def test_what_may_not_be_read_is_said(server: ApiServer) -> None:
     for what in ("namespaces", "persistentvolumeclaims", "virtualmachineinstances"):
         assert any(note.startswith(what) for note in notes), notes
     assert any("no descheduler's workload was found" in note for note in notes)
+
+
+def test_a_snapshot_without_a_sample_is_written_and_no_success(
+    server: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def snapshot(policy: str) -> int:
+        where = ["--kubeconfig", str(server.kubeconfig), "--prometheus", "http://127.0.0.1:1"]
+        file = EXAMPLE.with_name(policy)
+        command = ["snapshot", *where, "--policy", str(file), "-o", str(tmp_path / "now.yaml")]
+        return int(app(command, result_action="return_value", exit_on_error=False))
+
+    assert snapshot("default.yaml") == 1
+    assert "no samples: the query failed" in capsys.readouterr().err
+    assert load(tmp_path / "now.yaml").query is not None
+    assert snapshot("requests.yaml") == 0  # it has no query

@@ -1,0 +1,102 @@
+"""How Prometheus is reached: its address, whom it trusts, and whom we trust.
+
+A monitoring stack behind TLS usually wants a bearer token and has a certificate of the
+cluster's own authority. Both are in the kubeconfig already, so they are taken from there;
+the token only for addresses that belong to that cluster, because a token is a password.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+from cyclopts import Parameter
+
+from trimtab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trimtab.kube.client import Client
+    from trimtab.prom.client import Prometheus
+
+Address = Annotated[
+    str,
+    Parameter(
+        show_default=False,
+        help="Address of Prometheus; a lab's own, or the policy's, if left out.",
+    ),
+]
+Authority = Annotated[
+    Path | None,
+    Parameter(
+        help="A file with the certificate authority (PEM) that signed Prometheus' certificate; "
+        "that of the kubeconfig and those of this computer are trusted anyway."
+    ),
+]
+Token = Annotated[
+    str,
+    Parameter(
+        env_var="TRIMTAB_PROMETHEUS_TOKEN",
+        show_default=False,
+        help="The bearer token for Prometheus; otherwise the kubeconfig's, for an https address "
+        "of that cluster.",
+    ),
+]
+TokenFile = Annotated[Path | None, Parameter(help="A file with the bearer token for Prometheus.")]
+_SERVICES = (".svc", ".svc.cluster.local")  # names that only the cluster's own DNS knows
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the options say; the address is not part of it."""
+
+    ca: Path | None = None
+    token: str = ""
+    token_file: Path | None = None
+
+
+async def open_prometheus(url: str, access: Access, client: "Client | None") -> "Prometheus":
+    """A client of the Prometheus at `url`; nothing is sent yet."""
+    from trimtab.prom.client import Prometheus
+    from trimtab.prom.tls import trusting
+
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
+    token = _given_token(access)
+    authorities = [] if access.ca is None else [_read(access.ca, "--prometheus-ca")]
+    if client is not None and url.startswith("https://"):
+        authorities += filter(None, [client.certificate_authority()])
+        if not token and belongs_to(url, client.server):
+            token = await client.token()
+    return Prometheus(url, token=token or None, verify=trusting(authorities))
+
+
+def belongs_to(url: str, server: str) -> bool:
+    """Whether an address is of the cluster with this API server, or a port forwarded from it.
+
+    `api.demo.example.com` serves `thanos-querier-openshift-monitoring.apps.demo.example.com`.
+    """
+    host, api = urlsplit(url).hostname or "", urlsplit(server).hostname or ""
+    if host in _LOCAL or host == api or host.endswith(_SERVICES):
+        return True
+    domain = api.partition(".")[2]
+    return domain.count(".") >= 1 and not _is_number(api) and host.endswith(f".{domain}")
+
+
+def _is_number(host: str) -> bool:
+    return host.replace(".", "").isdigit()
+
+
+def _given_token(access: Access) -> str:
+    if access.token_file is not None:
+        return _read(access.token_file, "--prometheus-token-file").strip()
+    return access.token.strip()
+
+
+def _read(file: Path, option: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{option} {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{option} {file}: it is not text") from error

@@ -1,0 +1,136 @@
+"""Kubeconfig files as kubectl reads them: one, or several that are merged.
+
+Of two entries with one name the first file's wins, and so does the first current-context.
+Paths inside a file are relative to that file, so they are made absolute before merging.
+What we cannot do (a proxy, impersonation, a removed login) is an error here: leaving it out
+would reach another server, or the right one as somebody else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trimtab.errors import ConfigError
+
+_LISTS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+_PATHS = {
+    "cluster": ("certificate-authority",),
+    "user": ("client-certificate", "client-key", "tokenFile"),
+}
+_UNKNOWN = {
+    "cluster": ("proxy-url", "tls-server-name"),
+    "user": ("as", "as-uid", "as-groups", "as-user-extra"),
+}
+_LOGINS = ("token", "tokenFile", "exec", "password")
+
+Entry = Mapping[str, Any]
+
+
+def read(files: Sequence[Path], context: str | None = None) -> dict[str, Any]:
+    """One kubeconfig with one usable context, which is its current one.
+
+    Files that are not there are left out, as kubectl does, unless none is there.
+    """
+    found = [file.expanduser() for file in files if file.expanduser().is_file()]
+    said = ", ".join(map(str, files))
+    if not found:
+        raise ConfigError(f"kubeconfig {said}: there is no such file")
+    merged = _merge([_load(file) for file in found])
+    merged["current-context"] = context or merged.get("current-context")
+    try:
+        _check(merged)
+    except ConfigError as error:
+        raise ConfigError(f"kubeconfig {said}: {error}") from error
+    return merged
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"kubeconfig {file}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise ConfigError(f"kubeconfig {file}: not a kubeconfig: {why}") from error
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(f"kubeconfig {file}: not a kubeconfig: it is no YAML mapping")
+    config: dict[str, Any] = content or {}
+    for name, key in _LISTS.items():
+        entries = config.get(name) or []
+        if not isinstance(entries, list) or not all(_is_entry(each, key) for each in entries):
+            raise ConfigError(
+                f"kubeconfig {file}: not a kubeconfig: {name} must list entries with "
+                f"a name and a {key}"
+            )
+        config[name] = [_absolute(each, key, file.parent) for each in entries]
+    return config
+
+
+def _is_entry(entry: object, key: str) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        return False
+    return isinstance(entry.get(key) or {}, dict)
+
+
+def _absolute(entry: Entry, key: str, directory: Path) -> Entry:
+    content = dict(entry.get(key) or {})
+    for path in _PATHS.get(key, ()):
+        if content.get(path):
+            content[path] = str((directory / str(content[path])).absolute())
+    command = (content.get("exec") or {}).get("command", "")
+    if "/" in command:  # a bare name is looked up on the PATH
+        content["exec"] = content["exec"] | {"command": str((directory / command).absolute())}
+    return {"name": entry["name"], key: content}
+
+
+def _merge(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for name in _LISTS:
+        entries: dict[str, Entry] = {}
+        for config in configs:
+            for entry in config[name]:
+                entries.setdefault(entry["name"], entry)
+        merged[name] = list(entries.values())
+    current = (config.get("current-context") for config in configs)
+    merged["current-context"] = next((name for name in current if name), None)
+    return merged
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    """The chosen context is there, whole, and asks for nothing that we cannot do."""
+    contexts = {each["name"]: each["context"] for each in config["contexts"]}
+    known = ", ".join(contexts) or "none"
+    name = config["current-context"]
+    if not name:
+        raise ConfigError(f"no current context; name one with --context (there are: {known})")
+    if name not in contexts:
+        raise ConfigError(f'no context "{name}"; there are: {known}')
+    for kind in ("cluster", "user"):
+        entry = _named(config[f"{kind}s"], str(contexts[name].get(kind) or ""), kind)
+        if entry is None:
+            raise ConfigError(
+                f'context "{name}" names no {kind} that is there; set contexts[].context.{kind}'
+            )
+        for field in _UNKNOWN[kind]:
+            if entry.get(field):
+                raise ConfigError(
+                    f'context "{name}": {kind}.{field} is not supported; use a context without it'
+                )
+        if kind == "user":
+            _check_login(name, entry)
+
+
+def _check_login(context: str, user: Entry) -> None:
+    provider = user.get("auth-provider")
+    if provider and not any(user.get(login) for login in _LOGINS):
+        raise ConfigError(
+            f'context "{context}": its user logs in by auth-provider '
+            f'"{provider.get("name", "?")}", which is not supported; '
+            "use an exec plugin, a token or a client certificate"
+        )
+
+
+def _named(entries: Iterable[Entry], name: str, key: str) -> Entry | None:
+    return next((each[key] for each in entries if each["name"] == name), None)
