@@ -5,8 +5,6 @@ only the tasks that were under way are lost.
 """
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +14,7 @@ from msgspec import Struct
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.study.extra import need
 from trimtab.study.tasks import Task, run_task
+from trimtab.study.workers import end_with, workers_begin
 
 _CONNECT_S = 15
 
@@ -51,7 +50,9 @@ def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes],
         )
         work = (joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks))
         try:
-            for index, data in parallel(work):
+            with workers_begin() if engine.scheduler is None else nullcontext():
+                results = parallel(work)
+            for index, data in results:
                 done(tasks[index], data)
         except BrokenExecutor as error:
             raise WorkerLost(
@@ -73,7 +74,7 @@ def _backend(engine: Engine) -> AbstractContextManager[object]:
     backend: AbstractContextManager[object] = joblib.parallel_config(
         backend="loky",
         inner_max_num_threads=1,
-        initializer=_die_with,
+        initializer=end_with,
         initargs=(os.getpid(),),
     )
     return backend
@@ -91,14 +92,3 @@ def _dask(address: str) -> Iterator[None]:
         ) from error
     with client, joblib.parallel_config(backend="dask"):
         yield
-
-
-def _die_with(parent: int) -> None:
-    """In a worker: end when the study's process is gone, even if it was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -28,6 +29,7 @@ scenarios: [slow.yaml]
 scores: [max_metric, cpu_focused]
 seeds: 12
 """
+STUDY_COMMAND = [sys.executable, "-m", "trimtab.cli", "study"]
 PATIENCE_S = 120.0
 
 
@@ -39,28 +41,56 @@ def study(tmp_path: Path) -> Path:
 
 
 class Begun:
-    """A study in a process of its own, two workers, some chunks done and some not."""
+    """A study in a process of its own, two workers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self.store, self.errors = Store(folder / "out"), folder / "errors.txt"
-        command = [sys.executable, "-m", "trimtab.cli", "study", "study.yaml", "--out", "out"]
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [*command, "--jobs", "2"],
+                [*STUDY_COMMAND, *(arguments or ("study.yaml", "--out", "out")), "--jobs", "2"],
                 cwd=folder,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
+                preexec_fn=heed_ctrl_c,
             )
-        await_until(lambda: len(self.chunks()) >= 2 or self.process.poll() is not None)
+        self.workers: list[psutil.Process] = []
+
+    def goes_on_until(self, condition: Callable[[], bool]) -> None:
+        await_until(lambda: condition() or self.process.poll() is not None)
         assert self.process.poll() is None, "the study was over before it could be interrupted"
-        self.workers = psutil.Process(self.process.pid).children(recursive=True)
+        self.workers = self.children()
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def is_simulating(self) -> bool:
+        return any("LokyProcess" in command_of(child) for child in self.children())
 
     def chunks(self) -> list[Path]:
         return list(self.store.runs.glob("*.chunk"))
 
     def is_deserted(self) -> bool:
         return not any(w.is_running() and w.status() != "zombie" for w in self.workers)
+
+
+def heed_ctrl_c() -> None:
+    """As in a terminal: a shell starts jobs in background with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def command_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def hears_ctrl_c(process: psutil.Process) -> bool:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    masks = dict(line.split(":", 1) for line in status.splitlines())
+    deaf = int(masks["SigBlk"], 16) | int(masks["SigIgn"], 16)
+    return not deaf & 1 << (signal.SIGINT - 1)
 
 
 def await_until(condition: Callable[[], bool]) -> None:
@@ -72,16 +102,26 @@ def await_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def begun(study: Path) -> Iterator[Begun]:
-    running = Begun(study)
-    yield running
-    if running.process.poll() is None:
-        os.killpg(running.process.pid, signal.SIGKILL)
-    running.process.wait()
+    """A study with some chunks done and some not."""
+    with beginning(study) as running:
+        running.goes_on_until(lambda: len(running.chunks()) >= 2)
+        yield running
+
+
+@contextmanager
+def beginning(study: Path, *arguments: str) -> Iterator[Begun]:
+    running = Begun(study, *arguments)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            os.killpg(running.process.pid, signal.SIGKILL)
+        running.process.wait()
 
 
 def finish(study: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "trimtab.cli", "study", "study.yaml", "--out", "out"]
-    return subprocess.run([*command, "--jobs", "2"], cwd=study, capture_output=True, text=True)
+    command = [*STUDY_COMMAND, "study.yaml", "--out", "out", "--jobs", "2"]
+    return subprocess.run(command, cwd=study, capture_output=True, text=True)
 
 
 def test_a_killed_study_continues_and_comes_out_the_same(begun: Begun, study: Path) -> None:
@@ -95,7 +135,7 @@ def test_a_killed_study_continues_and_comes_out_the_same(begun: Begun, study: Pa
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     interrupted = load_result(begun.store)
     fresh = subprocess.run(
-        [sys.executable, "-m", "trimtab.cli", "study", "rerun", "out", "--jobs", "2"],
+        [*STUDY_COMMAND, "rerun", "out", "--jobs", "2"],
         cwd=study,
         capture_output=True,
         text=True,
@@ -113,6 +153,34 @@ def test_a_killed_worker_ends_the_study_in_one_line(begun: Begun, study: Path) -
     assert "a worker process was killed" in said
     assert "Traceback" not in said
     assert finish(study).returncode == 0
+
+
+def test_no_process_that_a_study_starts_hears_ctrl_c(study: Path) -> None:
+    with beginning(study) as running:
+        running.goes_on_until(running.is_simulating)
+        heard = [command_of(child) for child in running.workers if hears_ctrl_c(child)]
+        assert not heard
+
+
+def test_ctrl_c_while_the_workers_begin_is_answered_in_one_line(study: Path) -> None:
+    with beginning(study) as running:
+        running.goes_on_until(running.is_simulating)
+        os.killpg(running.process.pid, signal.SIGINT)
+        assert running.process.wait(PATIENCE_S) == 130
+        said = running.errors.read_text()
+        assert "the same command continues" in said
+        assert "Traceback" not in said
+
+
+def test_a_killed_repetition_leaves_no_process_and_no_warning(study: Path) -> None:
+    assert finish(study).returncode == 0
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with beginning(study, "rerun", "out") as running:
+            running.goes_on_until(running.is_simulating)
+            running.process.send_signal(how)
+            running.process.wait()
+            await_until(running.is_deserted)
+            assert "resource_tracker" not in running.errors.read_text()
 
 
 def test_ctrl_c_leaves_a_study_that_continues(begun: Begun, study: Path) -> None:
