@@ -24,7 +24,6 @@ from trimtab.advisor.api import (
     VirtPlatformConfig,
 )
 from trimtab.advisor.executing import acted
-from trimtab.advisor.fields import is_satisfied
 from trimtab.advisor.phases import next_step, wants
 from trimtab.advisor.plan import Preview, make_plan, plan_of, target_of
 from trimtab.advisor.pools import Health
@@ -89,6 +88,7 @@ class World:
         self.after_apply: Health = Health("ready", "ready")
         self.trouble: Trouble | None = None
         self.refused = ""
+        self.refused_early = ""
         self.rivals: tuple[Taking, ...] = ()
         self.writes: list[TargetRef] = []
         self.statuses = 0
@@ -114,8 +114,10 @@ class World:
             live["spec"][field] = value
         _own(live, manager, "Update", {field})
 
-    def options(self, interval: int, *, psi: bool = True) -> None:
-        chosen = LoadAwareOptions(descheduling_interval_seconds=interval, enable_psi_metrics=psi)
+    def options(self, interval: int, *, psi: bool = True, node: int | None = None) -> None:
+        chosen = LoadAwareOptions(
+            descheduling_interval_seconds=interval, enable_psi_metrics=psi, eviction_limit_node=node
+        )
         self.edit(options=Options(load_aware=chosen))
 
     # What the profile wishes
@@ -126,8 +128,7 @@ class World:
         given = self.config.spec.options
         chosen = (given.load_aware if given else None) or LoadAwareOptions()
         wishes = (self._machine(),) if chosen.enable_psi_metrics else ()
-        interval = chosen.descheduling_interval_seconds
-        return Draft((*wishes, self._descheduler(interval, bool(wishes))), {"limit": self.limit})
+        return Draft((*wishes, self._descheduler(chosen, bool(wishes))), {"limit": self.limit})
 
     def _machine(self) -> Wish:
         body: Free = {
@@ -138,15 +139,17 @@ class World:
         }
         return Wish("machine", body, ("spec.kernelArguments",), "High", "reboots", "will")
 
-    def _descheduler(self, interval: int, after: bool) -> Wish:
+    def _descheduler(self, chosen: LoadAwareOptions, after: bool) -> Wish:
+        interval, node = chosen.descheduling_interval_seconds, chosen.eviction_limit_node
         spec = {"mode": "Automatic", "interval": interval, "limit": self.limit, "logic": self.logic}
+        spec |= {} if node is None else {"node": node}
         body: Free = {
             "apiVersion": "d/v1",
             "kind": "KubeDescheduler",
             "metadata": {"name": "cluster", "namespace": "d"},
             "spec": spec,
         }
-        fields = ("spec.mode", "spec.interval", "spec.limit", "spec.logic")
+        fields = tuple(f"spec.{name}" for name in spec)
         depends = ("machine",) if after else ()
         severity = "Low" if DESCHEDULER in self.objects else "Medium"
         return Wish("descheduler", body, fields, severity, "changes", "will", depends)  # type: ignore[arg-type]
@@ -226,6 +229,7 @@ class World:
         going = leaving(self.record, wished, live)
         plan = make_plan(draft, previews, s.config.spec.options, going, live)
         health = {"machine": self.pool} if any(i.name == "machine" for i in plan.items) else {}
+        live |= {target_of(w.desired): previews[w.name].live for w in draft.wishes}
         return structs.replace(seen, draft=draft, plan=plan, live=live, health=health)
 
     def _previews(self, s: Situation) -> dict[str, Preview]:
@@ -235,7 +239,7 @@ class World:
         ref = target_of(desired)
         live = deepcopy(self.objects.get(ref))
         takes = () if live is None else self._claims(desired, live)
-        return Preview(live, _merged(live, desired), takes)
+        return Preview(live, _applied(live, desired), takes, self.refused_early)
 
     def _claims(self, desired: Free, live: Free) -> tuple[Taking, ...]:
         found = [
@@ -257,9 +261,8 @@ class World:
             takes = () if live is None else self._claims(item.desired_state or {}, live)
             if not step.force and not set(takes) <= set(item.takes):
                 return Contested(takes)
-            assert not is_satisfied(item.desired_state, live) or not _is_ours(live), "twice"
-            applied = _merged(live, item.desired_state or {})
-            _own(applied, MANAGER, "Apply", set(applied["spec"]) & set(step_fields(step)))
+            applied = _applied(live, item.desired_state or {})
+            assert applied != live, "twice"
             self.objects[item.target_ref] = applied
         elif item.verb == "delete":
             assert live is not None, "deleted twice"
@@ -286,19 +289,24 @@ class World:
             live["metadata"]["managedFields"] = [e for e in entries if e]
 
 
-def step_fields(step: Act) -> list[str]:
-    return list((step.item.desired_state or {})["spec"])
+def _applied(live: Free | None, desired: Free) -> Free:
+    """Server-side apply: what is wanted is ours, what was ours and is not wanted goes."""
+    after = deepcopy(live) if live is not None else deepcopy(desired)
+    wanted = deepcopy(desired["spec"])
+    for name in _owned(after, ours=True) - {f"f:{field}" for field in wanted}:
+        if name not in _owned(after, ours=False):
+            after["spec"].pop(name.removeprefix("f:"), None)
+    entries = after["metadata"].get("managedFields", [])
+    entries[:] = [e for e in entries if e["manager"] != MANAGER or e["operation"] != "Apply"]
+    after["spec"] = {**after["spec"], **wanted}
+    _own(after, MANAGER, "Apply", set(wanted))
+    return after
 
 
-def _is_ours(live: Free | None) -> bool:
-    entries = (live or {}).get("metadata", {}).get("managedFields", ())
-    return any(e["manager"] == MANAGER for e in entries)
-
-
-def _merged(live: Free | None, desired: Free) -> Free:
-    merged = deepcopy(live) if live is not None else deepcopy(desired)
-    merged["spec"] = {**merged["spec"], **deepcopy(desired["spec"])}
-    return merged
+def _owned(obj: Free, *, ours: bool) -> set[str]:
+    entries = obj["metadata"].get("managedFields", ())
+    mine = [e for e in entries if (e["manager"] == MANAGER) == ours]
+    return {name for entry in mine for name in entry["fieldsV1"]["f:spec"]}
 
 
 def _own(live: Free, manager: str, operation: str, fields: set[str]) -> None:

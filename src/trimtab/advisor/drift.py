@@ -19,6 +19,7 @@ from trimtab.advisor.fields import (
     snapshot_hash,
     strangers,
 )
+from trimtab.advisor.ownership import is_kept, left_behind
 from trimtab.advisor.plan import Preview
 from trimtab.advisor.situation import Look, Situation, Step
 from trimtab.kube.resources import Free
@@ -27,8 +28,16 @@ DRIFT = "drift detected"
 
 
 def is_drifted(s: Situation) -> bool:
-    stored = s.status.source_snapshot_hash
-    return bool(stored) and snapshot_hash(s.status.items, s.seen.live) != stored
+    """Changed since it was completed, or not as wanted, removal included."""
+    stored, items = s.status.source_snapshot_hash, s.status.items
+    changed = bool(stored) and snapshot_hash(items, s.seen.live) != stored
+    return changed or any(_has_strayed(item, s.seen.live.get(item.target_ref)) for item in items)
+
+
+def _has_strayed(item: Item, live: Free | None) -> bool:
+    if item.verb != "apply" or item.state == "Failed":
+        return False
+    return not is_kept(item.desired_state, live)
 
 
 def drifting(s: Situation) -> Step | None:
@@ -85,6 +94,7 @@ def what_changed(item: Item, live: Free | None) -> list[str]:
             if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
                 told.append(_by(".".join(path), others_of(live, path), removed=not have[0]))
     told += [_by(f"{path} (added)", managers) for path, managers in strangers(live, item)]
+    told += [f"{path} should be gone" for path in left_behind(item.desired_state, live)]
     return told
 
 

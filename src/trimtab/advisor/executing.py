@@ -2,7 +2,8 @@
 
 An item is called InProgress before it is written, and Completed only by what is seen
 afterwards. So whoever continues a plan finds out by looking whether the write was made, and
-nothing is written twice.
+nothing is written twice. Before the first write all items are tried against what was
+reviewed: nodes do not restart for a plan that would stop at a later item.
 """
 
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor import durations
-from trimtab.advisor.api import Item, PlatformStatus
+from trimtab.advisor.api import Item, PlatformStatus, Taking
 from trimtab.advisor.approval import begun_anew
 from trimtab.advisor.becoming import become, mark, moved, with_item
 from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.diff import object_diff
-from trimtab.advisor.fields import is_ours, is_satisfied, snapshot_hash
-from trimtab.advisor.plan import all_over, all_pending, differs, stored
+from trimtab.advisor.drift import DRIFT, is_drifted, what_changed
+from trimtab.advisor.fields import snapshot_hash
+from trimtab.advisor.ownership import is_kept, is_same
+from trimtab.advisor.plan import Preview, all_over, all_pending, differs, stored
 from trimtab.advisor.pools import Health
 from trimtab.advisor.profile import Draft
 from trimtab.advisor.rollback import Record, confirmed, forgotten, is_taken_back, remembered
@@ -35,7 +38,6 @@ from trimtab.advisor.situation import (
 )
 
 POLL_S = 10.0
-DRIFT = "drift detected"
 
 
 def execute(s: Situation) -> Step:
@@ -46,6 +48,8 @@ def execute(s: Situation) -> Step:
         return become(s, "Drafting", "The options were edited; planned anew")
     if _is_stale(s):
         return become(s, "Failed", STALE)
+    if (objection := _objection(s)) is not None:
+        return objection
     record = remembered(s.seen.record, _unwritten(status), s.seen.live)
     if record != s.seen.record:
         return Remember(record)
@@ -74,6 +78,25 @@ def _is_stale(s: Situation) -> bool:
     return snapshot_hash(status.items, s.seen.live) != status.source_snapshot_hash
 
 
+def _objection(s: Situation) -> Step | None:
+    """Before anything is written: what speaks against any of the items now."""
+    items = s.status.items
+    if not all_pending(items):
+        return None
+    if any(_is_unseen(s, item) for item in items):
+        return Look("previews")
+    for item in items:
+        preview = s.seen.previews.get(item.name)
+        if preview is None:
+            continue
+        if preview.refused and s.config.spec.failure_policy == "Abort":
+            return failed(s, item, f"{preview.refused}; nothing was applied")
+        more = tuple(take for take in preview.takes if take not in item.takes)
+        if more and not s.config.spec.bypass_optimistic_lock:
+            return _contested(s, item, more)
+    return None
+
+
 def _unwritten(status: PlatformStatus) -> tuple[Item, ...]:
     """What was written already is no longer as it was before us."""
     return tuple(i for i in status.items if i.state == "Pending")
@@ -87,7 +110,7 @@ def _watched(s: Situation) -> tuple[Item, ...]:
 def _rechecked(s: Situation, item: Item) -> Item:
     if item.state != "Completed" or item.verb != "apply":
         return item
-    kept = is_satisfied(item.desired_state, s.seen.live.get(item.target_ref))
+    kept = is_kept(item.desired_state, s.seen.live.get(item.target_ref))
     if kept == (not item.drifted):
         return item
     message = item.message if kept else f"{DRIFT} while other items were applied"
@@ -97,9 +120,10 @@ def _rechecked(s: Situation, item: Item) -> Item:
 def _advance(s: Situation, item: Item) -> Step:
     if item.state == "Pending":
         return _begin(s, item)
-    written = item.applied or is_written(s, item)
-    if not written:
-        return Act(item, force=s.config.spec.bypass_optimistic_lock)
+    if not item.applied:
+        return _carried_out(s, item)
+    if item.verb == "apply" and not is_kept(item.desired_state, s.seen.live.get(item.target_ref)):
+        return _undone(s, item)
     health = s.seen.health.get(item.name, Health("ready", _DONE[item.verb]))
     if health.state == "ready":
         return _write(s, _completed(s, item, health.message))
@@ -120,12 +144,40 @@ _DONE = {"apply": "applied", "delete": "deleted", "restore": "restored"}
 _DOING = {"apply": "applying", "delete": "deleting", "restore": "restoring"}
 
 
-def is_written(s: Situation, item: Item) -> bool:
-    """Whether the cluster already is as the item says, by our hand."""
-    live = s.seen.live.get(item.target_ref)
+def _carried_out(s: Situation, item: Item) -> Step:
+    """Write it, unless the cluster already is as the item says, by our hand."""
     if item.verb != "apply":
-        return is_taken_back(item, s.seen.record, live)
-    return live is not None and is_ours(live) and is_satisfied(item.desired_state, live)
+        written = is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
+    elif _is_unseen(s, item):
+        return Look("previews")
+    else:
+        written = _is_written(s.seen.previews.get(item.name))
+    if written:
+        return _write(s, structs.replace(item, applied=True))
+    return Act(item, force=s.config.spec.bypass_optimistic_lock)
+
+
+def _is_unseen(s: Situation, item: Item) -> bool:
+    """Whether a dry run must tell first what applying the item would do now."""
+    is_applied = item.verb == "apply" and item.desired_state is not None
+    return is_applied and item.name not in s.seen.previews
+
+
+def _is_written(preview: Preview | None) -> bool:
+    if preview is None or preview.refused or preview.live is None or preview.after is None:
+        return False
+    return is_same(preview.live, preview.after)
+
+
+def _undone(s: Situation, item: Item) -> Step:
+    """Somebody took back what we wrote before it was in effect."""
+    told = ", ".join(what_changed(item, s.seen.live.get(item.target_ref)))
+    text = f"{item.target_ref} is not as it was applied: {told}"
+    if s.config.spec.bypass_optimistic_lock:  # put right as drift is, and as often
+        strayed = moved(s, item, "Completed", f"{DRIFT}: {told}", drifted=True)
+        return become(s, "Drifted", text, items=with_item(s.status.items, strayed), **_ended(s))
+    status = mark(s, s.status, REVIEW_AGAIN, True, "Undone", text)
+    return become(s, "Drafting", status=status)
 
 
 def _wait(s: Situation, item: Item, health: Health) -> Step:
@@ -170,14 +222,18 @@ def acted(s: Situation, item: Item, result: Result) -> Step:
     """What an attempt to write came to."""
     match result:
         case Applied():
-            return Look("live")
+            return _write(s, structs.replace(item, applied=True))
         case Refused(message):
             return failed(s, item, message)
         case Contested(takes):
-            who = ", ".join(f"{take.field} from {take.manager}" for take in takes)
-            text = f"Applying {item.target_ref} would now also take {who}"
-            status = mark(s, s.status, REVIEW_AGAIN, True, "ConflictsChanged", text)
-            return become(s, "Drafting", status=status)
+            return _contested(s, item, takes)
+
+
+def _contested(s: Situation, item: Item, takes: tuple[Taking, ...]) -> Step:
+    who = ", ".join(f"{take.field} from {take.manager}" for take in takes)
+    text = f"Applying {item.target_ref} would now also take {who}"
+    status = mark(s, s.status, REVIEW_AGAIN, True, "ConflictsChanged", text)
+    return become(s, "Drafting", status=status)
 
 
 def _finish(s: Situation) -> Step:
@@ -206,23 +262,25 @@ def _still_drifted(s: Situation) -> bool:
     remediation = s.status.remediation
     if remediation is None or not remediation.running:
         return False
-    return snapshot_hash(s.status.items, s.seen.live) != s.status.source_snapshot_hash
+    return is_drifted(s)
 
 
 def _ended(s: Situation) -> dict[str, Any]:
+    """A baseline is what a completed plan left: until there is one, only what is wanted counts."""
     remediation = s.status.remediation
-    ended = structs.replace(remediation, running=False) if remediation else None
-    return {"remediation": ended}
+    if remediation is None:
+        return {"remediation": None, "source_snapshot_hash": ""}
+    return {"remediation": structs.replace(remediation, running=False)}
 
 
 def _settled(s: Situation) -> dict[str, Any]:
     """The baseline for drift is what is live now; inputs, if they would plan the same."""
     items = tuple(item for item in s.status.items if item.verb == "apply" or item.state == "Failed")
     changes: dict[str, Any] = {
+        **_ended(s),
         "items": items,
         "source_snapshot_hash": snapshot_hash(items, s.seen.live),
         "operator_version": s.status.operator_version or s.version,
-        **_ended(s),
     }
     draft = s.seen.draft
     if isinstance(draft, Draft) and not differs(items, draft.wishes, severities=False):

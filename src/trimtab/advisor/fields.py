@@ -82,12 +82,21 @@ def leaves(value: Any, at: Path = ()) -> Iterator[Path]:
 
 
 def is_satisfied(desired: Any, live: Any) -> bool:
-    """Whether everything that `desired` says is so in `live`."""
+    """Whether everything that `desired` says is so in `live`; named entries go by their name."""
     if isinstance(desired, Mapping):
         return isinstance(live, Mapping) and all(
             key in live and is_satisfied(value, live[key]) for key, value in desired.items()
         )
+    if _are_named(desired) and _are_named(live):
+        there = {entry["name"]: entry for entry in live}
+        return all(is_satisfied(entry, there.get(entry["name"])) for entry in desired)
     return bool(desired == live)
+
+
+def _are_named(value: Any) -> bool:
+    """Entries like containers: others may add to them, so a part of each is all we know."""
+    entries = value if isinstance(value, list) and value else (None,)
+    return all(isinstance(entry, Mapping) and "name" in entry for entry in entries)
 
 
 def owners_of(obj: Free | None, path: Path) -> tuple[Owner, ...]:

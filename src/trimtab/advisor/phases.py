@@ -21,6 +21,7 @@ from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.editwar import resumed
 from trimtab.advisor.executing import execute
 from trimtab.advisor.inputs import input_drift, inputs_changed
+from trimtab.advisor.ownership import left_behind
 from trimtab.advisor.plan import Plan, changes_nothing, worst
 from trimtab.advisor.profile import Draft
 from trimtab.advisor.rollback import Record, forgotten, is_taken_back
@@ -115,9 +116,10 @@ def _draft(s: Situation) -> Step:
 def _is_clean(s: Situation, plan: Plan) -> bool:
     """Whether nothing of ours is left on what leaves the plan, ownership included."""
     return all(
-        is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
+        not left_behind(item.desired_state, s.seen.live.get(item.target_ref))
+        if item.verb == "apply"
+        else is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
         for item in plan.items
-        if item.verb != "apply"
     )
 
 

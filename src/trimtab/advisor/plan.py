@@ -11,6 +11,7 @@ from msgspec import Struct, convert, to_builtins
 from trimtab.advisor.api import Item, Options, Severity, Taking, TargetRef
 from trimtab.advisor.diff import has_changes, object_diff
 from trimtab.advisor.fields import digest, snapshot_hash
+from trimtab.advisor.ownership import given_up
 from trimtab.advisor.profile import Draft, Wish
 from trimtab.kube.resources import Free
 
@@ -23,6 +24,8 @@ class Preview(Struct, frozen=True):
     live: Free | None
     after: Free | None
     takes: tuple[Taking, ...] = ()
+    refused: str = ""
+    """Why the API server would not take it."""
 
 
 class Plan(Struct, frozen=True):
@@ -58,7 +61,7 @@ def item_of(wish: Wish, preview: Preview) -> Item:
         managed_fields=wish.managed_fields,
         depends_on=wish.depends_on,
         takes=preview.takes,
-        warnings=wish.warnings,
+        warnings=(*wish.warnings, *given_up(wish.desired, preview.live, preview.after)),
     )
 
 

@@ -134,9 +134,9 @@ class Reading:
         assert item.desired_state is not None
         try:
             return await self._access.preview(item.target_ref, item.desired_state)
-        except (Invalid, Forbidden, NotFound):  # cannot be applied any more: drifted all the same
+        except (Invalid, Forbidden, NotFound) as error:
             live = await self._access.get(item.target_ref)
-            return Preview(live, live)
+            return Preview(live, live, refused=str(error))
 
     async def _health(
         self, items: tuple[Item, ...], live: Mapping[TargetRef, Free | None]

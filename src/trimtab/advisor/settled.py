@@ -32,7 +32,7 @@ def settled(s: Situation) -> Step:
             return step
     if s.status.phase == "CompletedWithErrors":
         return Rest(CHECK_S)
-    return _unsettled(s) or drifting(s) or _quiet(s)
+    return drifting(s) or _unsettled(s) or _quiet(s)
 
 
 def _upgraded(s: Situation, draft: Draft) -> Write | None:

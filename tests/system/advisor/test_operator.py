@@ -284,6 +284,37 @@ def test_a_changed_limit_of_hyperconverged_is_reviewed(desk: Desk) -> None:
     desk.await_phase(LOAD_AWARE, "Ignored")
 
 
+def test_what_the_options_no_longer_ask_for_is_removed(desk: Desk) -> None:
+    def shared() -> Free | None:
+        hco = desk.get("hyperconverged", "kubevirt-hyperconverged", HOME)
+        found: Free | None = hco["spec"].get("ksmConfiguration")
+        return found
+
+    some = {"nodeLabelSelector": {"matchLabels": {"ksm": "yes"}}}
+    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration=some))
+    approve(desk, DENSITY)
+    assert shared() == some
+    wider = {"nodeLabelSelector": {"matchLabels": None}}
+    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration=wider))
+    approve(desk, DENSITY)
+    assert shared() == {"nodeLabelSelector": {}}, "all nodes, no longer some"
+    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration={"enabled": False}))
+    approve(desk, DENSITY)
+    assert shared() is None
+    desk.act(DENSITY, action="Ignore", options=None)
+    desk.await_phase(DENSITY, "Ignored")
+
+
+def density(**options: object) -> Free:
+    return {"virtHigherDensity": {"enableSwap": False, **options}}
+
+
+def approve(desk: Desk, name: str) -> None:
+    plan = desk.await_phase(name, "ReviewRequired")["planId"]
+    desk.act(name, action="Apply", approvedPlan=plan)
+    desk.await_phase(name, "Completed")
+
+
 def set_limit(desk: Desk, total: int) -> None:
     limits = {"parallelMigrationsPerCluster": total}
     patch = {"spec": {"liveMigrationConfig": limits}}

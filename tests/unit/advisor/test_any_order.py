@@ -12,6 +12,7 @@ from builders.advisorworld import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.conditions import PHASES, find
 from trimtab.advisor.history import MOST
+from trimtab.advisor.ownership import is_kept
 from trimtab.advisor.pools import Health
 from trimtab.advisor.situation import Rest, Trouble
 
@@ -35,9 +36,9 @@ class AnyOrder(RuleBasedStateMachine):
     def act(self, action: Any) -> None:
         self.world.edit(action=action)
 
-    @rule(interval=st.sampled_from([60, 900]), psi=st.booleans())
-    def choose(self, interval: int, psi: bool) -> None:
-        self.world.options(interval, psi=psi)
+    @rule(interval=st.sampled_from([60, 900]), psi=st.booleans(), node=st.sampled_from([None, 2]))
+    def choose(self, interval: int, psi: bool, node: int | None) -> None:
+        self.world.options(interval, psi=psi, node=node)
 
     @rule(given=st.sampled_from(["", "this", "another"]))
     def approve(self, given: str) -> None:
@@ -101,6 +102,9 @@ class AnyOrder(RuleBasedStateMachine):
         before = self.world.statuses, len(self.world.writes)
         assert isinstance(self._step(), Rest)
         assert (self.world.statuses, len(self.world.writes)) == before
+        if self.world.phase == "Completed":
+            for item in self.world.config.status.items:
+                assert is_kept(item.desired_state, self.world.objects.get(item.target_ref))
 
     def _step(self) -> object:
         spec, written = self.world.config.spec, len(self.world.writes)
