@@ -23,6 +23,7 @@ from trimtab.qos.keeper import Keeper
 from trimtab.qos.rows import Book
 from trimtab.qos.service import Qos, QosService, assemble, page_web
 from trimtab.qos.settings import Settings
+from trimtab.qos.spans import Counting
 from trimtab.qos.stamper import Stamper
 from trimtab.qos.stores import Stores
 from trimtab.qos.ttv import SECOND
@@ -79,7 +80,7 @@ def a_gated_life(
 
 
 def an_account(*lives: Incarnation, kind: str = "Deployment", half_life_s: float = 0) -> Account:
-    account = Account(an_owner(kind=kind), half_life=round(half_life_s * SECOND))
+    account = Account(an_owner(kind=kind), Counting(round(half_life_s * SECOND)))
     for life in lives:
         account.observe(life)
     return account

@@ -1,7 +1,7 @@
 """`trimtab run qos`: the ledger of promised availability, its stamps and its page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -26,6 +26,8 @@ def qos(
     safety_margin: str = "30s",
     vm_margin: str = "5m",
     half_life: str = "0",
+    running_when: Literal["bound", "ready"] = "bound",
+    charge_binding: Flag = False,
     max_wait: str = "0",
     scheduler_name: tuple[str, ...] = ("default-scheduler",),
     legacy: Flag = False,
@@ -63,6 +65,10 @@ def qos(
         The same for VMs.
     half_life
         Running and waiting count half after this time; 0: they count for ever.
+    running_when
+        A pod runs once it is bound, or only while it is ready; unready time is charged as waiting.
+    charge_binding
+        Charge binding as waiting.
     max_wait
         A pod that waited longer goes first; 0: four margins, at least ten minutes.
     scheduler_name
@@ -93,6 +99,8 @@ def qos(
         safety_margin_s=parse_duration(safety_margin, "--safety-margin"),
         vm_margin_s=parse_duration(vm_margin, "--vm-margin"),
         half_life_s=parse_duration(half_life, "--half-life"),
+        running_when=running_when,
+        charge_binding=charge_binding,
         max_wait_s=parse_duration(max_wait, "--max-wait"),
         default_slo=parse_slo(default_slo, "--default-slo"),
         class_slo=dict(_class(each) for each in class_slo),

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.spans import Span, pod_spans
-from trimtab.qos.sums import COUNTED, Base, Reading, Sums, Window
-from trimtab.qos.ttv import SECOND, Pace, faded, faded_span
+from trimtab.qos.moments import Sight
+from trimtab.qos.spans import AS_USUAL, Counting, Span, pod_spans
+from trimtab.qos.sums import Base, Reading, Sums, Window, base_of
+from trimtab.qos.ttv import SECOND
 from trimtab.qos.vmtime import Life, fold_until, vm_spans
 
 SETTLE = 10 * SECOND
@@ -46,14 +47,21 @@ class Transition(Struct, frozen=True):
 class Account:
     """All that is known about one owner's pods."""
 
-    def __init__(self, owner: Owner, *, half_life: int = 0) -> None:
+    def __init__(self, owner: Owner, counting: Counting = AS_USUAL) -> None:
         self.owner = owner
+        self.counting = counting
         self.closed = Sums()
-        self.window = Window(half_life)
+        self.window = Window(counting.half_life)
         self.pods: dict[str, Incarnation] = {}
         self.done: set[str] = set()
         """Pods that are in the sums already but still there: they must not count twice."""
+        self.left: dict[str, int] = {}
+        """Pods that another account has from a moment on: what was before stays in this one."""
         self.life = Life()
+        self.known_until = 0
+        """Up to then all was as it was written down, if it was read back."""
+        self.provisional = False
+        """Somebody above the owner may turn up, and then this becomes his account."""
         self.incarnations = 0
         self.approximate = 0
         self.gap = 0
@@ -62,25 +70,63 @@ class Account:
         self.sequence = 0
         self._base: Base | None = None
 
-    def observe(
-        self, facts: Incarnation, changed: int | None = None, known_until: int = 0
-    ) -> Incarnation | None:
-        """Take in a pod as it is since `changed`; what is known of it now, if that is news.
-
-        What we knew of it held until `known_until` at least.
-        """
+    def observe(self, facts: Incarnation, sight: Sight | None = None) -> Incarnation | None:
+        """Take in a pod as it is; what is known of it now, if that is news."""
         if facts.uid in self.done:
             return None
-        known, news = self.pods.get(facts.uid), False
+        sight = sight or Sight(facts.latest(), facts.latest())
+        known, first = self.pods.get(facts.uid), facts.uid not in self.pods
         if known is None:
-            known = self.pods[facts.uid] = structs.replace(facts, ended=None, vague=False)
+            known = self.pods[facts.uid] = structs.replace(facts, ended=None, vague=False, turns=[])
             self.incarnations += 1
-            news = True
-        since = facts.latest() if changed is None else changed
-        if not known.learn(facts, since, 0 if news else known_until) and not news:
+        alive, until = known.ended is None, 0 if first else max(self.known_until, sight.known_until)
+        turns, by_ready = len(known.turns), self.counting.by_ready
+        if not known.learn(facts, sight.changed, until, by_ready=by_ready) and not first:
             return None
+        if len(known.turns) - turns == 2:  # it was not ready in between, for how long nobody saw
+            self.gap += known.turns[-1] - known.turns[-2]
+        if facts.vague and facts.ended is None and alive and known.ended is not None:
+            self.gap += max(0, sight.now - known.ended)
         self._changed()
         return known
+
+    def leave(self, uid: str, at: int) -> int:
+        """A pod belongs to somebody else from `at` on; the moment that its time here ends.
+
+        It may come back, so it is kept under another name.
+        """
+        self.done.discard(uid)
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            at = max(at, pod.latest())
+            pod.close(at)
+            pod.uid = f"{uid}@{at}"
+            self.pods[pod.uid] = pod
+        self.left[uid] = at
+        self._changed()
+        return at
+
+    def cede(self, uid: str, to: "Account") -> int:
+        """Another account has the pod too, and was written down later; since when it is there."""
+        there = to.pods.get(uid)
+        if there is not None:
+            return self.leave(uid, there.created)
+        at = self.leave(uid, self.known_until)  # it is in the other's sums: nobody knows since when
+        self.gap += max(0, to.known_until - at)
+        return at
+
+    def join(self, facts: Incarnation, since: int) -> None:
+        """A pod belongs to this account from `since` on: what was before is in another one."""
+        pod = structs.replace(facts, created=max(facts.created, since), ended=None, vague=False)
+        if pod.bound is not None and pod.bound <= since:
+            pod.bound = pod.bind_start = since
+            pod.exact, pod.started = True, None  # its binding is in the other account
+        if pod.ungated is not None:
+            pod.ungated = max(pod.ungated, since)
+        pod.turns = []
+        self.pods[pod.uid] = pod
+        self.incarnations += self.left.pop(pod.uid, None) is None
+        self._changed()
 
     def measure(self, uid: str, start: int, end: int) -> bool:
         """The scheduler tells when it bound a pod."""
@@ -131,6 +177,7 @@ class Account:
         self.window.waiting += other.window.waiting
         self.pods |= other.pods
         self.done |= other.done
+        self.left |= other.left
         self.incarnations += other.incarnations
         self.approximate += other.approximate
         self.gap += other.gap
@@ -145,11 +192,11 @@ class Account:
             over = self._settle_vm(over)
         else:
             for pod in over:
-                self._take(pod_spans(pod))
+                self._take(pod_spans(pod, self.counting))
         still_there = set(present)
         for pod in over:
             del self.pods[pod.uid]
-            self.closed.about += pod.about_binding
+            self.closed.about += 0 if self.counting.charge_binding else pod.about_binding
             self.approximate += not pod.exact and pod.bound is not None
             if pod.uid in still_there:
                 self.done.add(pod.uid)
@@ -164,77 +211,29 @@ class Account:
     def _take(self, spans: Iterable[Span]) -> None:
         for span in spans:
             self.closed.add(span.kind, span.length)
-            self.window.take(span)
+            self.window.take(span, self.counting)
 
     def at(self, now: int) -> Reading:
         """The account at `now`; a clock that went backwards finds it as it was."""
-        base = self._base or self._compute()
-        passed = max(0, now - base.at)
-        running = base.running + base.running_now * passed
-        waiting = base.waiting + base.waiting_now * passed
-        credited, charged = running, waiting
-        if self.window.half_life:
-            credited, charged = self._faded(base, passed)
-        gated = base.gated + base.gated_now * passed
-        return Reading(
-            running,
-            waiting,
-            base.binding,
-            credited,
-            charged,
-            base.about,
-            base.pace,
-            gated,
-            base.gated_now,
-        )
+        return (self._base or self._compute()).reading(now)
 
     def latest(self) -> int:
         """When something last changed."""
         return (self._base or self._compute()).at
 
-    def _faded(self, base: Base, passed: int) -> tuple[int, int]:
-        half_life = self.window.half_life
-        weight = faded_span(0, passed, passed, half_life)
-        return (
-            round(faded(base.window.running, passed, half_life) + base.pace.running * weight),
-            round(faded(base.window.waiting, passed, half_life) + base.pace.waiting * weight),
-        )
-
     def _spans(self) -> list[Span]:
         if self.owner.is_vm:
-            return vm_spans(self.pods.values(), self.life)
-        return [span for pod in self.pods.values() for span in pod_spans(pod)]
+            return vm_spans(self.pods.values(), self.life, self.counting)
+        return [span for pod in self.pods.values() for span in pod_spans(pod, self.counting)]
 
     def _compute(self) -> Base:
-        spans = self._spans()
-        sums = Sums(*(getattr(self.closed, f) for f in Sums.__struct_fields__))
-        moments = [span.start for span in spans] + [span.end or 0 for span in spans]
-        latest = max([*moments, self.window.as_of])
-        window = Window(self.window.half_life, self.window.as_of)
-        window.running, window.waiting = self.window.running, self.window.waiting
-        window.advance(latest)
-        pace = dict.fromkeys(("running", "waiting", "binding", "gated"), 0)
-        for span in spans:
-            pace[span.kind] += span.end is None
-            done = Span(span.kind, span.start, latest if span.end is None else span.end)
-            sums.add(span.kind, done.length)
-            if span.kind in COUNTED and window.half_life:
-                weight = faded_span(done.start, done.end or latest, latest, window.half_life)
-                setattr(window, span.kind, getattr(window, span.kind) + weight)
-        sums.about += sum(pod.about_binding for pod in self.pods.values())
-        unmeasured = sum(p.bound is not None and not p.exact for p in self.pods.values())
-        self._base = Base(
-            latest,
-            sums.running,
-            sums.waiting,
-            sums.binding + sums.about,
-            pace["running"],
-            pace["waiting"],
-            self.approximate + unmeasured > 0,
-            Pace(pace["running"], pace["waiting"]),
-            window,
-            sums.gated,
-            pace["gated"],
+        self._base = base_of(
+            self.closed,
+            self.window,
+            self._spans(),
+            self.pods.values(),
+            self.counting,
+            self.approximate,
         )
         return self._base
 

@@ -1,6 +1,7 @@
 """The CustomResourceDefinition of QosAccount; its columns are the page's."""
 
 from trimtab.kube.crd_schema import Schema, column, count, crd, flag, number, obj, string
+from trimtab.qos.incarnation import MOST_TURNS
 from trimtab.qos.sums import Sums
 from trimtab.qos.wire import MOST_PODS, QOS_ACCOUNTS
 
@@ -77,6 +78,12 @@ def _ledger() -> Schema:
                 "items": string(64),
                 "description": "Pods that are in the sums and still there.",
             },
+            "left": {
+                "type": "object",
+                "maxProperties": MOST_PODS,
+                "additionalProperties": _ns(""),
+                "description": "Pods that another account has, and since when.",
+            },
             "life": _life(),
             "incarnations": count("How many pods there ever were."),
             "approximate": count("Pods over whose binding nobody measured."),
@@ -94,7 +101,14 @@ def _pod() -> Schema:
         "exact": flag(False, "Binding was measured."),
         "gated": flag(False, "It had scheduling gates."),
     }
-    return obj(names | {moment: _ns("") for moment in moments}, required=["uid", "created"])
+    turns: Schema = {
+        "type": "array",
+        "maxItems": MOST_TURNS,
+        "items": _ns(""),
+        "description": "When it became ready, then not ready, and so on.",
+    }
+    fields = names | {moment: _ns("") for moment in moments} | {"turns": turns}
+    return obj(fields, required=["uid", "created"])
 
 
 def _life() -> Schema:

@@ -6,14 +6,19 @@ seconds; whoever sees a change happen knows the moment better, within that secon
 """
 
 from datetime import datetime
+from itertools import pairwise
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from trimtab.kube.resources import Condition, Container, Kind, Object, ObjectMeta, Wire
 from trimtab.qos.ttv import SECOND
 
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's copy: no scheduler has to do with it."""
+
+
+MOST_TURNS = 64
+"""Of a pod that turns ready and not ready more often, the shortest times are not counted."""
 
 
 class Written(Wire, frozen=True):
@@ -91,6 +96,8 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
     """Its scheduling gates kept it from the scheduler at first."""
     ungated: int | None = None
     """When the last of them was removed."""
+    turns: list[int] = field(default_factory=list)
+    """When it became ready, then not ready, and so on; kept only where that counts."""
     vague: bool = False
     """Of a pod object alone: it is over, and `ended` is a clue at best."""
 
@@ -123,12 +130,14 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
     def latest(self) -> int:
         return max(self.created, self.bind_start or 0, self.bound or 0, self.ended or 0)
 
-    def learn(self, facts: "Incarnation", changed: int, known_until: int = 0) -> bool:
+    def learn(
+        self, facts: "Incarnation", changed: int, known_until: int = 0, *, by_ready: bool = False
+    ) -> bool:
         """Take in what a pod object says; true if it is news.
 
         The object became what it is at `changed`; up to `known_until` all was as we know it.
         """
-        before = (self.bound, self.ended, self.started, self.ungated)
+        before = (self.bound, self.ended, self.started, self.ungated, len(self.turns))
         if self.gated and self.ungated is None and not facts.gated:
             self.ungated = max(self.created, changed)
         if self.bound is None and facts.bound is not None:
@@ -138,8 +147,28 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
         if self.bound is not None and self.ungated is not None:
             self.ungated = min(self.ungated, self.bound)
         self._learn_end(facts, known_until)
+        if by_ready and self.bound is not None:
+            self._learn_ready(facts, known_until)
         self.started = self.started or facts.started
-        return before != (self.bound, self.ended, self.started, self.ungated)
+        return before != (self.bound, self.ended, self.started, self.ungated, len(self.turns))
+
+    def _learn_ready(self, facts: "Incarnation", known_until: int) -> None:
+        if not facts.turns:
+            return
+        last = self.turns[-1] if self.turns else self.bound or self.created
+        told = max(facts.turns[-1], last)
+        if facts.is_ready != self.is_ready:
+            self.turns.append(told)
+        elif self.is_ready and told - last > SECOND:  # not ready in between, and nobody saw it
+            self.turns += [min(max(last, known_until), told), told]
+        if len(self.turns) > MOST_TURNS:
+            lengths = [end - start for start, end in pairwise(self.turns)]
+            shortest = lengths.index(min(lengths))
+            del self.turns[shortest : shortest + 2]
+
+    @property
+    def is_ready(self) -> bool:
+        return len(self.turns) % 2 == 1
 
     def _learn_end(self, facts: "Incarnation", known_until: int) -> None:
         if facts.vague:

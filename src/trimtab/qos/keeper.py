@@ -7,16 +7,17 @@ is seen, its owner found, its promise read; pods and owners go.
 
 from collections.abc import Callable, Iterable
 
-from trimtab.kube.resources import Namespace, ObjectMeta, metadata
+from trimtab.kube.resources import Namespace, ObjectMeta, OwnerReference, metadata
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.identity import THROUGH
-from trimtab.qos.incarnation import MIRROR, LifePod
+from trimtab.qos.incarnation import MIRROR, Incarnation, LifePod
 from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
-from trimtab.qos.moments import changed_at, life_of
+from trimtab.qos.moments import Sight, changed_at, life_of
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
+from trimtab.qos.spans import Counting
 from trimtab.qos.stores import AnyVm, Stores
 from trimtab.qos.ttv import SECOND
 
@@ -32,7 +33,13 @@ class Keeper:
     def __init__(self, stores: Stores, settings: Settings, now: Callable[[], int]) -> None:
         self.stores = stores
         self.now = now
-        self.ledger = Ledger(round(settings.half_life_s * SECOND))
+        self.ledger = Ledger(
+            Counting(
+                round(settings.half_life_s * SECOND),
+                settings.charge_binding,
+                settings.running_when == "ready",
+            )
+        )
         self.stamped_at: dict[str, int] = {}
         """When a pod's stamp was last seen to change."""
         self.members: dict[str, dict[str, LifePod]] = {}
@@ -59,7 +66,7 @@ class Keeper:
         """The ledger is rebuilt: take in what happened meanwhile, and everything after it."""
         self.ready = True
         for pod in self.stores.pods.store:
-            self._see(pod, None)
+            self._see(pod, life_of(pod), Sight(changed_at(pod), self.now()))
         waiting, self._aside = self._aside, []
         for each in waiting:
             self._take(*each)
@@ -77,23 +84,35 @@ class Keeper:
             self._aside.append((old, new, self.now(), unseen))
 
     def _take(self, old: LifePod | None, new: LifePod | None, at: int, unseen: int) -> None:
-        if new is not None:
-            self._see(new, at)
+        if new is not None and unseen:
+            self._see(new, life_of(new), Sight(changed_at(new), at, at - unseen))
+        elif new is not None:
+            self._see(new, life_of(new, at), Sight(changed_at(new, at), at))
         elif old is not None:
             self.lose(old, at, unseen)
 
-    def _see(self, pod: LifePod, at: int | None) -> None:
+    def _see(self, pod: LifePod, life: Incarnation, sight: Sight) -> None:
         if not self.counts(pod):
             return
         owner = self.owner_of(pod)
-        before = self.ledger.of_pod(pod.metadata.uid)
-        if before is not None and before.owner.uid != owner.uid:
-            moved = self.members.pop(before.owner.uid, {})
-            self.members.setdefault(owner.uid, {}).update(moved)
+        self._leave(pod, owner)
         self._join(owner, pod)
         self._promises.pop(owner.uid, None)
-        self.ledger.observe(life_of(pod, at), owner, changed_at(pod, at))
+        self.ledger.observe(life, owner, sight, provisional=self.is_provisional(owner))
         self.on_touch(owner.uid)
+
+    def _leave(self, pod: LifePod, owner: Owner) -> None:
+        """If the pod was a member of another account, it is not any more."""
+        before = self.ledger.of_pod(pod.metadata.uid)
+        if before is None or before.owner.uid == owner.uid:
+            return
+        left = before.owner.uid
+        if before.provisional:
+            self.members.setdefault(owner.uid, {}).update(self.members.pop(left, {}))
+        else:
+            self.members.get(left, {}).pop(pod.metadata.uid, None)
+        self._promises.pop(left, None)
+        self.on_touch(left)
 
     def owner_of(self, pod: LifePod) -> Owner:
         """Whose account it is; a ReplicaSet that is gone says nothing about who was above it."""
@@ -120,8 +139,8 @@ class Keeper:
             self.members.get(account.owner.uid, {}).pop(uid, None)
             self._promises.pop(account.owner.uid, None)
             final = life_of(pod)
-            if final.ended is not None:
-                self.ledger.observe(final, account.owner)
+            if final.is_over:
+                self.ledger.observe(final, account.owner, Sight(changed_at(pod), at, at - unseen))
         if unseen:
             self.ledger.lost(uid, at - unseen, at)
         self.ledger.gone(uid, at)
@@ -145,9 +164,20 @@ class Keeper:
             self.on_touch(meta.uid)
             if new is None:
                 self.tidy(self.ledger.accounts[meta.uid], self.now())
-        if new is not None and meta.controller is not None:
-            for pod in list(self.members.get(meta.uid, {}).values()):
-                self._see(pod, None)  # it was provisional: now the owner above is known
+            elif meta.controller is None:
+                self.ledger.accounts[meta.uid].provisional = False  # nobody is above it
+        before = metadata(old).controller if old is not None else None
+        if new is not None and before != meta.controller:
+            self._move_pods(meta, before)
+
+    def _move_pods(self, meta: ObjectMeta, before: OwnerReference | None) -> None:
+        """The controller above an owner is known, or is another one: its pods move with it."""
+        now = self.now()
+        for uid in (meta.uid, before.uid if before is not None else ""):
+            for pod in list(self.members.get(uid, {}).values()):
+                direct = pod.metadata.controller
+                if direct is not None and direct.uid == meta.uid:
+                    self._see(pod, life_of(pod), Sight(now, now))
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
         if old is not None and new is not None:

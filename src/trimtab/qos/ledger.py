@@ -11,9 +11,13 @@ from msgspec import Struct
 
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.moments import Sight
+from trimtab.qos.spans import AS_USUAL, Counting
 
 What = str
 LOST = "lost from sight"
+LEFT, JOINED = "left", "joined"
+"""A pod changed its controller: its time until then stays in the old account."""
 
 
 class Change(Struct, frozen=True):
@@ -29,35 +33,52 @@ Listener = Callable[[Change], None]
 
 
 class Ledger:
-    def __init__(self, half_life: int = 0) -> None:
+    def __init__(self, counting: Counting = AS_USUAL) -> None:
         self.accounts: dict[str, Account] = {}
-        self.half_life = half_life
+        self.counting = counting
         self.version = 0
         """Changes when an account comes or goes."""
         self._account_of: dict[str, str] = {}
+        self._since: dict[str, int] = {}
+        """Pods that changed their account: since when they are in the one that they are in."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def account(self, owner: Owner) -> Account:
+    @property
+    def half_life(self) -> int:
+        return self.counting.half_life
+
+    def account(self, owner: Owner, *, provisional: bool = False) -> Account:
         """The owner's account; a new one if it has none."""
         known = self.accounts.get(owner.uid)
         if known is None:
-            known = self.accounts[owner.uid] = Account(owner, half_life=self.half_life)
+            known = self.accounts[owner.uid] = Account(owner, self.counting)
+            known.provisional = provisional
             self.version += 1
+        known.provisional &= provisional
         return known
 
     def of_pod(self, uid: str) -> Account | None:
         return self.accounts.get(self._account_of.get(uid, ""))
 
-    def observe(self, facts: Incarnation, owner: Owner, changed: int | None = None) -> None:
-        """A pod as it is since `changed`, and whose it is."""
-        account = self.account(owner)
-        self._move(facts.uid, account)
+    def observe(
+        self,
+        facts: Incarnation,
+        owner: Owner,
+        sight: Sight | None = None,
+        *,
+        provisional: bool = False,
+    ) -> None:
+        """A pod as it is, and whose it is; `provisional` if somebody above may turn up."""
+        account = self.account(owner, provisional=provisional)
+        joined = self._move(facts, account, sight)
         known = account.pods.get(facts.uid)
         before = copy(known) if known is not None else None
-        pod = account.observe(facts, changed)
+        pod = account.observe(facts, sight)
+        if joined is not None and known is not None:
+            self._tell(account, known, JOINED, joined)
         if pod is not None:
             self._tell_news(account, before, pod)
 
@@ -80,6 +101,9 @@ class Ledger:
         """A pod's object is gone; if nothing said before that it ended, it ended now."""
         account = self.of_pod(uid)
         self._account_of.pop(uid, None)
+        if self._since.pop(uid, None) is not None:
+            for each in self.accounts.values():
+                each.left.pop(uid, None)
         if account is None:
             return
         pod = account.forget(uid, at)
@@ -112,8 +136,26 @@ class Ledger:
         """An account as it was written down; it replaces what there is of that owner."""
         self.accounts[account.owner.uid] = account
         for uid in [*account.pods, *account.done]:
-            self._account_of[uid] = account.owner.uid
+            self._settle_claims(uid, account)
+        for uid, at in account.left.items():
+            self._since[uid] = max(at, self._since.get(uid, 0))
         self.version += 1
+
+    def _settle_claims(self, uid: str, account: Account) -> None:
+        """A pod in two checkpoints: one was written before it went to the other account."""
+        other = self.of_pod(uid)
+        if other is not None and other is not account:
+            older, newer = sorted((account, other), key=lambda each: each.known_until)
+            self._since[uid] = older.cede(uid, newer)
+            account = newer
+        self._account_of[uid] = account.owner.uid
+
+    def prune(self, present: set[str]) -> None:
+        """Forget where pods were that are gone."""
+        self._since = {uid: at for uid, at in self._since.items() if uid in present}
+        for account in self.accounts.values():
+            account.done &= present
+            account.left = {uid: at for uid, at in account.left.items() if uid in present}
 
     def drop(self, uid: str) -> None:
         """The owner is gone."""
@@ -123,12 +165,30 @@ class Ledger:
             for pod in [*account.pods, *account.done]:
                 self._account_of.pop(pod, None)
 
-    def _move(self, pod_uid: str, account: Account) -> None:
-        """If the pod was in another account, that one was provisional: it becomes this one."""
-        before = self.accounts.get(self._account_of.get(pod_uid, ""))
-        self._account_of[pod_uid] = account.owner.uid
-        if before is None or before is account:
-            return
+    def _move(self, facts: Incarnation, account: Account, sight: Sight | None) -> int | None:
+        """If the pod was in another account, take it from there; since when it is in this one.
+
+        A provisional account becomes this one. Any other keeps all time until now.
+        """
+        uid = facts.uid
+        before = self.accounts.get(self._account_of.get(uid, ""))
+        self._account_of[uid] = account.owner.uid
+        if before is not None and before is not account:
+            if before.provisional:
+                self._merge(before, account)
+                return None
+            known_until = max(before.known_until, sight.known_until) if sight else 0
+            pod = before.pods.get(uid)
+            at = before.leave(uid, max(known_until, sight.changed) if sight else facts.latest())
+            self._since[uid] = at
+            self._tell(before, pod or facts, LEFT, at)
+        since = self._since.get(uid)
+        if since is None or uid in account.pods or uid in account.done:
+            return None
+        account.join(facts, since)
+        return since
+
+    def _merge(self, before: Account, account: Account) -> None:
         for uid in [*before.pods, *before.done]:
             self._account_of[uid] = account.owner.uid
         account.absorb(before)

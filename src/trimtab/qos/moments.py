@@ -8,11 +8,23 @@ clue, then its newest condition; without either nothing but "it is over" is know
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec import Struct
+
 from trimtab.kube.resources import Condition
 from trimtab.qos.incarnation import Incarnation, LifePod
 from trimtab.qos.ttv import SECOND
 
 _LATE = 3 * SECOND // 2  # whoever looks later than this did not see it happen
+
+
+class Sight(Struct, frozen=True):
+    """How a pod object was come by."""
+
+    changed: int
+    """When it became what it is, as far as that is known."""
+    now: int
+    known_until: int = 0
+    """Up to then nothing happened that was not seen."""
 
 
 def life_of(pod: LifePod, seen_at: int | None = None) -> Incarnation:
@@ -30,7 +42,18 @@ def life_of(pod: LifePod, seen_at: int | None = None) -> Incarnation:
         vague=vague,
         started=_ns(pod.status.start_time),
         gated=bool(pod.spec.scheduling_gates),
+        turns=_turns(pod, seen_at),
     )
+
+
+def _turns(pod: LifePod, seen_at: int | None) -> list[int]:
+    """Ready since a moment, or not ready any more since then."""
+    ready = pod.condition("Ready")
+    told = None if ready is None else _ns(ready.last_transition_time)
+    if ready is None or told is None:
+        return []
+    turn = refined(told, seen_at)
+    return [turn] if ready.status == "True" else [turn, turn]
 
 
 def refined(stamp: int, seen_at: int | None) -> int:

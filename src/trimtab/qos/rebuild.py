@@ -15,10 +15,11 @@ from trimtab.kube.client import Client
 from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import ApiError, Expired, NotFound
 from trimtab.obs import get_logger
-from trimtab.qos.account import Account
+from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import LIFE_PODS, LifePod
 from trimtab.qos.keeper import Keeper
-from trimtab.qos.moments import changed_at, life_of, newest_moment
+from trimtab.qos.moments import Sight, life_of, newest_moment
+from trimtab.qos.ttv import SECOND
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
 
 log = get_logger()
@@ -53,6 +54,8 @@ class Rebuild:
         self._keeper = keeper
         self._known: dict[str, Checkpoint] = {}
         self._stream_clock = 0
+        self._vanished: dict[str, int] = {}
+        """Pods whose objects were removed, and the last moment before that."""
         self._replayed = 0
 
     @property
@@ -65,6 +68,7 @@ class Rebuild:
         for stored in await self._stored():
             self._adopt(stored)
         gap = not await self._replay() if self._known else False
+        self._advance(self._keeper.now(), None)
         self._skip_what_is_in_the_sums()
         self._keeper.open()  # it was told of those who ended while we replayed
         lost = self._close_vanished()
@@ -82,8 +86,7 @@ class Rebuild:
         owner, ledger = stored.spec.owner, stored.status.ledger
         if owner is None or not ledger.as_of:
             return
-        half_life = self._keeper.ledger.half_life
-        account = read_back(owner, ledger, half_life)
+        account = read_back(owner, ledger, self._keeper.ledger.counting)
         self._keeper.ledger.adopt(account)
         self._known[owner.uid] = Checkpoint(
             account,
@@ -141,30 +144,52 @@ class Rebuild:
         return version
 
     def _take(self, event: WatchEvent[LifePod]) -> None:
-        pod = event.object
+        pod, ledger = event.object, self._keeper.ledger
         if event.type == "BOOKMARK":
             return
-        self._stream_clock = max(self._stream_clock, newest_moment(pod))
-        owner = self._keeper.owner_of(pod)
-        known = self._known.get(owner.uid)
+        uid, owner = pod.metadata.uid, self._keeper.owner_of(pod)
+        self._advance(newest_moment(pod), owner if event.type == "ADDED" else None)
+        account = ledger.of_pod(uid)
+        known = self._known.get(account.owner.uid if account is not None else owner.uid)
         if known is not None and int(pod.metadata.resource_version or 0) <= known.version:
             return  # it is in the checkpoint
         if not self._keeper.counts(pod):
             return
         self._replayed += 1
-        self._keeper.ledger.observe(life_of(pod), owner, changed_at(pod))
+        # the stream is in order: it happened after all that was told before
+        clock = max(self._stream_clock, known.as_of if known else 0)
+        sight = Sight(clock, self._keeper.now(), clock)
+        provisional = self._keeper.is_provisional(owner)
+        ledger.observe(life_of(pod), owner, sight, provisional=provisional)
         if event.type == "DELETED":
-            # the stream is in order: it happened after all that was told before
-            as_of = known.as_of if known else 0
-            self._keeper.ledger.gone(pod.metadata.uid, max(self._stream_clock, as_of))
+            self._vanished[uid] = clock
+
+    def _advance(self, clock: int, comes: Owner | None) -> None:
+        """Time has come to `clock`, at which a pod of `comes` was created.
+
+        An object's removal has no time of its own. A controller replaces its pod at once;
+        otherwise it was between the events before and after, and that is a gap.
+        """
+        if clock <= self._stream_clock:
+            return
+        ledger, vanished = self._keeper.ledger, self._vanished
+        self._stream_clock, self._vanished = clock, {}
+        for uid, since in vanished.items():
+            account = ledger.of_pod(uid)
+            if account is not None and account.owner == comes:
+                ledger.gone(uid, max(since, clock))
+                continue
+            if clock - since > SECOND:  # the grain of the API's times
+                ledger.lost(uid, since, clock)
+            ledger.gone(uid, since)
 
     # What nobody saw
 
     def _close_vanished(self) -> int:
         present = {pod.metadata.uid for pod in self._keeper.stores.pods.store}
         now, lost = self._keeper.now(), 0
+        self._keeper.ledger.prune(present)
         for known in self._known.values():
-            known.account.done &= present
             for uid in known.account.pods.keys() - present:
                 lost += self._keeper.ledger.lost(uid, known.as_of, now)
         return lost

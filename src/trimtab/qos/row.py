@@ -37,6 +37,7 @@ class Row(Struct, frozen=True, rename="camel", kw_only=True):
     binding_seconds: float
     binding_approximate: bool
     gated_seconds: float
+    unready_seconds: float
     replicas: Replicas
     incarnations: int
     gap_seconds: float

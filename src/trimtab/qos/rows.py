@@ -221,6 +221,7 @@ class Book:
             binding_seconds=reading.binding / SECOND,
             binding_approximate=reading.about or not self._measured(),
             gated_seconds=reading.gated / SECOND,
+            unready_seconds=reading.unready / SECOND,
             replicas=Replicas(reading.pace.running, reading.pace.waiting, reading.gated_now),
             incarnations=account.incarnations,
             gap_seconds=account.gap / SECOND,

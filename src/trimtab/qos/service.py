@@ -28,7 +28,7 @@ from trimtab.qos.checkpoint import Checkpoints
 from trimtab.qos.demand import Demand
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.key import ANNOTATION, parse
-from trimtab.qos.ledger import LOST, Change
+from trimtab.qos.ledger import JOINED, LEFT, LOST, Change
 from trimtab.qos.rebuild import Rebuild
 from trimtab.qos.rounds import Rounds
 from trimtab.qos.routes import Routes, Summary
@@ -36,7 +36,7 @@ from trimtab.qos.rows import Book
 from trimtab.qos.series import Series
 from trimtab.qos.settings import NAME, NAMESPACE, Settings
 from trimtab.qos.signals import Signals
-from trimtab.qos.skew import ServerTime
+from trimtab.qos.skew import ServerTime, steady
 from trimtab.qos.stamper import Restamper, Stamper
 from trimtab.qos.stores import Stores
 from trimtab.qos.ttv import SECOND
@@ -54,20 +54,22 @@ class Qos:
     """All parts of one process, wired."""
 
     def __init__(
-        self, client: Client, settings: Settings, now: Callable[[], int] = time.time_ns
+        self,
+        client: Client,
+        settings: Settings,
+        now: Callable[[], int] = time.time_ns,
+        clock: Callable[[], int] = steady,
     ) -> None:
         self._client = client
         self._settings = settings
         identity = unique_identity()
         self.elector = Elector(client, NAME, NAMESPACE, identity)
         self.recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
-        self.time = ServerTime(now)
+        self.time = ServerTime(now, clock)
         self.stores = Stores(client)
         self.keeper = Keeper(self.stores, settings, self.time)
         self.stamper = Stamper(self.keeper, settings, self.time)
-        self.bindings = Bindings(
-            settings.bindings, self.keeper.ledger, lambda: self.time.skew.offset
-        )
+        self.bindings = Bindings(settings.bindings, self.keeper.ledger, self.time.of_wall)
         self.book = Book(self.keeper, self.stamper, settings, lambda: self.bindings.live)
         self.waiting = Waiting(self.keeper, self.stamper, self.time)
         self.demand = Demand(self.keeper, self.book)
@@ -97,7 +99,7 @@ class Qos:
         uid = change.account.owner.uid
         self.checkpoints.changed(uid)
         metrics.lost_pods.inc(change.what == LOST)
-        if change.what in ("ended", LOST) or uid not in self.checkpoints.written_at:
+        if change.what in ("ended", LOST, LEFT, JOINED) or uid not in self.checkpoints.written_at:
             self.saving.nudge(uid)
         if change.at >= self._counted_from:
             self._count(change)

@@ -2,6 +2,7 @@
 
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -32,6 +33,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     vm_margin_s: float = 300.0
     half_life_s: float = 0.0
     """0: an account remembers its whole life."""
+    running_when: Literal["bound", "ready"] = "bound"
+    """When a pod runs: once it is bound, or only while it is ready."""
+    charge_binding: bool = False
+    """Binding counts as waiting."""
     max_wait_s: float = 0.0
     """A pod that waited longer goes before all ranks; 0: four margins, at least ten minutes."""
     default_slo: float = DEFAULT_SLO

@@ -5,6 +5,7 @@ the difference: the server's clock is ahead by more than second - r and less tha
 Several answers narrow it down. Only a difference that is certain is corrected.
 """
 
+import time
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -41,16 +42,35 @@ class Skew(Struct):
 
 
 class ServerTime:
-    """Nanoseconds since 1970 by the API server's clock; never goes back."""
+    """Nanoseconds since 1970 by the API server's clock.
 
-    def __init__(self, now: Callable[[], int]) -> None:
+    Between two answers of the server a steady clock goes on, so it does not matter if somebody
+    sets this computer's clock, or sets it and corrects that at once. A small correction never
+    makes time go back; a large one says that the server's own clock was set, and is followed.
+    """
+
+    def __init__(self, now: Callable[[], int], steady: Callable[[], int] | None = None) -> None:
         self.skew = Skew()
-        self._now = now
+        self._wall = now
+        self._steady = steady or now
+        self._start = now() - self._steady()
         self._last = 0
 
     def __call__(self) -> int:
-        self._last = max(self._last, self._now() + self.skew.offset)
+        now = self.local() + self.skew.offset
+        if not 0 < self._last - now < WIDEST:
+            self._last = now
         return self._last
 
     def local(self) -> int:
-        return self._now()
+        """Our own time, whoever sets the clock."""
+        return self._start + self._steady()
+
+    def of_wall(self) -> int:
+        """What to add to a time that this computer's clock said a moment ago."""
+        return self.local() - self._wall() + self.skew.offset
+
+
+def steady() -> int:
+    """Nanoseconds of a clock that nobody sets, sleep of the computer included."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 
 from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.spans import Span, State
+from trimtab.qos.spans import AS_USUAL, Counting, Phase, Span, State, phases
+
+_Lived = tuple[list[Phase], int | None]
 
 
 class Stop(Struct, omit_defaults=True):
@@ -47,7 +49,7 @@ class Life(Struct, omit_defaults=True):
         self.stops = [stop for stop in self.stops if stop.end is None or stop.end > until]
 
 
-def vm_spans(pods: Iterable[Incarnation], life: Life) -> list[Span]:
+def vm_spans(pods: Iterable[Incarnation], life: Life, counting: Counting = AS_USUAL) -> list[Span]:
     """The spans of a VM after `life.settled`, one after the other; the last one is open."""
     alive = list(pods)
     beginnings = [pod.created for pod in alive]
@@ -56,10 +58,11 @@ def vm_spans(pods: Iterable[Incarnation], life: Life) -> list[Span]:
     if not beginnings and not life.settled:
         return []
     start = life.settled or min(beginnings)
-    cuts = sorted({start, *(c for c in _cuts(alive, life) if c > start)})
+    lives = [(phases(pod, counting), pod.ended) for pod in alive]
+    cuts = sorted({start, *(c for c in _cuts(lives, life) if c > start)})
     spans: list[Span] = []
     for begin, end in zip(cuts, [*cuts[1:], None], strict=True):
-        kind = _state(alive, life.stops, begin)
+        kind = _state(lives, life.stops, begin)
         if kind is None:
             continue
         if spans and spans[-1].kind == kind and spans[-1].end == begin:
@@ -76,36 +79,29 @@ def fold_until(pods: Iterable[Incarnation], over: Sequence[Incarnation]) -> int:
     return min(living, default=max(pod.ended or 0 for pod in over))
 
 
-def _cuts(pods: Sequence[Incarnation], life: Life) -> Iterable[int]:
-    for pod in pods:
-        yield from (at for at in _moments(pod) if at)
+def _cuts(lives: Sequence[_Lived], life: Life) -> Iterable[int]:
+    for states, ended in lives:
+        yield from (start for start, _ in states)
+        if ended is not None:
+            yield ended
     for stop in life.stops:
         yield from (at for at in (stop.start, stop.end) if at)
 
 
-def _moments(pod: Incarnation) -> tuple[int | None, ...]:
-    return pod.created, pod.ungated, pod.bind_start, pod.bound, pod.ended
-
-
-def _state(pods: Sequence[Incarnation], stops: Sequence[Stop], at: int) -> State | None:
-    """The VM's state from `at` on; None while it is stopped."""
-    states = {_pod_state(pod, at) for pod in pods if at >= pod.created and not _is_over(pod, at)}
-    if "running" in states:
-        return "running"
-    if "binding" in states:
-        return "binding"
+def _state(lives: Sequence[_Lived], stops: Sequence[Stop], at: int) -> State | None:
+    """The VM's state from `at` on: the best of its pods'; None while it is stopped."""
+    states = {_pod_state(each, at) for each in lives} - {None}
+    for best in ("running", "unready", "binding"):
+        if best in states:
+            return best
     if any(stop.start <= at and (stop.end is None or at < stop.end) for stop in stops):
         return None
     return "gated" if states == {"gated"} else "waiting"
 
 
-def _is_over(pod: Incarnation, at: int) -> bool:
-    return pod.ended is not None and at >= pod.ended
-
-
-def _pod_state(pod: Incarnation, at: int) -> State:
-    if pod.bound is not None and at >= pod.bound:
-        return "running"
-    if pod.bind_start is not None and at >= pod.bind_start:
-        return "binding"
-    return "gated" if pod.is_gated or at < pod.waits_since else "waiting"
+def _pod_state(life: _Lived, at: int) -> State | None:
+    states, ended = life
+    if ended is not None and at >= ended:
+        return None
+    begun = [state for start, state in states if start <= at]
+    return begun[-1] if begun else None

@@ -4,11 +4,14 @@ Its printer columns are the page's, so `kubectl get qos` shows what the page sho
 last checkpoint. What counts is `status.ledger`.
 """
 
+from operator import itemgetter
+
 from msgspec import field
 
 from trimtab.kube.resources import Kind, Object, Wire
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.spans import AS_USUAL, Counting
 from trimtab.qos.sums import Sums, Window
 from trimtab.qos.vmtime import Life
 
@@ -28,6 +31,7 @@ class LedgerStatus(Wire, frozen=True):
     window: Window = field(default_factory=Window)
     pods: tuple[Incarnation, ...] = ()
     done: tuple[str, ...] = ()
+    left: dict[str, int] = field(default_factory=dict)
     life: Life = field(default_factory=Life)
     incarnations: int = 0
     approximate: int = 0
@@ -72,6 +76,7 @@ def written_down(account: Account, now: int, version: str, complete: str = "") -
         window=account.window,
         pods=tuple(newest),
         done=tuple(sorted(account.done))[:MOST_PODS],
+        left=dict(sorted(account.left.items(), key=itemgetter(1))[-MOST_PODS:]),
         life=account.life,
         incarnations=account.incarnations,
         approximate=account.approximate,
@@ -79,13 +84,15 @@ def written_down(account: Account, now: int, version: str, complete: str = "") -
     )
 
 
-def read_back(owner: Owner, ledger: LedgerStatus, half_life: int) -> Account:
+def read_back(owner: Owner, ledger: LedgerStatus, counting: Counting = AS_USUAL) -> Account:
     """The account that was written down."""
-    account = Account(owner, half_life=half_life)
+    account = Account(owner, counting)
+    account.known_until = ledger.as_of
     account.closed = ledger.closed
-    account.window = _window(ledger, half_life)
+    account.window = _window(ledger, counting.half_life)
     account.pods = {pod.uid: pod for pod in ledger.pods}
     account.done = set(ledger.done)
+    account.left = dict(ledger.left)
     account.life = ledger.life
     account.incarnations = ledger.incarnations
     account.approximate = ledger.approximate

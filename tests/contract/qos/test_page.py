@@ -17,7 +17,9 @@ async def test_the_page_and_its_api(client: Client, account: Client, namespace: 
     async with running_qos(account, SETTINGS) as running:
         await client.create(PODS, pod_to_create("p1", namespace))
         accounts = running.qos.keeper.ledger.accounts
-        await until(lambda: any(each.owner.name == "p1" for each in accounts.values()), "p1")
+        await until(
+            lambda: any(each.owner.namespace == namespace for each in accounts.values()), "p1"
+        )
         header, *rows = (await running.text(f"/?ns={namespace}")).splitlines()
         assert header == HEADER
         assert [row.split()[0] for row in rows] == ["p1"]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from builders.qos import a_gated_life, a_life, an_account, an_owner, at, few
 from trimtab.qos.account import SETTLE, Account
-from trimtab.qos.incarnation import Incarnation
+from trimtab.qos.incarnation import MOST_TURNS, Incarnation
+from trimtab.qos.moments import Sight
+from trimtab.qos.spans import Counting
 from trimtab.qos.ttv import SECOND, Pace
 from trimtab.qos.wire import LedgerStatus, read_back, written_down
 
@@ -48,8 +50,8 @@ def test_time_behind_gates_is_counted_apart_and_not_as_waiting() -> None:
     assert (reading.gated, reading.gated_now) == (14 * S, 1)
     assert sums(account, 10) == (4, 2, 0)
     assert reading.pace == Pace(1, 0)
-    account.observe(a_life("a", 0), at(10))
-    account.observe(a_life("a", 0, bound=15), at(15))
+    account.observe(a_life("a", 0), Sight(at(10), at(10)))
+    account.observe(a_life("a", 0, bound=15), Sight(at(15), at(15)))
     account.observe(a_life("a", 0, bound=15, ended=20))
     account.settle(at(100))
     assert "a" not in account.pods
@@ -187,7 +189,7 @@ def test_what_is_written_down_is_read_back(
         account.settle(at(settle))
         stored = msgspec.json.encode(written_down(account, at(second), "7"))
         ledger = msgspec.json.decode(stored, type=LedgerStatus)
-        again = read_back(account.owner, ledger, 0)
+        again = read_back(account.owner, ledger)
         assert sums(again, second + 50) == sums(account, second + 50)
         assert again.incarnations == account.incarnations
 
@@ -232,10 +234,94 @@ def test_settling_fades_as_living_does(pods: list[Incarnation], second: int, set
 def test_with_another_half_life_a_checkpoint_keeps_its_share() -> None:
     account = an_account(a_life(created=0, bound=100, ended=1000))
     account.settle(at(2000))
-    again = read_back(an_owner(), written_down(account, at(2000), "7"), 60 * S)
+    again = read_back(an_owner(), written_down(account, at(2000), "7"), Counting(60 * S))
     reading = again.at(at(2000))
     assert reading.credited / (reading.credited + reading.charged) == pytest.approx(0.9)
     assert reading.credited < reading.running
+
+
+BY_READY = Counting(by_ready=True)
+
+
+def a_ready_life(ready: float | None, unready: float | None = None) -> Incarnation:
+    """As a pod object tells it: when it became ready, or that it is not any more."""
+    life = a_life("a", 0, 2)
+    turns = [ready] if unready is None else [unready, unready]
+    life.turns = [at(each) for each in turns if each is not None]
+    return life
+
+
+def test_where_only_ready_time_counts_the_rest_is_charged() -> None:
+    account = Account(an_owner(), BY_READY)
+    account.observe(a_ready_life(None))
+    assert sums(account, 5) == (0, 5, 0)
+    assert account.at(at(5)).pace == Pace(0, 1)
+    account.observe(a_ready_life(6))
+    assert sums(account, 10) == (4, 6, 0)
+    account.observe(a_ready_life(6, 12))
+    account.observe(a_ready_life(15))
+    reading = account.at(at(20))
+    assert sums(account, 20) == (6 + 5, 6 + 3, 0)
+    assert (reading.unready, reading.credited, reading.charged) == (7 * S, 11 * S, 9 * S)
+    account.observe(msgspec.structs.replace(a_ready_life(15), ended=at(21)))
+    account.settle(at(100))
+    assert sums(account, 100) == (6 + 6, 6 + 3, 0)
+
+
+def test_readiness_is_nothing_to_accounts_that_count_from_the_binding() -> None:
+    account = an_account(a_ready_life(6, 12))
+    assert sums(account, 20) == (18, 2, 0)
+    assert account.pods["a"].turns == []
+
+
+def test_a_pod_that_was_not_ready_while_nobody_looked_has_a_gap() -> None:
+    account = Account(an_owner(), BY_READY)
+    account.observe(a_ready_life(6))
+    account.known_until = at(10)
+    account.observe(a_ready_life(30))
+    assert sums(account, 40) == (4 + 10, 6 + 20, 0)
+    assert account.gap == 20 * S
+
+
+def test_a_pod_that_is_never_long_ready_takes_no_room() -> None:
+    account = Account(an_owner(), BY_READY)
+    for second in range(3, 1000, 2):
+        account.observe(a_ready_life(second))
+        account.observe(a_ready_life(second, second + 1))
+    assert len(account.pods["a"].turns) <= MOST_TURNS
+
+
+def test_a_charged_binding_counts_as_waiting() -> None:
+    account = Account(an_owner(), Counting(charge_binding=True))
+    account.observe(a_life("a", 0, bound=4, binding=3))
+    reading = account.at(at(10))
+    assert sums(account, 10) == (6, 3, 1)
+    assert (reading.credited, reading.charged) == (6 * S, 4 * S)
+
+
+def test_a_charged_binding_that_nobody_measured_ends_when_the_kubelet_takes_the_pod() -> None:
+    account = Account(an_owner(), Counting(charge_binding=True))
+    account.observe(a_life("a", 0, 3))
+    assert account.at(at(5)).pace == Pace(0, 1)
+    account.observe(msgspec.structs.replace(a_life("a", 0, 3), started=at(7)))
+    reading = account.at(at(10))
+    assert sums(account, 10) == (3, 3, 4)
+    assert (reading.charged, reading.about) == (7 * S, True)
+
+
+@few
+@given(lives(), st.integers(200, 400), st.integers(0, 500), st.booleans(), st.booleans())
+def test_settling_changes_nothing_however_time_is_counted(
+    pods: list[Incarnation], second: int, settle: int, charge: bool, ready: bool
+) -> None:
+    for kind in ("Deployment", "VirtualMachine"):
+        one, other = (Account(an_owner(kind=kind), Counting(0, charge, ready)) for _ in range(2))
+        for account in (one, other):
+            for pod in map(copy, pods):
+                account.observe(pod)
+        other.settle(at(settle))
+        now = at(max(second, settle))
+        assert one.at(now) == other.at(now)
 
 
 def copy(pod: Incarnation) -> Incarnation:

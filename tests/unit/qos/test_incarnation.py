@@ -16,6 +16,7 @@ from trimtab.qos.incarnation import (
     Incarnation,
     LifePod,
     Terminated,
+    Written,
 )
 from trimtab.qos.moments import life_of
 
@@ -45,7 +46,6 @@ def failed(finished: float | None = None, ready: float | None = None) -> LifePod
         ),
         pytest.param(a_life_pod(created=0, deleted=9), None, 9, id="deleted while it waited"),
         pytest.param(failed(finished=7), 2, 7, id="failed: when its containers finished"),
-        pytest.param(failed(ready=8), 2, 8, id="failed: else when it was not ready any more"),
         pytest.param(failed(), 2, None, id="failed, and nothing tells when"),
         pytest.param(a_life_pod(created=5, node_name="n1"), 5, None, id="bound from the start"),
     ],
@@ -55,6 +55,60 @@ def test_an_object_tells_a_life(pod: LifePod, bound: float | None, ended: float 
     assert life.bound == (None if bound is None else at(bound))
     assert life.ended == (None if ended is None else at(ended))
     assert life.is_over == (ended is not None or pod.status.phase == "Failed")
+
+
+def written(pod: LifePod, second: float, subresource: str = "status") -> LifePod:
+    entries = (*pod.metadata.managed_fields, Written(time=when(second), subresource=subresource))
+    meta = msgspec.structs.replace(pod.metadata, managed_fields=entries)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+def disrupted(second: float) -> LifePod:
+    """What the pod garbage collector makes of a pod whose node was deleted."""
+    pod = failed(ready=5)
+    why = Condition(type="DisruptionTarget", status="True", last_transition_time=when(second))
+    status = msgspec.structs.replace(pod.status, conditions=(*pod.status.conditions, why))
+    return msgspec.structs.replace(pod, status=status)
+
+
+@pytest.mark.parametrize(
+    ("pod", "ended"),
+    [
+        pytest.param(failed(ready=8), 8, id="it was not ready any more"),
+        pytest.param(disrupted(40), 40, id="its node was deleted"),
+        pytest.param(written(failed(), 30), 30, id="its status was last written then"),
+        pytest.param(written(failed(ready=8), 30), 30, id="not ready long before"),
+        pytest.param(written(failed(), 30, ""), None, id="a label tells nothing"),
+    ],
+)
+def test_an_end_that_nobody_tells_has_clues(pod: LifePod, ended: float | None) -> None:
+    life = life_of(pod)
+    assert (life.ended, life.vague) == (None if ended is None else at(ended), True)
+
+
+@pytest.mark.parametrize(
+    ("clue", "known_until", "ended"),
+    [
+        pytest.param(failed(ready=8), 50, 50, id="a clue from before it was last seen alive"),
+        pytest.param(failed(ready=80), 50, 80, id="a clue from afterwards"),
+        pytest.param(failed(), 50, 50, id="no clue: when it was last known to run"),
+        pytest.param(failed(), 0, 2, id="nothing is known: when it began"),
+        pytest.param(failed(finished=7), 50, 7, id="its containers' end is no clue but the end"),
+    ],
+)
+def test_a_pod_did_not_end_before_it_was_known_to_run(
+    clue: LifePod, known_until: float, ended: float
+) -> None:
+    life = a_life(uid="uid-web-1", created=0, bound=2)
+    life.learn(life_of(clue), at(90), at(known_until))
+    assert life.ended == at(ended)
+
+
+@pytest.mark.parametrize("clue", [failed(), failed(ready=8), disrupted(12), written(failed(), 12)])
+def test_a_clue_never_corrects_a_known_end(clue: LifePod) -> None:
+    life = a_life(uid="uid-web-1", created=0, bound=2, ended=60)
+    life.learn(life_of(clue), at(90))
+    assert life.ended == at(60)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,96 @@ async def test_who_is_missing_from_a_new_list_after_a_gap_is_lost_from_sight(
     assert (account.history[-1].what == LOST) == bool(gap)
 
 
+def released(name: str, **told: Any) -> LifePod:
+    """A pod whose labels no selector matches any more: its controller let it go."""
+    return a_life_pod(name, created=0, scheduled=2, version=2, **told)
+
+
+async def test_a_released_pod_takes_nothing_along_and_moves_nothing_back() -> None:
+    world = World()
+    a_deployment(world)
+    for name in ("web-1", "web-2", "web-3"):
+        world.put(a_life_pod(name, owner=REPLICA_SET, created=0, scheduled=2))
+    world.second = 100
+    world.put(released("web-1"))
+    world.put(a_life_pod("web-4", owner=REPLICA_SET, created=100, scheduled=101))
+    world.second = 160
+    assert world.sums("uid-web") == (98 + 2 * 158 + 59, 2 * 3 + 1)
+    assert world.sums("uid-web-1") == (60, 0)
+    world.put(a_life_pod("web-2", owner=REPLICA_SET, created=0, scheduled=2, version=3))
+    assert world.sums("uid-web") == (98 + 2 * 158 + 59, 2 * 3 + 1)
+    assert set(world.keeper.members["uid-web"]) == {"uid-web-2", "uid-web-3", "uid-web-4"}
+    assert set(world.keeper.members["uid-web-1"]) == {"uid-web-1"}
+    world.remove(released("web-1"))
+    assert "uid-web-1" not in world.keeper.ledger.accounts
+    assert world.account("uid-web").left == {}
+
+
+async def test_pods_that_outlive_their_controller_begin_accounts_of_their_own() -> None:
+    """`kubectl delete --cascade=orphan`, and a new controller of that name adopts them."""
+    world = World()
+    world.owner("StatefulSet", "db")
+    owner = controlled_by("StatefulSet", "db")
+    world.put(a_life_pod("db-0", owner=owner, created=0, scheduled=2))
+    world.second = 50
+    world.put(released("db-0"))
+    for reflector in world.stores.owners:
+        reflector.store.swap(())
+    assert list(world.keeper.ledger.accounts) == ["uid-db-0"]
+    world.second = 80
+    world.owner("StatefulSet", "db", uid="uid-db-again")
+    adopted = controlled_by("StatefulSet", "db", "uid-db-again")
+    world.put(a_life_pod("db-0", owner=adopted, created=0, scheduled=2, version=3))
+    world.second = 100
+    assert world.sums("uid-db-0") == (30, 0)
+    assert world.sums("uid-db-again") == (20, 0)
+
+
+async def test_a_replica_set_that_changes_its_deployment_leaves_the_time_where_it_was() -> None:
+    world = World()
+    a_deployment(world)
+    world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2))
+    world.second = 50
+    world.owner("ReplicaSet", "web-5d", owner_references=())  # its Deployment was orphaned
+    world.second = 70
+    assert world.sums("uid-web") == (48, 2)
+    assert world.sums("uid-web-5d") == (20, 0)
+    world.owner("ReplicaSet", "web-5d", owner_references=(controlled_by("Deployment", "new"),))
+    world.second = 100
+    assert world.sums("uid-web-5d") == (20, 0)
+    assert world.sums("uid-new") == (30, 0)
+
+
+async def test_a_name_that_is_used_again_is_another_pod() -> None:
+    world = World()
+    world.owner("StatefulSet", "db")
+    owner = controlled_by("StatefulSet", "db")
+    world.put(a_life_pod("db-0", uid="first", owner=owner, created=0, scheduled=2))
+    world.second = 50
+    world.put(a_life_pod("db-0", uid="second", owner=owner, created=50, scheduled=55))
+    world.second = 100
+    assert world.sums("uid-db") == (48 + 45, 2 + 5)
+
+
+async def test_a_pod_that_is_first_seen_on_its_way_out_has_had_its_time() -> None:
+    world = World()
+    world.second = 100
+    world.put(a_life_pod("old", created=0, scheduled=2, deleted=60, grace=300))
+    assert world.sums("uid-old") == (58, 2)
+
+
+async def test_a_pod_that_failed_after_a_gap_counts_until_it_was_last_seen() -> None:
+    world = World()
+    world.put(a_life_pod("solo", created=0, scheduled=2))
+    world.second = 100
+    world.stores.pods.gap_s = 40.0
+    world.stores.pods.store.swap(
+        [a_life_pod("solo", created=0, scheduled=2, phase="Failed", version=2)]
+    )
+    world.stores.pods.gap_s = 0.0
+    assert (world.sums("uid-solo"), world.account("uid-solo").gap) == ((58, 2), 40 * SECOND)
+
+
 async def test_a_bare_pods_account_ends_with_it() -> None:
     world = World()
     pod = a_life_pod("alone", created=0)

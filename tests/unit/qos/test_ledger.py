@@ -10,12 +10,16 @@ from builders.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.identity import top_owner
 from trimtab.qos.incarnation import Gate
-from trimtab.qos.ledger import Change, Ledger
-from trimtab.qos.moments import life_of
+from trimtab.qos.ledger import JOINED, LEFT, Change, Ledger
+from trimtab.qos.moments import Sight, life_of
 from trimtab.qos.ttv import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")
+
+
+def seen(second: float) -> Sight:
+    return Sight(at(second), at(second))
 
 
 def known(*metas: ObjectMeta) -> dict[str, ObjectMeta]:
@@ -98,8 +102,8 @@ def test_parents_are_looked_up_in_the_pods_own_namespace() -> None:
 def test_a_provisional_account_becomes_the_right_one_when_the_parent_is_known() -> None:
     ledger = Ledger()
     provisional, right = an_owner("web-5d", "ReplicaSet"), an_owner("web")
-    ledger.observe(a_life("a", 0, 1), provisional)
-    ledger.observe(a_life("b", 0, 1, 2), provisional)
+    ledger.observe(a_life("a", 0, 1), provisional, provisional=True)
+    ledger.observe(a_life("b", 0, 1, 2), provisional, provisional=True)
     ledger.observe(a_life("a", 0, 1), right)
     (account,) = ledger.accounts.values()
     assert account.owner == right
@@ -107,6 +111,52 @@ def test_a_provisional_account_becomes_the_right_one_when_the_parent_is_known() 
     ledger.gone("b", at(20))
     ledger.gone("a", at(20))
     assert account.at(at(100)).running == 20 * SECOND
+
+
+def running(ledger: Ledger, name: str, second: float) -> float:
+    return ledger.accounts[an_owner(name).uid].at(at(second)).running / SECOND
+
+
+def test_a_pod_that_changes_its_controller_takes_nothing_along() -> None:
+    ledger = Ledger()
+    ledger.observe(a_life("a", 0, 1), an_owner("web"))
+    ledger.observe(a_life("b", 0, 1), an_owner("web"))
+    ledger.observe(a_life("a", 0, 1), an_owner("loose"), seen(10))
+    assert (running(ledger, "web", 20), running(ledger, "loose", 20)) == (9 + 19, 10)
+    ledger.observe(a_life("b", 0, 1), an_owner("web"), seen(20))
+    assert (running(ledger, "web", 20), running(ledger, "loose", 20)) == (9 + 19, 10)
+    assert ledger.accounts[an_owner("web").uid].history[-1].what == LEFT
+    assert ledger.accounts[an_owner("loose").uid].history[-1].what == JOINED
+
+
+def test_a_pod_that_comes_back_brings_nothing_along() -> None:
+    ledger = Ledger()
+    for second, owner in ((0, "web"), (10, "loose"), (15, "web"), (30, "other")):
+        ledger.observe(a_life("a", 0, 1), an_owner(owner), seen(second))
+    ledger.observe(a_life("a", 0, 1, 40), an_owner("other"), seen(40))
+    ledger.gone("a", at(41))
+    assert [running(ledger, name, 100) for name in ("web", "loose", "other")] == [9 + 15, 5, 10]
+    for account in ledger.accounts.values():
+        account.settle(at(200))
+    assert [running(ledger, name, 300) for name in ("web", "loose", "other")] == [9 + 15, 5, 10]
+    assert ledger.accounts[an_owner("web").uid].incarnations == 1
+
+
+def test_a_pod_that_waits_goes_on_waiting_in_its_new_account() -> None:
+    ledger = Ledger()
+    ledger.observe(a_life("a", 0), an_owner("web"), seen(0))
+    ledger.observe(a_life("a", 0), an_owner("loose"), seen(7))
+    ledger.observe(a_life("a", 0, 9), an_owner("loose"), seen(9))
+    old, new = (ledger.accounts[an_owner(name).uid].at(at(20)) for name in ("web", "loose"))
+    assert (old.waiting, old.running) == (7 * SECOND, 0)
+    assert (new.waiting, new.running) == (2 * SECOND, 11 * SECOND)
+
+
+def test_a_pod_that_is_over_has_no_time_for_another_account() -> None:
+    ledger = Ledger()
+    ledger.observe(a_life("a", 0, 1, 5), an_owner("web"), seen(5))
+    ledger.observe(a_life("a", 0, 1, 5), an_owner("loose"), seen(50))
+    assert (running(ledger, "web", 90), running(ledger, "loose", 90)) == (4, 0)
 
 
 def test_each_transition_is_told_once() -> None:
@@ -128,9 +178,9 @@ def test_each_transition_is_told_once() -> None:
 def test_gates_are_part_of_the_history() -> None:
     ledger = Ledger()
     gated = a_life_pod("a", created=0, scheduling_gates=(Gate(name="quota"),))
-    ledger.observe(life_of(gated), an_owner(), at(0))
-    ledger.observe(life_of(a_life_pod("a", created=0)), an_owner(), at(5))
-    ledger.observe(life_of(a_life_pod("a", created=0, scheduled=6)), an_owner(), at(6))
+    ledger.observe(life_of(gated), an_owner(), seen(0))
+    ledger.observe(life_of(a_life_pod("a", created=0)), an_owner(), seen(5))
+    ledger.observe(life_of(a_life_pod("a", created=0, scheduled=6)), an_owner(), seen(6))
     (account,) = ledger.accounts.values()
     assert [(each.what, each.at) for each in account.history] == [
         ("created", at(0)),

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import World, a_life_pod, at, controlled_by, few
+from builders.qos import World, a_life_pod, at, controlled_by, few, when
 from builders.virtualtime import run
 from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import Expired, Status
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.account import Account
-from trimtab.qos.incarnation import LifePod, PodMeta
+from trimtab.qos.incarnation import LifePod, PodMeta, Written
 from trimtab.qos.rebuild import Outcome, Rebuild
 from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
 
@@ -232,6 +232,125 @@ def test_who_ends_while_the_past_is_replayed_is_not_lost() -> None:
     outcome = rebuilt(later, api)
     assert (outcome.lost, later.account("uid-web").gap) == (0, 0)
     assert later.sums("uid-web") == (88, 2)
+
+
+def a_restart(
+    live: World, saved: list[QosAccount], pods: list[LifePod], second: float, gone: bool = False
+) -> World:
+    """A world that finds these checkpoints and pods; `gone`: and no watch history."""
+    later = a_world("StatefulSet")
+    later.keeper.ready = False
+    later.put(*pods)
+    later.keeper._aside.clear()
+    later.second = second
+    events = [] if gone else [Happening(0, 900, "MODIFIED", pod) for pod in pods]
+    rebuilt(later, Api(saved, events, gone))
+    return later
+
+
+OWNED: dict[str, Any] = {"owner": KINDS["StatefulSet"], "created": 0, "scheduled": 2}
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["with the history", "without it"])
+@pytest.mark.parametrize("saved", ["neither", "the old one", "the new one", "both"])
+def test_a_released_pods_time_stays_where_it_was_over_a_restart(saved: str, gone: bool) -> None:
+    """Whichever of the two checkpoints was written after the pod had left."""
+    live = a_world("StatefulSet")
+    live.put(a_life_pod("a", **OWNED), a_life_pod("b", **OWNED))
+    before = [checkpoint(live.account("uid-web"), 50, 10)]
+    live.second = 50
+    loose = written_at(a_life_pod("a", created=0, scheduled=2, version=20), 50)
+    live.put(loose)
+    live.second = 58
+    old, new = (checkpoint(live.account(uid), 58, 30) for uid in ("uid-web", "uid-a"))
+    chosen = {
+        "neither": before,
+        "the old one": [old],
+        "the new one": [*before, new],
+        "both": [old, new],
+    }[saved]
+    later = a_restart(live, chosen, [loose, a_life_pod("b", **OWNED)], 90, gone)
+    assert later.sums("uid-web") == (48 + 88, 2 + 2)
+    assert later.sums("uid-a") == (40, 0)
+    assert [later.account(uid).gap for uid in ("uid-web", "uid-a")] == [0, 0]
+
+
+def written_at(pod: LifePod, second: float, subresource: str = "") -> LifePod:
+    entry = Written(time=when(second), subresource=subresource)
+    meta = msgspec.structs.replace(pod.metadata, managed_fields=(entry,))
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["with the history", "without it"])
+@pytest.mark.parametrize(
+    ("told", "running", "gap"),
+    [
+        pytest.param(None, 58, 30, id="nothing tells: until the checkpoint, and a gap"),
+        pytest.param(75, 73, 0, id="its status was last written then"),
+        pytest.param(30, 58, 0, id="a clue from before the checkpoint knew it running"),
+    ],
+)
+def test_a_pod_that_failed_while_nobody_watched_keeps_its_time(
+    told: float | None, running: float, gap: float, gone: bool
+) -> None:
+    live = a_world("StatefulSet")
+    live.put(a_life_pod("solo", **OWNED))
+    failed = a_life_pod("solo", phase="Failed", version=20, **OWNED)
+    if told is not None:
+        failed = written_at(failed, told, "status")
+    later = a_restart(live, [checkpoint(live.account("uid-web"), 60, 10)], [failed], 90, gone)
+    assert later.sums("uid-web") == (running, 2)
+    assert later.account("uid-web").gap / 10**9 == gap
+
+
+def test_an_end_that_a_checkpoint_knows_is_not_forgotten() -> None:
+    live = a_world("StatefulSet")
+    live.put(a_life_pod("solo", **OWNED))
+    live.second = 50
+    failed = a_life_pod("solo", phase="Failed", version=20, **OWNED)
+    live.put(failed)
+    live.second = 55
+    later = a_restart(live, [checkpoint(live.account("uid-web"), 55, 20)], [failed], 90)
+    assert later.sums("uid-web") == live.sums("uid-web") == (48, 2)
+
+
+@pytest.mark.parametrize(
+    ("after", "running", "gap"),
+    [
+        pytest.param([], 58, 30, id="nothing came after it: a gap until now"),
+        pytest.param([("other", 80)], 58, 20, id="something else came after it: until then"),
+        pytest.param([("web", 80)], 78, 0, id="its controller replaced it: then"),
+    ],
+)
+def test_a_removal_that_has_no_time_is_bounded_by_what_came_after(
+    after: list[tuple[str, float]], running: float, gap: float
+) -> None:
+    live = a_world("StatefulSet")
+    pod = a_life_pod("a", **OWNED, version=1)
+    live.put(pod)
+    saved = [checkpoint(live.account("uid-web"), 60, 10)]
+    events = [Happening(0, 20, "DELETED", msgspec.structs.replace(pod, metadata=at_20(pod)))]
+    events += [
+        Happening(0, 30, "ADDED", a_life_pod("n", owner=whose(owner), created=second, version=30))
+        for owner, second in after
+    ]
+    later = a_world("StatefulSet")
+    later.owner("StatefulSet", "other")
+    later.keeper.ready = False
+    later.put(*(event.pod for event in events if event.type == "ADDED"))
+    later.keeper._aside.clear()
+    later.second = 90
+    rebuilt(later, Api(saved, events))
+    assert later.sums("uid-web")[0] == running
+    assert later.account("uid-web").gap / 10**9 == gap
+
+
+def at_20(pod: LifePod) -> PodMeta:
+    return msgspec.structs.replace(pod.metadata, resource_version="20")
+
+
+def whose(name: str) -> OwnerReference:
+    return controlled_by("StatefulSet", name)
 
 
 def test_a_pod_that_came_and_went_between_two_accounts_checkpoints_is_counted() -> None:

@@ -58,7 +58,45 @@ def test_an_answer_that_took_ages_says_nothing() -> None:
     assert skew.samples == 0
 
 
-def test_time_never_goes_back() -> None:
-    clock = iter([100, 50, 200])
-    time = ServerTime(lambda: next(clock))
-    assert [time(), time(), time()] == [100, 100, 200]
+class Clocks:
+    """This computer's clock, and one that nobody sets."""
+
+    def __init__(self) -> None:
+        self.wall, self.steady = 10**18, 0
+        self.time = ServerTime(lambda: self.wall, lambda: self.steady)
+
+    def pass_s(self, seconds: float, *, step_s: float = 0) -> int:
+        self.steady += round(seconds * SECOND)
+        self.wall += round((seconds + step_s) * SECOND)
+        return self.time()
+
+
+def test_a_clock_that_is_set_forward_and_corrected_does_not_stop_time() -> None:
+    clocks = Clocks()
+    assert clocks.pass_s(1, step_s=3600) == 10**18 + SECOND
+    assert clocks.pass_s(1, step_s=-3600) == 10**18 + 2 * SECOND
+    assert clocks.pass_s(5) == 10**18 + 7 * SECOND
+
+
+def test_a_time_of_this_computers_clock_is_told_apart_from_our_own() -> None:
+    """The scheduler beside us says its times by the clock that was set."""
+    clocks = Clocks()
+    now = clocks.pass_s(1, step_s=60)
+    assert clocks.wall + clocks.time.of_wall() == now
+
+
+def test_a_small_correction_never_makes_time_go_back() -> None:
+    clocks = Clocks()
+    clocks.time.skew = Skew(2 * SECOND, 2 * SECOND, 1)
+    ahead = clocks.pass_s(1)
+    clocks.time.skew = Skew(SECOND, SECOND, 1)
+    assert clocks.pass_s(0.5) == ahead
+    assert clocks.pass_s(1) == ahead + SECOND // 2
+
+
+def test_a_server_whose_clock_was_set_back_is_followed() -> None:
+    clocks = Clocks()
+    clocks.time.skew = Skew(3600 * SECOND, 3600 * SECOND, 1)
+    clocks.pass_s(1)
+    clocks.time.skew = Skew(0, 0, 1)
+    assert clocks.pass_s(1) == 10**18 + 2 * SECOND
