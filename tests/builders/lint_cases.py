@@ -63,9 +63,21 @@ def soft(*, tolerated: bool) -> Any:
     return cluster(nodes=nodes, pods=(a_launcher("vm", "n1", tolerations=tolerations),))
 
 
+BY_REQUESTS = text(
+    args={
+        "thresholds": {"cpu": 0},
+        "targetThresholds": {"cpu": 10},
+        "metricsUtilization": None,
+        "evictionLimits": None,
+    },
+    evictor={"evictLocalStoragePods": True},
+    metricsProviders=None,
+)
 GOOD = answer("0.8", "0.3", "0.1")
 PAIRS = [
     Pair("policy-refused", facts(text(low=-1)), facts()),
+    Pair("api-version-missing", facts(text(apiVersion="")), facts()),
+    Pair("usage-is-requests", facts(BY_REQUESTS), facts()),
     Pair("field-ignored", facts(text(maxNoOfPodsToEvictPerNodes=3)), facts()),
     Pair(
         "nothing-enabled",

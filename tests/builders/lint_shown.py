@@ -153,6 +153,7 @@ POLICIES = (
         id="node-fit-selector",
         policy={"evictor": {**LOCAL, "nodeFit": True, "nodeSelector": "a=b,,"}},
     ),
+    Shown(id="api-version-missing", policy={"apiVersion": ""}),
     Shown(id="field-ignored", policy={"maxNoOfPodsToEvictTotals": 0}, asked=2),
     Shown(
         id="provider-missing",

@@ -50,6 +50,15 @@ def labelled(label: str) -> str:
     return a_file(evictor={"labelSelector": selector}).replace("WORD: x", label)
 
 
+_PLUGIN_NOBODY_HAS = a_file(plugin="Bogus")
+UNVERSIONED = {
+    "no apiVersion": _PLUGIN_NOBODY_HAS.replace("apiVersion: descheduler/v1alpha2\n", ""),
+    "an empty apiVersion": _PLUGIN_NOBODY_HAS.replace("descheduler/v1alpha2", "''"),
+    "apiVersion is null": _PLUGIN_NOBODY_HAS.replace("descheduler/v1alpha2", "null"),
+    "a misspelt apiVersion": _PLUGIN_NOBODY_HAS.replace("apiVersion", "apiVersions"),
+}
+"""Files that are read as an empty policy: with an unknown plugin, which nobody then misses."""
+
 # What trimtab says of each; mostly the words of the descheduler.
 REFUSED = [
     pytest.param(a_file([]), "profiles[0].pluginConfig[0].args: Expected object", id="args"),
@@ -225,6 +234,12 @@ REFUSED = [
     pytest.param(a_file(evictor={"minReplicas": -1}), "minReplicas", id="negative replicas"),
     pytest.param(a_file(evictor={"minPodAge": 5}), "minPodAge", id="an age without a unit"),
     pytest.param(a_file(evictor={"minPodAge": "1d"}), "invalid duration '1d'", id="days"),
+    pytest.param(a_file(evictor={"minPodAge": "--1s"}), "invalid duration '--1s'", id="two signs"),
+    pytest.param(
+        a_file(evictor={"minPodAge": "10000000h"}),
+        "invalid duration '10000000h'",
+        id="longer than 64 bits of nanoseconds",
+    ),
     pytest.param(
         a_file(evictor={"labelSelector": {"matchExpressions": [{"key": "a", "operator": "X"}]}}),
         "'X' is not a valid label selector operator",
@@ -297,12 +312,21 @@ IN_GO = {
     "negative replicas": "cannot unmarshal number -1",
     "an age without a unit": "cannot unmarshal number",
     "days": 'unknown unit "d"',
+    "two signs": 'invalid duration "--1s"',
+    "longer than 64 bits of nanoseconds": 'invalid duration "10000000h"',
     "a URL without scheme": "first path segment in URL cannot contain colon",
 }
 
 ACCEPTED = [
     pytest.param("", id="an empty file does nothing"),
     pytest.param(a_file().replace("kind: DeschedulerPolicy\n", ""), id="no kind"),
+    pytest.param(a_file().replace("apiVersion", "APIversion"), id="letter case of apiVersion"),
+    *(pytest.param(text, id=name) for name, text in UNVERSIONED.items()),
+    pytest.param(a_file(metricsProviders=[None]), id="an empty provider"),
+    pytest.param(
+        a_file({**LEVELS, "evictableNamespaces": {"exclude": ["a", None]}}), id="null name"
+    ),
+    pytest.param(a_file(evictor={"minPodAge": "-2562047h47m16.854775808s"}), id="the longest age"),
     pytest.param(a_file(maxNoOfPodsToEvictTotal=2.0), id="2.0 is an integer"),
     pytest.param(dump_yaml(load_yaml(labelled("app: 'y'"), "f")), id="y in quotes"),
     pytest.param(labelled("y: x"), id="a key of y"),

@@ -55,15 +55,16 @@ def explain(
     from trimtab.view.terminal import err, show_json
 
     explained = explain_snapshot(_given(snapshot, live, where))
+    if changed is not None and explained.found:
+        # Before the text: a reader that stops reading (`| head`) must not cost the file.
+        dump(explained.found[0].snapshot, changed)
+        err.print(f"with the smallest change: {changed}", markup=False)
     if json:
         show_json(explained.explanation)
     else:
         show_explanation(explained.explanation, everything=everything)
-    if changed is not None:
-        if not explained.found:
-            raise ConfigError("--changed: there is no single change to apply")
-        dump(explained.found[0].snapshot, changed)
-        err.print(f"with the smallest change: {changed}", markup=False)
+    if changed is not None and not explained.found:
+        raise ConfigError("--changed: there is no single change to apply")
 
 
 def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = App(
     name="lint",
-    help="Find what is wrong with a descheduler policy; exit 1 if anything is, else silence.",
+    help="Find what is wrong with a descheduler policy; exit 1 if anything is.",
     help_epilogue=examples(
         "trimtab lint k8s/descheduler-policy.yaml --rules k8s/prometheus-rules.yaml "
         "--deployment k8s/descheduler.yaml",
@@ -88,8 +88,8 @@ def lint(
     elif json:
         show_json(findings)
     else:
-        show_findings(findings, facts.file)
-    return 1 if findings else 0
+        show_findings(findings, facts)
+    return 1 if any(found.severity != "note" for found in findings) else 0
 
 
 def _program(deployment: Path | None, version: str) -> "Program":

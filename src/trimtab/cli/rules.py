@@ -50,7 +50,7 @@ def rules(
         Simulated seconds per second; every time in the file is divided by it.
     nodes
         The most nodes the cluster may have. Up to 50 the rules find the Pareto fronts
-        themselves; above that the exporter must.
+        themselves; above that the exporter does, and the rules take what it sends.
     interval
         Seconds between evaluations, before scaling: 15, for OpenShift's flavor 30. Ship fewer
         algorithms to a large cluster; the alert TrimtabRulesSlow tells when it is too much.

@@ -73,6 +73,13 @@ def read_policy(
     return _Reader(file, priority_classes or {}).policy(load_yaml(text, file))
 
 
+class _Header(Struct, frozen=True):
+    """What decides how the rest of a policy file is read."""
+
+    apiversion: str | None = None
+    kind: str | None = None
+
+
 class _Config(Struct, frozen=True):
     """One entry of pluginConfig; `args` is None for plugins that trimtab does not reproduce."""
 
@@ -88,8 +95,12 @@ class _Reader:
     def policy(self, tree: Any) -> Policy:
         if not isinstance(tree, dict):
             self._fail("", "a policy is an object; start with apiVersion: descheduler/v1alpha2")
+        # Of these two keys alone the letter case does not matter.
+        header = self._decode({key.lower(): tree[key] for key in tree}, _Header, "")
+        self._check_kind(header)
+        if not header.apiversion:
+            return Policy(profiles=(), unversioned=True)
         file = self._decode(tree, wire.PolicyFile, "")
-        self._check_kind(file)
         profiles = file.profiles or ()
         configs = [list(self._configs(at, profile)) for at, profile in enumerate(profiles)]
         self._validate(file, [config for of_profile in configs for config in of_profile])
@@ -106,13 +117,13 @@ class _Reader:
             ignored=tuple(wire.unknown_fields(tree, wire.PolicyFile)),
         )
 
-    def _check_kind(self, file: wire.PolicyFile) -> None:
-        """Both may be missing; what is there must be right."""
-        if (file.api_version or "descheduler/v1alpha2") != "descheduler/v1alpha2":
-            text = f"{file.api_version!r} is not registered; use descheduler/v1alpha2"
+    def _check_kind(self, header: "_Header") -> None:
+        """What is there must be right. Without apiVersion nothing else is read, see `Policy`."""
+        if (header.apiversion or "descheduler/v1alpha2") != "descheduler/v1alpha2":
+            text = f"{header.apiversion!r} is not registered; use descheduler/v1alpha2"
             self._fail("apiVersion", text)
-        if (file.kind or "DeschedulerPolicy") != "DeschedulerPolicy":
-            self._fail("kind", f"{file.kind!r} is not registered; use DeschedulerPolicy")
+        if (header.kind or "DeschedulerPolicy") != "DeschedulerPolicy":
+            self._fail("kind", f"{header.kind!r} is not registered; use DeschedulerPolicy")
 
     def _configs(self, at: int, profile: wire.Profile) -> Iterator[_Config]:
         for index, config in enumerate(profile.plugin_config or ()):
@@ -135,7 +146,7 @@ class _Reader:
 
     def _decode(self, tree: Any, wanted: type[Decoded], field: str) -> Decoded:
         try:
-            return msgspec.convert(tree, wanted)
+            return msgspec.convert(wire.without_nulls(tree, wanted), wanted)
         except msgspec.ValidationError as error:
             raise PolicyError(self._file, [_located(error, field)]) from error
 

@@ -12,7 +12,7 @@ from trimtab.policy.filters import Filter
 from trimtab.policy.fit import PreEviction
 from trimtab.policy.limits import Evictions
 from trimtab.policy.settings import Source
-from trimtab.policy.taints import counts_as_destination
+from trimtab.policy.taints import counts_as_destination, too_few_tolerations
 from trimtab.policy.view import Amounts, ClusterView, NodeView, PodView, Traits
 
 
@@ -151,3 +151,17 @@ class Destinations:
             )
             self._known[traits] = tolerated
             return tolerated
+
+    def refusal(self, traits: Traits) -> str | None:
+        """Why none of them counts for the pod, or None."""
+        if self.tolerated_by(traits):
+            return None
+        mine = traits.tolerations
+        counts = [len(n.taints) for n in self._nodes if too_few_tolerations(mine, n.taints)]
+        if not counts:
+            return "it tolerates all taints of no destination (soft taints count)"
+        return (
+            f"it has {len(mine)} {'toleration' if len(mine) == 1 else 'tolerations'}, and "
+            f"destinations whose taints it does tolerate have {min(counts)}: the descheduler "
+            "demands at least as many tolerations as taints"
+        )

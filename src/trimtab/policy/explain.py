@@ -4,7 +4,7 @@ Nothing here decides anything: the cycle is decided by `decide`, and this puts i
 words. What would have led to an eviction is found by `explain_search`, by trying.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -15,9 +15,11 @@ from trimtab.policy.explain_change import Change
 from trimtab.policy.explain_inflight import InFlightReport, in_flight_report
 from trimtab.policy.explain_nodes import NodeExplained, explain_nodes
 from trimtab.policy.explain_pods import PodExplained, explain_pods
+from trimtab.policy.explain_remarks import remarks
 from trimtab.policy.explain_search import Found, find_changes
 from trimtab.policy.explain_trial import Trial, read_trial
 from trimtab.policy.explain_words import LIMITS, OUTCOMES, STOPS, listed
+from trimtab.policy.lint import Facts, Finding, Program, lint
 from trimtab.policy.settings import LowNodeUtilization, Plugin, Policy
 
 
@@ -53,6 +55,8 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
 
     taken_at: datetime
     verdict: str
+    remarks: tuple[str, ...] = ()
+    """What people take for something else most often, the weightiest first."""
     skipped: Reason | None = None
     evictions: int = 0
     runs: tuple[RunExplained, ...] = ()
@@ -60,6 +64,8 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     """Single changes that would have led to an eviction, the smallest first."""
+    findings: tuple[Finding, ...] = ()
+    """What `lint` says of the same snapshot."""
 
 
 class Explained(Struct, frozen=True):
@@ -75,18 +81,29 @@ def explain(snapshot: Snapshot, *, search: bool = True) -> Explained:
     policy = trial.policy
     cycle = trial.cycle()
     runs = tuple(_runs(trial, cycle))
+    findings = lint(_facts(snapshot))
     found = find_changes(trial) if search and not cycle.evictions else ()
     explanation = Explanation(
         taken_at=snapshot.taken_at,
         verdict=_verdict(policy, cycle, runs),
+        remarks=tuple(remarks(trial, cycle, findings)),
         skipped=cycle.skipped,
         evictions=len(cycle.evictions),
         runs=runs,
         in_flight=in_flight_report(snapshot, policy),
         notes=tuple(_notes(policy, runs)),
         changes=tuple(each.change for each in found),
+        findings=findings,
     )
     return Explained(explanation, found)
+
+
+def _facts(snapshot: Snapshot) -> Facts:
+    program = Program(
+        version=snapshot.versions.get("descheduler", ""),
+        in_background=snapshot.evictions_in_background,
+    )
+    return Facts(policy=snapshot.policy, query=snapshot.query, cluster=snapshot, program=program)
 
 
 def _runs(trial: Trial, cycle: Cycle) -> Iterator[RunExplained]:
@@ -95,10 +112,11 @@ def _runs(trial: Trial, cycle: Cycle) -> Iterator[RunExplained]:
     )
     for (profile, plugin), run in zip(plugins, cycle.runs, strict=False):
         figures = run.figures
+        pods = explain_pods(trial.snapshot, trial.view, cycle, run, profile, plugin)
         yield RunExplained(
             profile=run.profile,
             plugin=run.plugin,
-            verdict=_run_verdict(run, cycle),
+            verdict=_run_verdict(run, pods),
             error=run.error,
             exit=run.exit,
             average=dict((figures and figures.average) or {}),
@@ -109,22 +127,29 @@ def _runs(trial: Trial, cycle: Cycle) -> Iterator[RunExplained]:
             nodes=explain_nodes(
                 trial.snapshot, list(trial.view.nodes), trial.policy, cycle, run, plugin
             ),
-            pods=explain_pods(trial.snapshot, trial.view, cycle, run, profile, plugin),
+            pods=pods,
         )
 
 
 def _verdict(policy: Policy, cycle: Cycle, runs: tuple[RunExplained, ...]) -> str:
+    if policy.unversioned:
+        return (
+            "Nothing would be evicted: the policy has no apiVersion, so the descheduler reads it "
+            "as an empty one. Start it with apiVersion: descheduler/v1alpha2."
+        )
     if cycle.skipped is not None:
-        return f"Nothing was evicted ({cycle.skipped.rule}): {cycle.skipped.text}."
+        return f"Nothing would be evicted ({cycle.skipped.rule}): {cycle.skipped.text}."
     if not runs:
-        return "Nothing was evicted: the policy enables no plugin that balances nodes."
+        return "Nothing would be evicted: the policy enables no plugin that balances nodes."
     if cycle.evictions:
         count = len(cycle.evictions)
-        return f"{count} {'pod is' if count == 1 else 'pods are'} evicted."
-    return "Nothing was evicted: " + "; ".join(dict.fromkeys(run.verdict for run in runs)) + "."
+        return f"{count} {'pod' if count == 1 else 'pods'} would be evicted."
+    return (
+        "Nothing would be evicted: " + "; ".join(dict.fromkeys(run.verdict for run in runs)) + "."
+    )
 
 
-def _run_verdict(run: Run, cycle: Cycle) -> str:
+def _run_verdict(run: Run, pods: tuple[PodExplained, ...]) -> str:
     if run.error is not None:
         return f"{run.plugin} failed ({run.error.rule}): {run.error.text}"
     if run.exit is not None:
@@ -134,24 +159,32 @@ def _run_verdict(run: Run, cycle: Cycle) -> str:
     if evicted:
         limits = [stop for stop in stops if stop in LIMITS]
         why = f"; {STOPS[limits[0]]} ({limits[0].value})" if limits else ""
-        return f"{run.plugin} evicted {evicted}{why}"
-    return f"{run.plugin} found no pod to evict: " + "; ".join(_dead_ends(run, cycle))
+        return f"{run.plugin} would evict {evicted}{why}"
+    return f"{run.plugin} found no pod to evict: " + "; ".join(_dead_ends(run, pods))
 
 
-def _dead_ends(run: Run, cycle: Cycle) -> Iterator[str]:
+def _dead_ends(run: Run, pods: tuple[PodExplained, ...]) -> Iterator[str]:
     """Why each source gave nothing, sources alike together."""
+    explained = {(pod.namespace, pod.name): pod for pod in pods}
     by_end: dict[str, list[str]] = {}
     for visit in run.visits:
-        by_end.setdefault(_dead_end(visit), []).append(visit.node)
+        by_end.setdefault(_dead_end(visit, explained), []).append(visit.node)
     for end, nodes in by_end.items():
         yield f"on {listed(nodes)}, {end}"
 
 
-def _dead_end(visit: Visit) -> str:
+def _dead_end(visit: Visit, explained: Mapping[tuple[str, str], PodExplained]) -> str:
     if not visit.steps:
         return f"{STOPS[visit.stop]} ({visit.stop.value})"
+    # One text for each outcome: that of the first pod which met it.
+    texts = {
+        step.outcome: explained[step.pod.namespace, step.pod.name].text
+        if step.outcome is Outcome.NOT_TOLERATED
+        else OUTCOMES[step.outcome]
+        for step in reversed(visit.steps)
+    }
     outcomes = dict.fromkeys(step.outcome for step in visit.steps)
-    tried = ", ".join(f"{OUTCOMES[outcome]} ({outcome.value})" for outcome in outcomes)
+    tried = ", ".join(f"{texts[outcome]} ({outcome.value})" for outcome in outcomes)
     pods = len(visit.steps)
     return f"{pods} {'pod was' if pods == 1 else 'pods were'} looked at: {tried}"
 

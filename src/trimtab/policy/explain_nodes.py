@@ -1,16 +1,19 @@
 """Each node of an explanation: its class, how far it is from the others, and what became of it."""
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from msgspec import Struct
 
-from trimtab.model.snapshot import Snapshot
+from trimtab.model.snapshot import QueryResult, Snapshot
 from trimtab.policy.cycle import Class, Cycle, Figures, Run
 from trimtab.policy.explain_words import STOPS, class_name
-from trimtab.policy.settings import Plugin, Policy
+from trimtab.policy.settings import LowNodeUtilization, Plugin, Policy, Source
 from trimtab.policy.view import NodeView
+
+_ADDRESS = re.compile(r".+:\d+")
 
 
 class Distance(Struct, frozen=True, rename="camel"):
@@ -56,7 +59,10 @@ def explain_nodes(
     plugin: Plugin,
 ) -> tuple[NodeExplained, ...]:
     """Selected nodes in the order of usage, then the others with the reason."""
-    selected = [_selected(snapshot, at, name, run, plugin) for at, name in enumerate(cycle.nodes)]
+    cordoned = {node.name for node in nodes if node.unschedulable}
+    selected = [
+        _selected(snapshot, at, name, run, plugin, cordoned) for at, name in enumerate(cycle.nodes)
+    ]
     selected.sort(key=lambda node: (-node.above_high, node.name))
     return (*selected, *_left_out(nodes, policy, set(cycle.nodes)))
 
@@ -73,15 +79,20 @@ def _left_out(nodes: list[NodeView], policy: Policy, selected: set[str]) -> Iter
             yield NodeExplained(name=node.name, node_class="not ready", note=note)
 
 
-def _selected(snapshot: Snapshot, at: int, name: str, run: Run, plugin: Plugin) -> NodeExplained:
+def _selected(
+    snapshot: Snapshot, at: int, name: str, run: Run, plugin: Plugin, cordoned: set[str]
+) -> NodeExplained:
     if run.figures is None:
-        return NodeExplained(name=name, node_class="unknown", note=sample_note(snapshot, name))
+        return NodeExplained(
+            name=name, node_class="unknown", note=_usage_note(snapshot, plugin, name)
+        )
     figures = run.figures
     visit = next((visit for visit in run.visits if visit.node == name), None)
     possible = figures.doubtful.get(at, frozenset())
     return NodeExplained(
         name=name,
         node_class=class_name(Class(figures.classes[at]), plugin),
+        note="it is cordoned: it may be over, never under (C4)" if name in cordoned else "",
         possible=tuple(sorted(class_name(each, plugin) for each in possible)),
         distances={r: _distance(figures, r, at) for r in figures.low},
         stop_rule=visit.stop.value if visit else "",
@@ -103,6 +114,14 @@ def _distance(figures: Figures, resource: str, at: int) -> Distance:
     )
 
 
+def _usage_note(snapshot: Snapshot, plugin: Plugin, node: str) -> str:
+    """Why the node's usage is unknown, as far as that is the node's own fault."""
+    if isinstance(plugin, LowNodeUtilization) and plugin.source is Source.METRICS_SERVER:
+        known = {metrics.name for metrics in snapshot.node_metrics}
+        return "" if node in known else "the metrics server tells nothing of it (P7)"
+    return sample_note(snapshot, node)
+
+
 def sample_note(snapshot: Snapshot, node: str) -> str:
     """What is wrong with the node's own sample, if anything is (P3–P8)."""
     if snapshot.query is None or snapshot.query.error or snapshot.query.result_type != "vector":
@@ -111,11 +130,21 @@ def sample_note(snapshot: Snapshot, node: str) -> str:
     if not values:
         if near := _nearly(snapshot, node):
             return f"no sample (P7): instance is {near}, which is not the node's name"
+        if address := address_instead_of_node(snapshot.query, (n.name for n in snapshot.nodes)):
+            return f"no sample (P7): instance is an address, as {address}, not a node's name"
         return "no sample (P7)"
     value = float(values[-1])
     if math.isnan(value):
         return "its sample is NaN (P8)"
     return f"its sample {values[-1]} is outside [0, 1] (P4)" if not 0 <= value <= 1 else ""
+
+
+def address_instead_of_node(query: QueryResult, nodes: Iterable[str]) -> str:
+    """One of the instances if all of them are HOST:PORT and none of them is a node."""
+    instances = {s.labels.get("instance", "") for s in query.samples}
+    if instances and all(map(_ADDRESS.fullmatch, instances)) and instances.isdisjoint(nodes):
+        return min(instances)
+    return ""
 
 
 def _nearly(snapshot: Snapshot, node: str) -> str:

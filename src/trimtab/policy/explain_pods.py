@@ -99,7 +99,7 @@ class _Pods:
         if any(at in group for group in run.sources):
             text = "an earlier node used up the total limit"
             return _pod(pod, node, "not looked at", "E7e total", text, reasons)
-        text = "its node is no source"
+        text = "on a node that gives up no pods"
         return _pod(pod, node, "not looked at", "C3", text, reasons)
 
 

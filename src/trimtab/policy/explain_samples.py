@@ -141,7 +141,8 @@ def _moved(trial: Trial, query: QueryResult, name: str, now: int) -> Iterator[At
             value = _text(1.0 if percent == 100 else round(percent / 100 + 0.005, 4))
             changed = _replaced(query, at, value)
             if trial.with_query(changed).evictions():
-                what = f"move {name}'s sample from {query.samples[at].value} to {value}"
+                before = f"{float(query.samples[at].value):.4g}"
+                what = f"move {name}'s sample from {before} to {value}"
                 snapshot = replace(trial.snapshot, query=changed)
                 yield Attempt(Change("sample", what, float(distance)), snapshot)
                 return

@@ -15,10 +15,26 @@ _MOST = 5
 
 def state_attempts(trial: Trial) -> Iterator[Attempt]:
     """What could be different in the cluster, one thing at a time."""
+    yield from _metrics(trial)
     yield from _taints(trial)
     yield from _nodes(trial)
     yield from _in_flight(trial)
     yield from _pods(trial)
+
+
+def _metrics(trial: Trial) -> Iterator[Attempt]:
+    """The one node that the metrics server tells nothing of gets what another node has."""
+    known = {metrics.name: metrics for metrics in trial.snapshot.node_metrics}
+    names = trial.view.selected(trial.policy.node_selector).names
+    missing = [name for name in names if name not in known]
+    if len(missing) != 1:
+        return
+    (name,) = missing
+    for other in known.values():
+        told = (*trial.snapshot.node_metrics, replace(other, name=name))
+        what = f"let the metrics server tell what {name} uses (as much as {other.name} was tried)"
+        snapshot = replace(trial.snapshot, node_metrics=told)
+        yield Attempt(Change("sample", what, 1.0), snapshot, "metrics")
 
 
 def _destinations(trial: Trial) -> Sequence[SnapshotNode]:

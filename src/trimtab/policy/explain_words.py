@@ -17,7 +17,7 @@ STOPS = {
 LIMITS = {Stop.PLUGIN_LIMIT, Stop.ONE_POD, Stop.NODE_LIMIT, Stop.TOTAL_LIMIT}
 
 OUTCOMES = {
-    Outcome.NOT_TOLERATED: "it tolerates all taints of no destination (soft taints count)",
+    Outcome.NOT_TOLERATED: "no destination counts for its tolerations",
     Outcome.NAMESPACE_EXCLUDED: "its namespace is excluded",
     Outcome.PRE_EVICTION_FILTER: "it fits nowhere else, or its namespace is not selected",
     Outcome.NO_USAGE: "its usage is unknown",
@@ -27,8 +27,8 @@ OUTCOMES = {
     Outcome.NODE_LIMIT: "maxNoOfPodsToEvictPerNode is reached",
     Outcome.NAMESPACE_LIMIT: "maxNoOfPodsToEvictPerNamespace is reached",
     Outcome.REFUSED: "the API server refuses",
-    Outcome.BACKGROUND: "evicted in background: its VM migrates",
-    Outcome.EVICTED: "evicted",
+    Outcome.BACKGROUND: "it would be evicted in background: its VM migrates",
+    Outcome.EVICTED: "it would be evicted",
 }
 
 

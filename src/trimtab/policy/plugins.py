@@ -197,11 +197,13 @@ def _duration(text: str | None, field: str) -> float | None:
     """Seconds of a Go duration: `90s`, `1h30m`, `1.5h`, `0`."""
     if text is None:
         return None
-    unsigned = text.lstrip("+-") if text[:1] in "+-" else text
+    negative, unsigned = text[:1] == "-", text[1:] if text[:1] in ("+", "-") else text
     parts = _DURATION.findall(unsigned)
     if unsigned != "0" and (not parts or "".join(map("".join, parts)) != unsigned):
         raise ConfigError(
             f"{field}: invalid duration {text!r}; use the units h, m, s and ms, as in 1h30m"
         )
     nanoseconds = sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
-    return float(nanoseconds / 10**9) * (-1 if text.startswith("-") else 1)
+    if nanoseconds >= 2**63 + negative:  # Go counts nanoseconds in 64 bits
+        raise ConfigError(f"{field}: invalid duration {text!r}; 292 years (2562047h) are the most")
+    return float(nanoseconds / 10**9) * (-1 if negative else 1)

@@ -141,6 +141,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     prometheus_url: str = ""
     unmodelled: tuple[str, ...] = ()
     """Enabled plugins that trimtab does not reproduce."""
+    unversioned: bool = False
+    """The file has no apiVersion: the descheduler takes it for an object of its internal type,
+    whose fields have other names, starts, and runs nothing. So the policy is an empty one."""
     ignored: tuple[str, ...] = ()
     """Fields that the descheduler drops without a word (it is strict about plugin args only)."""
 

@@ -16,6 +16,11 @@ def tolerates_for_scheduling(tolerations: Sequence[Toleration], taints: Iterable
     return tolerates_all(tolerations, (t for t in taints if t.effect != "PreferNoSchedule"))
 
 
+def too_few_tolerations(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
+    """Every taint is tolerated, and still the node is no destination: the count decides (E7b)."""
+    return len(tolerations) < len(taints) and tolerates_all(tolerations, taints)
+
+
 def counts_as_destination(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
     """The descheduler's own test of a destination (E7b).
 

@@ -36,8 +36,8 @@ class Judge:
     def _reasons(self, pod: PodView, node: str) -> Iterator[Reason]:
         yield from self._filter.refusals(pod)
         yield from self._not_requesting(pod)
-        if not self._destinations.tolerated_by(pod.traits):
-            yield Reason("E7b", "it tolerates all taints of no destination (soft taints count)")
+        if untolerated := self._destinations.refusal(pod.traits):
+            yield Reason("E7b", untolerated)
         if pod.namespace in self._plugin.excluded:
             yield Reason("E7c", f"namespace {pod.namespace} is excluded")
         if refusal := self._pre_eviction.refusal(pod, node):

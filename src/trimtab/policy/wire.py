@@ -1,6 +1,7 @@
 """The fields of a `descheduler/v1alpha2` policy file, as v0.36 reads them.
 
-Every field may be missing or null; defaults are set where a policy is built. The
+Every field may be missing or null; defaults are set where a policy is built. Go reads a null
+inside a list or a map as the empty value of its type: `without_nulls` does that. The
 descheduler is strict about plugin arguments and lenient about everything around them:
 `unknown_fields` finds what it refuses in the one and drops in the other.
 """
@@ -192,3 +193,35 @@ def _unknown(value: object, wanted: msgspec.inspect.Type, path: str) -> Iterator
                 yield from _unknown(item, known[key], here)
             else:
                 yield here
+
+
+def without_nulls(value: Any, wanted: Any) -> Any:
+    """`value` as Go fills `wanted` from it: a null field is missing, a null item is empty."""
+    return _filled(value, _type_info(wanted))
+
+
+def _filled(value: Any, wanted: msgspec.inspect.Type) -> Any:
+    if isinstance(wanted, msgspec.inspect.UnionType):
+        for alternative in wanted.types:
+            value = _filled(value, alternative)
+    elif isinstance(wanted, msgspec.inspect.VarTupleType) and isinstance(value, list):
+        empty = _empty(wanted.item_type)
+        return [_filled(empty if item is None else item, wanted.item_type) for item in value]
+    elif isinstance(wanted, msgspec.inspect.DictType) and isinstance(value, dict):
+        empty = _empty(wanted.value_type)
+        return {key: empty if item is None else item for key, item in value.items()}
+    elif isinstance(wanted, msgspec.inspect.StructType) and isinstance(value, dict):
+        types = {field.encode_name: field.type for field in wanted.fields}
+        return {
+            key: _filled(item, types[key]) if key in types else item
+            for key, item in value.items()
+            if item is not None
+        }
+    return value
+
+
+def _empty(wanted: msgspec.inspect.Type) -> Any:
+    """The zero value of an item's type; None where null is a value of its own."""
+    if isinstance(wanted, msgspec.inspect.StructType):
+        return {}
+    return "" if isinstance(wanted, msgspec.inspect.StrType) else None

@@ -4,7 +4,8 @@ PromQL has neither sorting nor recursion. Pairs come from the exporter: `trimtab
 (value 0) for every ordered pair of nodes, `trimtab_node_order` for positions in name order.
 Fronts are unrolled: rule k finds the nodes with a chain of at least k dominators. Up to 50
 nodes that is exact and quick; above, the exporter computes the score and the rule passes it
-on. The rule prefers what the exporter computed, so one file serves a cluster that grows.
+on. The rule prefers what the exporter computed, so one file serves a cluster that grows or
+shrinks.
 """
 
 from trimtab.scores.expr import Column
@@ -22,9 +23,9 @@ LARGEST_UNROLLED = 50  # nodes: 0.35 s for both modes on 2 cores; 200 nodes take
 
 
 class ParetoRules:
-    """The rules of one mode; `levels` fronts are unrolled beyond the first, none if it is None."""
+    """The rules of one mode; `levels` fronts are unrolled beyond the first."""
 
-    def __init__(self, mode: Mode, levels: int | None = LARGEST_UNROLLED - 1) -> None:
+    def __init__(self, mode: Mode, levels: int = LARGEST_UNROLLED - 1) -> None:
         self._mode, self._levels = mode, levels
         self._columns = {d: base_record(d, mode) for d in DIMENSIONS}
         self._any = self._columns["cpu_usage"]
@@ -46,8 +47,6 @@ class ParetoRules:
             f"label_replace(max by (node) ({COMPUTED[self._mode]} >= 0), "
             f'"instance", "$1", "node", "(.+)") and {self._any}'
         )
-        if self._levels is None:
-            return f"{by_exporter} or 0 * {self._any}"
         return f"{by_exporter} or {self._front_and_crowding()}"
 
     def _front_and_crowding(self) -> str:
@@ -62,8 +61,6 @@ class ParetoRules:
 
     def rules(self) -> list[Rule]:
         """The helpers, in the order in which they must be evaluated."""
-        if self._levels is None:
-            return []
         return [*self._dominance(), *self._fronts(), *self._neighbours(), self._truncated()]
 
     def _difference(self, pairs: str, record: str) -> str:
@@ -86,7 +83,6 @@ class ParetoRules:
         ]
 
     def _fronts(self) -> list[Rule]:
-        assert self._levels is not None
         levels = [Rule(self._level, f"group by (node) ({self._dominated})", {"level": "1"})]
         for k in range(2, self._levels + 1):
             below = _of_other(f'{self._level}{{level="{k - 1}"}}')

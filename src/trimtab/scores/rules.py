@@ -56,9 +56,13 @@ class RuleSettings(Struct, frozen=True, kw_only=True):
         return duration(self.interval_s / self.scale)
 
     @property
-    def pareto_levels(self) -> int | None:
-        """A total order of n nodes has n fronts, so n - 1 levels are always enough."""
-        return max(1, self.nodes - 1) if self.nodes <= LARGEST_UNROLLED else None
+    def pareto_levels(self) -> int:
+        """A total order of n nodes has n fronts, so n - 1 levels are always enough.
+
+        Rules for more than 50 nodes unroll as many as those for 50: a cluster that has shrunk
+        sends pairs again, and without pairs the unrolled rules cost nothing.
+        """
+        return max(1, min(self.nodes, LARGEST_UNROLLED) - 1)
 
 
 def recording_rules(

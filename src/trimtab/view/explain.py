@@ -16,6 +16,8 @@ CHANGES = 5
 def show_explanation(explanation: Explanation, *, everything: bool = False) -> None:
     """All of it; `everything` lists every node and pod instead of the interesting ones."""
     _say(explanation.verdict)
+    for remark in explanation.remarks:
+        _say(remark)
     _changes(explanation)
     for run in explanation.runs:
         _run(run, everything)
@@ -23,6 +25,17 @@ def show_explanation(explanation: Explanation, *, everything: bool = False) -> N
     _say(in_flight_text(explanation.in_flight))
     for note in explanation.notes:
         _say(f"note: {note}")
+    _say(_lint_line(explanation))
+
+
+def _lint_line(explanation: Explanation) -> str:
+    """The hand-over: what lint knows of the same snapshot."""
+    problems = [found.id for found in explanation.findings if found.severity != "note"]
+    if not problems:
+        return "lint finds no problem in this policy and cluster."
+    what = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    listed = ", ".join(dict.fromkeys(problems))
+    return f"lint finds {what}: {listed}. See why and the cure: trimtab lint"
 
 
 def _changes(explanation: Explanation) -> None:
@@ -31,6 +44,8 @@ def _changes(explanation: Explanation) -> None:
     changes = explanation.changes
     _say()
     if not changes:
+        if any(run.error for run in explanation.runs) and explanation.findings:
+            return
         _say("No single change of a threshold, limit, setting, sample, taint or mark would do.")
         return
     smallest = changes[0]
@@ -56,7 +71,7 @@ def _run(run: RunExplained, everything: bool) -> None:
             for e in run.evictions
         ]
         _say()
-        show_table(["evicted", "from", "how", "why this one"], rows)
+        show_table(["would go", "from", "how", "why this one"], rows)
     _pods(run.pods, everything)
 
 
@@ -94,14 +109,20 @@ def _distance(node: NodeExplained) -> str:
     if not node.distances:
         return ""
     if node.node_class in ("over", "destination"):
-        return f"{node.above_high:.1f} above high"
+        return f"{_points(node.above_high)} above high"
     if node.node_class in ("under", "source"):
-        return f"{-node.above_low:.1f} below low"
-    return f"{-node.above_high:.1f} to over, {node.above_low:.1f} to under"
+        return f"{_points(-node.above_low)} below low"
+    return f"{_points(-node.above_high)} to over, {_points(node.above_low)} to under"
+
+
+def _points(value: float) -> str:
+    """One decimal, and never a negative zero."""
+    return f"{round(value, 1) + 0.0:.1f}"
 
 
 def _then(node: NodeExplained) -> str:
-    return f"{node.stop} ({node.stop_rule})" if node.stop else node.note
+    stop = f"{node.stop} ({node.stop_rule})" if node.stop else ""
+    return "; ".join(part for part in (stop, node.note) if part)
 
 
 def _pods(pods: Sequence[PodExplained], everything: bool) -> None:

@@ -1,17 +1,21 @@
 """Findings for people, and as SARIF 2.1.0 for the tools that show findings beside code."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from trimtab import __version__
-from trimtab.policy.lint import CATALOGUE, Finding, Rule
+from trimtab.policy.lint import CATALOGUE, Facts, Finding, Rule, unchecked
 from trimtab.view.terminal import out
+
+_OPTION = re.compile(r"--[a-z-]+")
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def show_findings(findings: Sequence[Finding], file: str) -> None:
-    """Each with its place, why it matters and what to do; nothing if there are none."""
+def show_findings(findings: Sequence[Finding], facts: Facts) -> None:
+    """Each with its place, why it matters and what to do; then how much was judged."""
+    file = facts.file
     for number, found in enumerate(findings):
         if number:
             _say()
@@ -21,6 +25,19 @@ def show_findings(findings: Sequence[Finding], file: str) -> None:
         _say(f"  why   {found.explanation}")
         _say(f"  fix   {found.fix}")
         _say(f"  docs  {found.docs}")
+    if findings:
+        _say()
+    _say(f"{file}: {_summary(findings, facts)}")
+
+
+def _summary(findings: Sequence[Finding], facts: Facts) -> str:
+    """`no findings; 20 checks ran, 7 more need --prometheus or --kubeconfig`."""
+    left = unchecked(facts)
+    what = "no findings" if not findings else f"{len(findings)} findings"
+    what = "1 finding" if len(findings) == 1 else what
+    ran = f"{what}; {len(CATALOGUE) - len(left)} checks ran"
+    options = sorted({option for rule in left for option in _OPTION.findall(rule.needs)})
+    return f"{ran}, {len(left)} more need {' or '.join(options)}" if left else ran
 
 
 def sarif(findings: Sequence[Finding], file: str) -> dict[str, Any]:

@@ -61,6 +61,17 @@ def test_every_score_agrees(rounds: int, largest: int, with_pairs: int, tmp_path
 MOMENTS = (1, 2, 3, 4, 5, 11, 20, 21, 40, 47)
 
 
+@pytest.mark.parametrize("made_for", [3, 50, 60, 1000])
+def test_rules_for_any_number_of_nodes_serve_a_small_cluster(made_for: int, tmp_path: Path) -> None:
+    """A cluster that shrank sends pairs again, whatever its rules were made for."""
+    time = Timeline(60)
+    rising = np.outer([0.1, 0.2, 0.3], np.ones(6)) * [1, 1, 1, 1, 0, 0]
+    at = time.step(["a", "b", "c"], rising)
+    time.want("pareto_front", "score", ["a", "b", "c"], at, np.array([0, 0.5, 1]))
+    rules = recording_rules([CATALOG["pareto_front"]], RuleSettings(nodes=made_for))
+    assert time.check(rules, tmp_path) == ""
+
+
 def changing(rng: np.random.Generator, samples: int, nodes: int) -> Floats:
     """Inputs (samples, nodes, 6) that wander, jump, stay and touch zero."""
     drift = np.cumsum(rng.normal(0, 0.05, (samples, nodes, 4)), axis=0)

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from builders.lint_cases import facts, text
+from builders.lint_cases import BY_REQUESTS, facts, text
 from trimtab.cli.main import app
 from trimtab.policy.lint import CATALOGUE, lint
 from trimtab.view.lint import sarif
@@ -140,9 +140,32 @@ def test_sarif_has_the_structure_of_the_standard() -> None:
     assert [rules[r["ruleIndex"]]["id"] for r in one["results"]] == [f.id for f in findings]
 
 
-def test_a_clean_policy_is_silence(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_clean_policy_says_how_much_was_judged(
+    good: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(good) == 0
-    assert capsys.readouterr().out == ""
+    said = capsys.readouterr().out
+    assert ": no findings; " in said
+    assert "more need --deployment or --descheduler-version or --kubeconfig" in said
+
+
+@pytest.mark.parametrize("text", ["", "# nothing here\n", "{}"])
+def test_an_empty_policy_is_an_error(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text(text)
+    assert run(str(file)) == 1
+    assert "the file is empty: no plugin runs [api-version-missing]" in capsys.readouterr().out
+
+
+def test_a_note_is_told_and_exits_with_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requests.yaml"
+    file.write_text(BY_REQUESTS)
+    assert run(str(file)) == 0
+    assert "note: it has no metricsUtilization [usage-is-requests]" in capsys.readouterr().out
 
 
 def test_findings_are_told_and_exit_with_1(bad: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.policy_files import ACCEPTED, LEVELS, QUERY, REFUSED, SERVER, a_file
+from builders.policy_files import ACCEPTED, LEVELS, QUERY, REFUSED, SERVER, UNVERSIONED, a_file
 from trimtab.errors import ConfigError
 from trimtab.policy import DEFAULT_POLICY, Policy, default_policy, load_policy, read_policy
 from trimtab.policy.settings import (
@@ -239,6 +239,13 @@ def test_all_problems_of_the_evictor_are_reported_at_once() -> None:
         evictor_of({"noEvictionPolicy": "No", "podProtections": {"extraEnabled": ["A", "A"]}})
     assert str(refused.value).count("extraEnabled: ") == 3
     assert "noEvictionPolicy accepts only" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", UNVERSIONED.values(), ids=UNVERSIONED.keys())
+def test_without_an_api_version_nothing_is_read(text: str) -> None:
+    policy = read_policy(text)
+    assert policy.unversioned
+    assert policy.profiles == ()
 
 
 @pytest.mark.parametrize("text", ACCEPTED)

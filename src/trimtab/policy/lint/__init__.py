@@ -10,7 +10,16 @@ from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
 from trimtab.policy.config import read_policy
-from trimtab.policy.lint.catalogue import CATALOGUE, POLICY_REFUSED
+from trimtab.policy.lint.catalogue import (
+    BOTH,
+    CATALOGUE,
+    CLUSTER,
+    GATE,
+    POLICY_REFUSED,
+    PROMETHEUS,
+    RECORDS,
+    VERSION,
+)
 from trimtab.policy.lint.checks_cluster import check_cluster
 from trimtab.policy.lint.checks_policy import check_policy, check_program
 from trimtab.policy.lint.checks_query import check_query
@@ -20,7 +29,10 @@ from trimtab.policy.lint.lines import line_of
 from trimtab.policy.settings import Policy
 from trimtab.policy.validation import PolicyError
 
-__all__ = ["CATALOGUE", "Facts", "Finding", "Program", "Rule", "lint", "records_of"]
+__all__ = ["CATALOGUE", "Facts", "Finding", "Program", "Rule", "lint", "records_of", "unchecked"]
+
+
+_ORDER = ("error", "warning", "note")
 
 
 def lint(facts: Facts) -> tuple[Finding, ...]:
@@ -35,7 +47,20 @@ def lint(facts: Facts) -> tuple[Finding, ...]:
     else:
         found = list(_checked(facts, policy))
     located = [replace(each, line=line_of(facts.policy, each.field)) for each in found]
-    return tuple(sorted(located, key=lambda each: each.severity != "error"))
+    return tuple(sorted(located, key=lambda each: _ORDER.index(each.severity)))
+
+
+def unchecked(facts: Facts) -> tuple[Rule, ...]:
+    """The rules that could not be judged, because what they need was not given."""
+    given = {
+        PROMETHEUS: facts.query is not None,
+        CLUSTER: facts.cluster is not None,
+        BOTH: facts.query is not None and facts.cluster is not None,
+        RECORDS: facts.records is not None,
+        VERSION: bool(facts.program.version),
+        GATE: facts.program.in_background is not None,
+    }
+    return tuple(rule for rule in CATALOGUE if not given.get(rule.needs, True))
 
 
 def _read(facts: Facts) -> Policy:

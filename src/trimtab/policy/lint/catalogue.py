@@ -5,6 +5,9 @@ from trimtab.policy.lint.finding import Rule
 PROMETHEUS = "the policy and --prometheus"
 CLUSTER = "the policy and --kubeconfig"
 BOTH = "the policy, --kubeconfig and --prometheus"
+RECORDS = "the policy and --rules or --prometheus"
+VERSION = "the policy and --deployment, --descheduler-version or --kubeconfig"
+GATE = "the policy and --deployment or --kubeconfig"
 
 POLICY_REFUSED = Rule(
     id="policy-refused",
@@ -12,6 +15,22 @@ POLICY_REFUSED = Rule(
     title="The descheduler does not start with this policy",
     explanation="The file does not decode, does not validate, or a plugin cannot be built from it.",
     fix="Correct the field that is named.",
+)
+API_VERSION_MISSING = Rule(
+    id="api-version-missing",
+    severity="error",
+    title="The whole policy is read as an empty one",
+    explanation="Without apiVersion the descheduler takes the file for an object of its internal "
+    "type, whose fields have other names: it starts, says nothing, and runs no plugin.",
+    fix="Start the file with apiVersion: descheduler/v1alpha2.",
+)
+USAGE_IS_REQUESTS = Rule(
+    id="usage-is-requests",
+    severity="note",
+    title="Usage is the sum of requests",
+    explanation="Without metricsUtilization LowNodeUtilization adds up what pods request, whatever "
+    "they really use: a busy node with small requests is idle to it.",
+    fix="To balance measured load, set metricsUtilization and metricsProviders.",
 )
 FIELD_IGNORED = Rule(
     id="field-ignored",
@@ -89,7 +108,7 @@ QUERY_UNKNOWN_RECORD = Rule(
     explanation="A name with colons is by convention the result of a recording rule. No rule here "
     "has that name, so the query stays empty.",
     fix="Load the rules that record it (trimtab rules), or correct the name.",
-    needs="the policy and --rules or --prometheus",
+    needs=RECORDS,
 )
 NODE_NO_SAMPLE = Rule(
     id="node-no-sample",
@@ -106,8 +125,9 @@ INSTANCE_NOT_NODE = Rule(
     title="instance is not the node's name",
     explanation="instance must equal the node's name exactly. Scraped targets carry address and "
     "port there unless they are relabelled, so no node is found.",
-    fix='Strip the rest: label_replace(…, "instance", "$1", "instance", "([^:]+).*"), or relabel '
-    "the target.",
+    fix='Strip the rest: label_replace(…, "instance", "$1", "instance", "([^:]+).*"). Where it is '
+    "an IP address, relabel the target from __meta_kubernetes_node_name, or take another label "
+    'that holds the name: label_replace(…, "instance", "$1", "node", "(.+)").',
     needs=BOTH,
 )
 THRESHOLDS_SATURATE = Rule(
@@ -151,7 +171,7 @@ VERSION_NO_PROMETHEUS = Rule(
     explanation="The Prometheus source came with v0.33. In v0.35 the client is looked for before "
     "it is made, so the process ends at once.",
     fix="Use v0.36 or later, or v0.34.",
-    needs="the policy and --deployment, --descheduler-version or --kubeconfig",
+    needs=VERSION,
 )
 VERSION_HTTPS_ONLY = Rule(
     id="version-https-only",
@@ -159,7 +179,7 @@ VERSION_HTTPS_ONLY = Rule(
     title="v0.33 takes https addresses only",
     explanation="v0.33 refuses an http address of Prometheus when it starts.",
     fix="Use v0.36 or later, or v0.34.",
-    needs="the policy and --deployment, --descheduler-version or --kubeconfig",
+    needs=VERSION,
 )
 SOFT_TAINTS = Rule(
     id="soft-taints",
@@ -178,7 +198,7 @@ BACKGROUND_OFF = Rule(
     "gate that is a failure: nothing is counted, and the descheduler goes on to the next VM until "
     "it has asked for all of the node.",
     fix="Start the descheduler with --feature-gates=EvictionsInBackground=true.",
-    needs="the policy and --deployment or --kubeconfig",
+    needs=GATE,
 )
 PDB_PROTECTS_ALL = Rule(
     id="pdb-protects-all",
@@ -226,9 +246,11 @@ NODE_FIT_SELECTOR = Rule(
 
 CATALOGUE = (
     POLICY_REFUSED,
+    API_VERSION_MISSING,
     FIELD_IGNORED,
     NOTHING_ENABLED,
     PROVIDER_MISSING,
+    USAGE_IS_REQUESTS,
     QUERY_NO_INSTANCE,
     INSTANCE_NOT_NODE,
     NODE_NO_SAMPLE,

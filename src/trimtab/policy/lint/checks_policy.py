@@ -54,6 +54,10 @@ def _tree(text: str) -> dict[str, Any]:
 
 def check_policy(facts: Facts, policy: Policy) -> Iterator[Finding]:
     """Everything that needs no cluster."""
+    if policy.unversioned:
+        what = "it has no apiVersion" if _tree(facts.policy) else "the file is empty"
+        yield finding(rules.API_VERSION_MISSING, "apiVersion", f"{what}: no plugin runs")
+        return
     for field in policy.ignored:
         yield finding(rules.FIELD_IGNORED, field, f"{field} is not a field there")
     yield from _enabled(facts)
@@ -85,6 +89,8 @@ def _source(
     if plugin.broken:
         where = f"{field}.metricsUtilization"
         yield finding(rules.PROVIDER_MISSING, where, f"every cycle fails: {plugin.broken}")
+    if plugin.source is Source.REQUESTS:
+        yield finding(rules.USAGE_IS_REQUESTS, field, "it has no metricsUtilization")
     if plugin.source is Source.PROMETHEUS and plugin.node_limit is None:
         limit = policy.max_per_node
         said = f", although maxNoOfPodsToEvictPerNode is {limit}" if limit and limit > 1 else ""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from trimtab.model.snapshot import QueryResult
+from trimtab.policy.explain_nodes import address_instead_of_node
 from trimtab.policy.lint import catalogue as rules
 from trimtab.policy.lint.checks_policy import args_field, plugins_of
 from trimtab.policy.lint.facts import Facts
@@ -86,6 +87,10 @@ def _missing(facts: Facts, policy: Policy, answer: QueryResult) -> Iterator[Find
     there = {s.labels["instance"] for s in answer.samples if "instance" in s.labels}
     selected = SnapshotView(facts.cluster).selected(policy.node_selector).names
     missing = [name for name in selected if name not in there]
+    if address := address_instead_of_node(answer, selected):
+        message = f"all {len(there)} instances are addresses with a port, as {address}"
+        yield finding(rules.INSTANCE_NOT_NODE, f"node {selected[0]}", message)
+        return
     near = {n: i for n in missing for i in there if i.startswith((f"{n}:", f"{n}."))}
     if near:
         node, instance = next(iter(near.items()))

@@ -4,7 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
+"""A note is worth knowing and no fault: it does not change the exit code."""
 DOCS = "docs/reference/lint.md"
 
 

@@ -15,11 +15,13 @@ trimtab lint POLICY [--rules FILE] [--prometheus URL] [--kubeconfig FILE]
 
 `POLICY` is a policy file, a manifest of the ConfigMap that holds one, or `configmap`.
 It judges by what it is given: the more, the more it finds.
-Without findings it says nothing and exits with 0; with findings it exits with 1.
+The last line says how many checks ran, and which options the others need.
+It exits with 1 if there is an error or a warning, otherwise with 0.
 `--json` and `--sarif` print them for programs.
 
 An *error* means that nothing is evicted, or that the descheduler does not start.
 A *warning* means that it does less than the policy says.
+A *note* is no fault: it says what is often taken for something else.
 
 | id | severity | needs | |
 |---|---|---|---|
