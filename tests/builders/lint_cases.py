@@ -73,10 +73,33 @@ BY_REQUESTS = text(
     evictor={"evictLocalStoragePods": True},
     metricsProviders=None,
 )
+_AWARE = {"enabled": ["DefaultEvictor", "KubevirtMigrationAware"]}
+OF_OPENSHIFT = text(
+    profiles=[
+        {
+            **a_policy()["profiles"][0],
+            "pluginConfig": [
+                *a_policy()["profiles"][0]["pluginConfig"],
+                {"name": "KubevirtMigrationAware", "args": {}},
+            ],
+            "plugins": {
+                "balance": {"enabled": ["LowNodeUtilization"]},
+                "filter": _AWARE,
+                "preevictionfilter": _AWARE,
+            },
+        }
+    ]
+)
+"""As OpenShift's operator writes it."""
 GOOD = answer("0.8", "0.3", "0.1")
 PAIRS = [
     Pair("policy-refused", facts(text(low=-1)), facts()),
     Pair("api-version-missing", facts(text(apiVersion="")), facts()),
+    Pair(
+        "plugin-openshift-only",
+        facts(OF_OPENSHIFT, program=Program(openshift=False)),
+        facts(OF_OPENSHIFT, program=Program(openshift=True)),
+    ),
     Pair("usage-is-requests", facts(BY_REQUESTS), facts()),
     Pair("field-ignored", facts(text(maxNoOfPodsToEvictPerNodes=3)), facts()),
     Pair(

@@ -109,4 +109,5 @@ def _program(deployment: Path | None, version: str) -> "Program":
     found = deschedulers_in(d for d in documents if isinstance(d, dict))
     if not found:
         raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")
-    return Program(found[0].name, version or found[0].version, found[0].in_background)
+    first = found[0]
+    return Program(first.name, version or first.version, first.in_background, first.openshift)

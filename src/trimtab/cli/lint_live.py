@@ -99,4 +99,5 @@ def _known(program: Program, seen: Look | None) -> Program:
     if found is None:
         return program
     gate = found.in_background if program.in_background is None else program.in_background
-    return Program(program.name or found.name, program.version or found.version, gate)
+    openshift = found.openshift if program.openshift is None else program.openshift
+    return Program(program.name or found.name, program.version or found.version, gate, openshift)

@@ -27,6 +27,8 @@ ANNOTATIONS = frozenset(
     {EVICT, PREFER_NO_EVICTION, REQUEST_EVICT_ONLY, EVICTION_IN_PROGRESS, MIRROR, CONFIG_SOURCE}
 )
 """The annotations of a pod that some rule reads."""
+MIGRATIONS = "trimtab.dev/migrations"
+"""Our own, on a VM's pod: what was seen of its VM's migrations, `BEGIN/END` in ISO 8601 each."""
 
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")

@@ -177,7 +177,7 @@ class _Anonymiser:
         for key, value in annotations.items():
             if key == EVACUATING:
                 kept[key] = self._name(value)
-            elif key in (model.CONFIG_SOURCE, EVICTION_ANSWER):
+            elif key in (model.CONFIG_SOURCE, model.MIGRATIONS, EVICTION_ANSWER):
                 kept[key] = value
             elif key in model.ANNOTATIONS:
                 kept[key] = ""

@@ -23,6 +23,8 @@ class Descheduler(Struct, frozen=True):
     version: str = ""
     """The image's tag; empty for a digest."""
     arguments: tuple[str, ...] = ()
+    openshift: bool = False
+    """OpenShift's own build, which has plugins that upstream's has not."""
 
     @property
     def in_background(self) -> bool:
@@ -57,8 +59,16 @@ def _found(obj: Free) -> Iterator[Descheduler]:
         if "descheduler" in repository.rpartition("/")[2] and "operator" not in repository:
             arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
             yield Descheduler(
-                f"{obj.get('kind') or 'workload'} {place}", tag, tuple(map(str, arguments))
+                f"{obj.get('kind') or 'workload'} {place}",
+                tag,
+                tuple(map(str, arguments)),
+                _is_openshift(repository, str(meta.get("namespace", ""))),
             )
+
+
+def _is_openshift(repository: str, namespace: str) -> bool:
+    """Its images are called ose-descheduler or come from an openshift repository."""
+    return "openshift" in repository or "/ose-" in repository or namespace.startswith("openshift-")
 
 
 def _containers(spec: Free) -> list[Any]:

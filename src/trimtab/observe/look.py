@@ -86,13 +86,17 @@ class _Looker:
         priorities = {each.metadata.name: each.value for each in classes}
         text = _CREDENTIALS.sub("", self._source.text)
         policy = read_policy(text, self._source.where, priorities)
-        instances, kubevirts, vms = await asyncio.gather(
+        instances, migrations, kubevirts, vms = await asyncio.gather(
             self._optional(wire.INSTANCES, "answers to evictions of KubeVirt's VMs are unknown"),
+            self._optional(
+                wire.INSTANCE_MIGRATIONS, "migrations under way and cooldowns are unknown"
+            ),
             self._optional(wire.KUBEVIRTS, "KubeVirt's default eviction strategy is unknown"),
             self._optional(VMS, "answers to evictions of VMs are unknown"),
         )
         strategies = [each.spec.configuration.eviction_strategy for each in kubevirts]
-        machines = kubevirt_machines(instances, next(iter(strategies), None)) | own_machines(vms)
+        strategy = next(iter(strategies), None)
+        machines = kubevirt_machines(instances, strategy, migrations) | own_machines(vms)
         descheduler = await self._descheduler()
         query = await self._query(policy)
         snapshot = Snapshot(
@@ -110,7 +114,8 @@ class _Looker:
             priority_classes=priorities,
             **await self._usage(policy),
         )
-        await self._count_migrations(instances)
+        if under_way := sum(not each.finished for each in migrations):
+            self._notes.append(f"{under_way} migrations of KubeVirt are under way")
         return Look(snapshot, tuple(self._notes), descheduler)
 
     async def _optional(self, kind: Kind[T], without: str) -> Sequence[T]:
@@ -197,16 +202,9 @@ class _Looker:
             found["kubevirt"] = kubevirts[0].status.observed_kube_virt_version
         if descheduler is not None and descheduler.version:
             found["descheduler"] = descheduler.version
+        if descheduler is not None:
+            found["descheduler-build"] = "openshift" if descheduler.openshift else "upstream"
         return found
-
-    async def _count_migrations(self, instances: Sequence[wire.Instance]) -> None:
-        if not instances:
-            return
-        migrations = await self._optional(
-            wire.INSTANCE_MIGRATIONS, "migrations under way are unknown"
-        )
-        if under_way := sum(not each.finished for each in migrations):
-            self._notes.append(f"{under_way} migrations of KubeVirt are under way")
 
 
 async def ask(prometheus: Prometheus, source: Source) -> QueryResult | None:

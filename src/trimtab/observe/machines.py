@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from trimtab.kube.resources import Key
 from trimtab.kube.virt import DOMAIN, VirtualMachine
+from trimtab.model.snapshot import MIGRATIONS
 from trimtab.observe import wire
 from trimtab.policy.explain_answers import EVACUATING, EVICTION_ANSWER
 
@@ -24,12 +25,21 @@ class Machine(Struct, frozen=True):
     active: str
     """The node of KubeVirt's active pod, or the name of ours."""
     evacuating: str = ""
+    migrations: tuple[str, ...] = ()
+    """Intervals, oldest first."""
 
 
 def kubevirt_machines(
-    instances: Iterable[wire.Instance], default_strategy: str | None
+    instances: Iterable[wire.Instance],
+    default_strategy: str | None,
+    migrations: Iterable[wire.InstanceMigration] = (),
 ) -> dict[Key, Machine]:
     """VirtualMachineInstances by namespace and name."""
+    succeeded: dict[Key, set[str]] = {}
+    for each in migrations:
+        if each.status.phase == "Succeeded" and each.status.migration_state:
+            key = Key(each.metadata.namespace, each.spec.vmi_name)
+            succeeded.setdefault(key, set()).add(each.status.migration_state.interval)
     return {
         each.metadata.key: Machine(
             strategy=each.spec.eviction_strategy or default_strategy or "None",
@@ -38,9 +48,16 @@ def kubevirt_machines(
             ),
             active=each.status.node_name,
             evacuating=each.status.evacuation_node_name,
+            migrations=_intervals(each, succeeded.get(each.metadata.key, set())),
         )
         for each in instances
     }
+
+
+def _intervals(instance: wire.Instance, succeeded: set[str]) -> tuple[str, ...]:
+    """What its own status says of the last one, and the finished ones that are still kept."""
+    state = instance.status.migration_state
+    return tuple(sorted({*succeeded, state.interval if state else ""} - {""}))
 
 
 def own_machines(vms: Iterable[VirtualMachine]) -> dict[Key, Machine]:
@@ -67,6 +84,8 @@ def observed_on(pod: wire.Pod, machines: Mapping[Key, Machine]) -> dict[str, str
         found[EVICTION_ANSWER] = answer
     if machine.evacuating and machine.evacuating == pod.spec.node_name:
         found[EVACUATING] = machine.evacuating
+    if machine.migrations:
+        found[MIGRATIONS] = " ".join(machine.migrations)
     return found
 
 

@@ -125,9 +125,22 @@ class InstanceSpec(Wire, frozen=True):
     eviction_strategy: str | None = None
 
 
+class MigrationState(Wire, frozen=True):
+    """When a migration ran, as KubeVirt writes it on the VM and on the migration."""
+
+    start_timestamp: str | None = None
+    end_timestamp: str | None = None
+
+    @property
+    def interval(self) -> str:
+        """`BEGIN/END`, `BEGIN/` while it is under way, empty before it began."""
+        return f"{self.start_timestamp}/{self.end_timestamp or ''}" if self.start_timestamp else ""
+
+
 class InstanceStatus(Wire, frozen=True):
     node_name: str = ""
     evacuation_node_name: str = ""
+    migration_state: MigrationState | None = None
     conditions: tuple[Condition, ...] = ()
 
 
@@ -138,13 +151,19 @@ class Instance(Object, frozen=True):
     status: InstanceStatus = InstanceStatus()
 
 
+class InstanceMigrationSpec(Wire, frozen=True):
+    vmi_name: str = ""
+
+
 class InstanceMigrationStatus(Wire, frozen=True):
     phase: str = ""
+    migration_state: MigrationState | None = None
 
 
 class InstanceMigration(Object, frozen=True):
     """A VirtualMachineInstanceMigration of KubeVirt."""
 
+    spec: InstanceMigrationSpec = InstanceMigrationSpec()
     status: InstanceMigrationStatus = InstanceMigrationStatus()
 
     @property

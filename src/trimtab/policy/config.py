@@ -11,10 +11,19 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
 from trimtab.policy import wire
-from trimtab.policy.plugins import build_evictor, build_high, build_low, prometheus_url
+from trimtab.policy.migration_aware import PLUGIN as MIGRATION_AWARE
+from trimtab.policy.migration_aware import MigrationAware
+from trimtab.policy.plugins import (
+    build_evictor,
+    build_high,
+    build_low,
+    build_migration_aware,
+    prometheus_url,
+)
 from trimtab.policy.policy_yaml import load_yaml
 from trimtab.policy.selector_text import parse_selector
 from trimtab.policy.settings import Evictor, Plugin, Policy, Profile
@@ -32,10 +41,13 @@ Decoded = TypeVar("Decoded", bound=Struct)
 EVICTOR = "DefaultEvictor"
 LOW = "LowNodeUtilization"
 HIGH = "HighNodeUtilization"
+OPENSHIFT_ONLY = (MIGRATION_AWARE,)
+"""Upstream's descheduler does not start with these; `lint` says so where it knows which runs."""
 _ARGS: dict[str, type[wire.Args]] = {
     EVICTOR: wire.DefaultEvictorArgs,
     LOW: wire.LowNodeUtilizationArgs,
     HIGH: wire.HighNodeUtilizationArgs,
+    MIGRATION_AWARE: wire.MigrationAwareArgs,
 }
 _POINTS = {
     "deschedule": {
@@ -47,8 +59,8 @@ _POINTS = {
         "RemovePodsViolatingNodeTaints",
     },
     "balance": {LOW, HIGH, "RemoveDuplicates", "RemovePodsViolatingTopologySpreadConstraint"},
-    "filter": {EVICTOR},
-    "preevictionfilter": {EVICTOR},
+    "filter": {EVICTOR, MIGRATION_AWARE},
+    "preevictionfilter": {EVICTOR, MIGRATION_AWARE},
 }
 _REGISTERED = set().union(*_POINTS.values())
 
@@ -113,6 +125,7 @@ class _Reader:
             max_per_namespace=file.max_no_of_pods_to_evict_per_namespace,
             grace_period_s=file.grace_period_seconds,
             prometheus_url=prometheus_url(file),
+            openshift_only=tuple(_openshift_only(configs)),
             unmodelled=tuple(name for p in profiles for name in _unmodelled(p)),
             ignored=tuple(wire.unknown_fields(tree, wire.PolicyFile)),
         )
@@ -164,7 +177,7 @@ class _Reader:
         self._check_enabled(f"profiles[{at}].plugins", profile, {EVICTOR, *by_name})
         return Profile(
             name=profile.name or "",
-            evictor=self._evictor(by_name.get(EVICTOR)),
+            evictor=self._evictor(by_name.get(EVICTOR), self._migration_aware(profile, by_name)),
             plugins=tuple(self._plugins(_enabled(profile, "balance"), by_name, file)),
         )
 
@@ -181,10 +194,22 @@ class _Reader:
                     text = f'unable to find "{name}" plugin config'
                     self._fail(f"{field}.{point}.enabled", text)
 
-    def _evictor(self, config: _Config | None) -> Evictor:
+    def _evictor(self, config: _Config | None, aware: MigrationAware | None) -> Evictor:
         if config is None or not isinstance(config.args, wire.DefaultEvictorArgs):
-            return Evictor()
-        return build_evictor(config.args, f"{self._file}: {config.field}", self._classes)
+            return Evictor(migration_aware=aware)
+        evictor = build_evictor(config.args, f"{self._file}: {config.field}", self._classes)
+        return replace(evictor, migration_aware=aware)
+
+    def _migration_aware(
+        self, profile: wire.Profile, configs: Mapping[str, _Config]
+    ) -> MigrationAware | None:
+        """Only where a point enables it; OpenShift's operator enables it at both."""
+        enabled = (*_enabled(profile, "filter"), *_enabled(profile, "preevictionfilter"))
+        config = configs.get(MIGRATION_AWARE)
+        if MIGRATION_AWARE not in enabled or config is None:
+            return None
+        assert isinstance(config.args, wire.MigrationAwareArgs)
+        return build_migration_aware(config.args, f"{self._file}: {config.field}")
 
     def _plugins(
         self, enabled: tuple[str, ...], configs: Mapping[str, _Config], file: wire.PolicyFile
@@ -213,6 +238,11 @@ def _problems(config: _Config) -> Iterator[Problem]:
 def _enabled(profile: wire.Profile, point: str) -> tuple[str, ...]:
     plugins: wire.PluginSet | None = getattr(profile.plugins or wire.Plugins(), point)
     return (plugins and plugins.enabled) or ()
+
+
+def _openshift_only(configs: list[list[_Config]]) -> Iterator[str]:
+    names = (config.name for of_profile in configs for config in of_profile)
+    return (name for name in dict.fromkeys(names) if name in OPENSHIFT_ONLY)
 
 
 def _unmodelled(profile: wire.Profile) -> Iterator[str]:

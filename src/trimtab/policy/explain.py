@@ -102,6 +102,9 @@ def _facts(snapshot: Snapshot) -> Facts:
     program = Program(
         version=snapshot.versions.get("descheduler", ""),
         in_background=snapshot.evictions_in_background,
+        openshift={"openshift": True, "upstream": False}.get(
+            snapshot.versions.get("descheduler-build", "")
+        ),
     )
     return Facts(policy=snapshot.policy, query=snapshot.query, cluster=snapshot, program=program)
 
@@ -226,6 +229,8 @@ def _pod_words(visit: Visit, uid: str) -> str:
 def _notes(policy: Policy, runs: tuple[RunExplained, ...]) -> Iterator[str]:
     for field in policy.ignored:
         yield f"the descheduler drops {field} without a word: it knows no such field there"
+    for name in policy.openshift_only:
+        yield f"{name} is decided as its source says; OpenShift's program was not run beside ours"
     for name in dict.fromkeys(policy.unmodelled):
         yield f"{name} is enabled too; its evictions are not predicted, and use up the same limits"
     for run in runs:

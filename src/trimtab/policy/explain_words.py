@@ -19,7 +19,7 @@ LIMITS = {Stop.PLUGIN_LIMIT, Stop.ONE_POD, Stop.NODE_LIMIT, Stop.TOTAL_LIMIT}
 OUTCOMES = {
     Outcome.NOT_TOLERATED: "no destination counts for its tolerations",
     Outcome.NAMESPACE_EXCLUDED: "its namespace is excluded",
-    Outcome.PRE_EVICTION_FILTER: "it fits nowhere else, or its namespace is not selected",
+    Outcome.PRE_EVICTION_FILTER: "it fits nowhere else, it rests, or its namespace is not selected",
     Outcome.NO_USAGE: "its usage is unknown",
     Outcome.NO_UID: "it has no uid",
     Outcome.IN_FLIGHT: "its eviction is in flight already, and takes up a slot",

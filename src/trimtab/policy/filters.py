@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from trimtab.policy.cycle import Reason
+from trimtab.policy.migration_aware import PLUGIN, is_migrating
 from trimtab.policy.settings import SYSTEM_CRITICAL, Evictor, Protection
 from trimtab.policy.view import ClusterView, PodView, Traits
 
@@ -27,6 +28,7 @@ class Filter:
 
     def __init__(self, evictor: Evictor, view: ClusterView) -> None:
         self._mandatory = evictor.no_eviction == "Mandatory"
+        self._view, self._aware = view, evictor.migration_aware
         configured = tuple(_configured(evictor, view))
         self._checks = (*_ALWAYS, *configured)
         self._of_pod = [check.refuses for check in configured if check.of_pod]
@@ -34,6 +36,8 @@ class Filter:
         self._verdicts: dict[Traits, bool | None] = {}
 
     def passes(self, pod: PodView) -> bool:
+        if self._aware is not None and is_migrating(self._view.migrations(pod)):
+            return False  # a plugin of its own: the annotation `evict` does not help
         traits = pod.traits
         try:
             verdict = self._verdicts[traits]
@@ -55,6 +59,13 @@ class Filter:
 
     def refusals(self, pod: PodView) -> tuple[Reason, ...]:
         """Every reason to stay, in the order of the descheduler's log; none: it may go."""
+        return (*self._of_evictor(pod), *self._of_migrations(pod))
+
+    def _of_migrations(self, pod: PodView) -> Iterator[Reason]:
+        if self._aware is not None and is_migrating(self._view.migrations(pod)):
+            yield Reason(f"2.1.{PLUGIN}", "its VM is migrating already")
+
+    def _of_evictor(self, pod: PodView) -> tuple[Reason, ...]:
         if pod.traits.evict:
             return ()
         if self._mandatory and pod.traits.prefer_no_eviction:

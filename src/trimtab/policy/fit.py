@@ -7,6 +7,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.quantity import NANO
 from trimtab.model.snapshot import AntiAffinityTerm
 from trimtab.policy.cycle import Reason
+from trimtab.policy.migration_aware import PLUGIN, resting_for_s
 from trimtab.policy.selectors import matches_node, selector_of
 from trimtab.policy.settings import Evictor
 from trimtab.policy.taints import tolerates_for_scheduling
@@ -32,6 +33,8 @@ class PreEviction:
                 "pod does not fit on any other node because of nodeSelector(s), Taint(s), "
                 "or nodes marked as unschedulable",
             )
+        if resting := self._resting(pod):
+            return resting
         selector = self._evictor.namespace_selector
         if not selector.requirements:
             return None
@@ -41,6 +44,17 @@ class PreEviction:
         return Reason(
             "2.2.namespaceLabelSelector",
             "pod namespace do not match the namespaceLabelSelector filter in the policy parameter",
+        )
+
+    def _resting(self, pod: PodView) -> Reason | None:
+        aware = self._evictor.migration_aware
+        if aware is None:
+            return None
+        left = resting_for_s(self._view.migrations(pod), self._view.now, aware)
+        if not left:
+            return None
+        return Reason(
+            f"2.2.{PLUGIN}", f"its VM migrated lately and rests for {left / 60:.0f} more minutes"
         )
 
     def _fits_elsewhere(self, pod: PodView, node: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import Match
+from trimtab.policy.migration_aware import MigrationAware
 from trimtab.policy.selector_text import parse_selector
 from trimtab.policy.selectors import EVERYTHING, LabelSelector, selector_of
 from trimtab.policy.settings import (
@@ -25,6 +26,7 @@ from trimtab.policy.wire import (
     HighNodeUtilizationArgs,
     LowNodeUtilizationArgs,
     MetricsUtilization,
+    MigrationAwareArgs,
     Namespaces,
     Percentages,
     PodProtections,
@@ -65,6 +67,18 @@ def build_high(args: HighNodeUtilizationArgs) -> HighNodeUtilization:
         excluded=_excluded(args.evictable_namespaces),
         only_thresholding_resources=bool(args.eviction_modes),
     )
+
+
+def build_migration_aware(args: MigrationAwareArgs, field: str) -> MigrationAware:
+    """KubevirtMigrationAware; durations as everywhere in a policy."""
+    given = {
+        "cooldown_s": _duration(args.migration_cooldown, f"{field}.migrationCooldown"),
+        "longest_cooldown_s": _duration(
+            args.max_migration_cooldown, f"{field}.maxMigrationCooldown"
+        ),
+        "history_s": _duration(args.migration_history_window, f"{field}.migrationHistoryWindow"),
+    }
+    return MigrationAware(**{name: value for name, value in given.items() if value is not None})
 
 
 def prometheus_url(file: PolicyFile) -> str:

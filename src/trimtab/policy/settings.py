@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.policy.migration_aware import MigrationAware
 from trimtab.policy.selectors import EVERYTHING, LabelSelector
 
 METRIC_RESOURCE = "MetricResource"
@@ -118,6 +119,8 @@ class Evictor(Struct, frozen=True, kw_only=True):
     node_selector: LabelSelector | None = EVERYTHING
     """For nodeFit. None: it cannot be parsed, which the descheduler notices only then."""
     namespace_selector: LabelSelector = EVERYTHING
+    migration_aware: MigrationAware | None = None
+    """OpenShift's second filter, where the profile enables it."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -144,6 +147,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     unversioned: bool = False
     """The file has no apiVersion: the descheduler takes it for an object of its internal type,
     whose fields have other names, starts, and runs nothing. So the policy is an empty one."""
+    openshift_only: tuple[str, ...] = ()
+    """Plugins it names that only OpenShift's descheduler has: any other does not start with it."""
     ignored: tuple[str, ...] = ()
     """Fields that the descheduler drops without a word (it is strict about plugin args only)."""
 

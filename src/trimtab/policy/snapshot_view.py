@@ -1,7 +1,8 @@
 """A snapshot as the view, the policy and the in-flight cache that `decide` wants."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal
 
@@ -15,6 +16,7 @@ from trimtab.policy.config import read_policy
 from trimtab.policy.cycle import Cycle
 from trimtab.policy.decide import decide
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
+from trimtab.policy.migration_aware import Migrated
 from trimtab.policy.requests import amounts, qos_of, requested_names, requests_of
 from trimtab.policy.settings import Policy
 from trimtab.policy.view import Amounts, Node, Pod, PodView, QueryFailed, Traits, Vector, View
@@ -77,6 +79,11 @@ class SnapshotView(View):
         self._namespaces = {n.name: n.labels for n in snapshot.namespaces}
         self._claims = {(c.namespace, c.name): c.storage_class for c in snapshot.claims}
         self._node_metrics = {m.name: amounts(m.usage, m.name) for m in snapshot.node_metrics}
+        self._migrations = {
+            pod.uid: tuple(_migrations(text))
+            for pod in snapshot.pods
+            if (text := pod.annotations.get(model.MIGRATIONS))
+        }
         self._pod_metrics = {
             (m.namespace, m.name): [amounts(usage, m.name) for usage in m.containers]
             for m in snapshot.pod_metrics
@@ -122,6 +129,9 @@ class SnapshotView(View):
 
     def storage_class(self, namespace: str, claim: str) -> str | None:
         return self._claims.get((namespace, claim)) or None
+
+    def migrations(self, pod: PodView) -> Sequence[Migrated]:
+        return self._migrations.get(pod.uid, ())
 
     def _pod(self, pod: SnapshotPod) -> Pod:
         return Pod(
@@ -193,3 +203,14 @@ def _node(node: SnapshotNode) -> Node:
 
 def _seconds(time: datetime | None) -> float | None:
     return None if time is None else time.timestamp()
+
+
+def _migrations(text: str) -> Iterator[Migrated]:
+    """`BEGIN/END BEGIN/` in ISO 8601, the last one still under way; what is unreadable is none."""
+    for interval in text.split():
+        begun, _, ended = interval.partition("/")
+        with suppress(ValueError):
+            yield Migrated(
+                datetime.fromisoformat(begun).timestamp(),
+                datetime.fromisoformat(ended).timestamp() if ended else None,
+            )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, NodeTerm, Toleration
+from trimtab.policy.migration_aware import Migrated
 from trimtab.policy.selectors import LabelSelector
 
 Amounts = Mapping[str, int]
@@ -196,6 +197,9 @@ class ClusterView(Protocol):
     def storage_class(self, namespace: str, claim: str) -> str | None:
         """None when the claim is unknown or names no class: both protect the pod (9.9)."""
 
+    def migrations(self, pod: PodView) -> Sequence[Migrated]:
+        """What is known of the migrations of the pod's VM."""
+
 
 class View:
     """A view that knows its nodes and nothing else; the base of the others.
@@ -241,3 +245,6 @@ class View:
 
     def storage_class(self, namespace: str, claim: str) -> str | None:
         return None
+
+    def migrations(self, pod: PodView) -> Sequence[Migrated]:
+        return ()

@@ -129,6 +129,14 @@ class HighNodeUtilizationArgs(Args, frozen=True, rename="camel"):
     evictable_namespaces: Namespaces | None = None
 
 
+class MigrationAwareArgs(Args, frozen=True, rename="camel"):
+    """KubevirtMigrationAware of OpenShift's descheduler."""
+
+    migration_cooldown: str | None = None
+    max_migration_cooldown: str | None = None
+    migration_history_window: str | None = None
+
+
 class PriorityThreshold(Struct, frozen=True):
     value: Int32 | None = None
     name: str | None = None

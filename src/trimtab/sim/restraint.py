@@ -8,21 +8,9 @@ node counts only when it was over-utilised so many cycles in a row.
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.policy.migration_aware import MigrationAware, cooldown_s
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import Restraint
-
-HISTORY_S = 48 * 3600.0
-LONGEST_S = 6 * 3600.0
-
-
-def cooldown_s(history: list[tuple[float, float]], now: float, base_s: float) -> float:
-    """How long a VM rests after its last migration; history: (begun, ended) of each."""
-    recent = [(begun, ended) for begun, ended in history if now - ended <= HISTORY_S]
-    if not recent:
-        return 0.0
-    begun, ended = recent[-1]
-    longest = max(LONGEST_S, base_s)
-    return float(min(max(base_s, ended - begun) * 2.0 ** (len(recent) - 1), longest))
 
 
 class Restrained:
@@ -30,6 +18,9 @@ class Restrained:
 
     def __init__(self, restraint: Restraint, replica: Replica, nodes: int) -> None:
         self.restraint, self._replica = restraint, replica
+        base_s = restraint.cooldown_s
+        longest_s = max(MigrationAware().longest_cooldown_s, base_s)
+        self._aware = MigrationAware(cooldown_s=base_s, longest_cooldown_s=longest_s)
         self._over_for = np.zeros(nodes, dtype=np.int64)
 
     def spares_node(self, node: int) -> bool:
@@ -40,7 +31,7 @@ class Restrained:
         history = self._replica.history.get(vm)
         if not history or self.restraint.cooldown_s <= 0.0:
             return False
-        return now - history[-1][1] < cooldown_s(history, now, self.restraint.cooldown_s)
+        return now - history[-1][1] < cooldown_s(history, now, self._aware)
 
     @property
     def ripe(self) -> NDArray[np.bool_]:

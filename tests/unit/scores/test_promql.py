@@ -22,10 +22,9 @@ from trimtab.scores.language import (
     sqrt,
     stddev_over,
 )
-from trimtab.scores.pareto_promql import ParetoRules
 from trimtab.scores.promql import Printer
 from trimtab.scores.records import duration, number
-from trimtab.scores.rules import MODES, RuleSettings, recording_rules
+from trimtab.scores.rules import RuleSettings, recording_rules
 
 SHORT = {
     "descheduler:node:cpu_usage:ratio": "c",
@@ -141,13 +140,6 @@ def test_numbers_read_back_as_they_were(value: float) -> None:
 def test_a_parser_accepts_every_rule_of_the_catalogue() -> None:
     for rule in recording_rules(list(CATALOG.values()), RuleSettings(nodes=6)):
         promql_parser.parse(rule.expr)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_parser_accepts_the_passed_on_front(mode: Mode) -> None:
-    rules = ParetoRules(mode, levels=None)
-    promql_parser.parse(rules.expression)
-    assert rules.rules() == []
 
 
 @pytest.mark.parametrize(

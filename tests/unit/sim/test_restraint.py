@@ -8,32 +8,10 @@ from builders.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.model.curve import Steps
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome
-from trimtab.sim.restraint import cooldown_s
 from trimtab.sim.spec import Restraint, RunSpec
 
 HOUR = 3600.0
 QUARTER = 900.0
-
-
-@pytest.mark.parametrize(
-    ("history", "now", "expected"),
-    [
-        pytest.param([], HOUR, 0.0, id="never moved"),
-        pytest.param([(0, 10)], HOUR, QUARTER, id="moved once"),
-        pytest.param([(0, 1200)], HOUR, 1200.0, id="a long migration rests as long"),
-        pytest.param([(0, 10), (20, 30)], HOUR, 2 * QUARTER, id="twice: twice as long"),
-        pytest.param([(i, i + 1) for i in range(4)], HOUR, 8 * QUARTER, id="four times: eight"),
-        pytest.param([(i, i + 1) for i in range(9)], HOUR, 6 * HOUR, id="six hours at most"),
-        pytest.param([(0, 10), (20, 30)], 49 * HOUR, 0.0, id="two days later all is forgotten"),
-        pytest.param(
-            [(0, 10), (10 * HOUR, 10 * HOUR + 5)], 49 * HOUR, QUARTER, id="or the first of two"
-        ),
-    ],
-)
-def test_the_cooldown_doubles_with_each_recent_migration(
-    history: list[tuple[float, float]], now: float, expected: float
-) -> None:
-    assert cooldown_s(history, now, QUARTER) == expected
 
 
 def begins(outcome: Outcome) -> list[float]:

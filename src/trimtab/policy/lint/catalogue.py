@@ -32,6 +32,14 @@ USAGE_IS_REQUESTS = Rule(
     "they really use: a busy node with small requests is idle to it.",
     fix="To balance measured load, set metricsUtilization and metricsProviders.",
 )
+PLUGIN_OPENSHIFT_ONLY = Rule(
+    id="plugin-openshift-only",
+    severity="error",
+    title="Only OpenShift's descheduler knows a plugin of this policy",
+    explanation="OpenShift's operator writes KubevirtMigrationAware into its policies, and its own "
+    "build of the descheduler has it. Upstream's does not start: the plugin is not registered.",
+    fix="Run OpenShift's descheduler, or take the plugin out of the policy.",
+)
 FIELD_IGNORED = Rule(
     id="field-ignored",
     severity="error",
@@ -247,6 +255,7 @@ NODE_FIT_SELECTOR = Rule(
 CATALOGUE = (
     POLICY_REFUSED,
     API_VERSION_MISSING,
+    PLUGIN_OPENSHIFT_ONLY,
     FIELD_IGNORED,
     NOTHING_ENABLED,
     PROVIDER_MISSING,

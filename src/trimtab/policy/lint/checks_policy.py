@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY
 from trimtab.policy.lint import catalogue as rules
-from trimtab.policy.lint.facts import Facts
+from trimtab.policy.lint.facts import Facts, Program
 from trimtab.policy.lint.finding import Finding, finding
 from trimtab.policy.policy_yaml import load_yaml
 from trimtab.policy.settings import (
@@ -146,6 +146,8 @@ def check_program(facts: Facts, policy: Policy) -> Iterator[Finding]:
     """Traps of versions, and the feature gate that VMs need."""
     program, release = facts.program, facts.program.release
     where = program.name or "descheduler"
+    if policy.openshift_only and not program.openshift:
+        yield _openshift_only(policy, program, where)
     if release is not None and asks_prometheus(policy):
         if release < (0, 33) or release == (0, 35):
             message = f"{program.version} cannot use the policy's query"
@@ -156,6 +158,15 @@ def check_program(facts: Facts, policy: Policy) -> Iterator[Finding]:
     if program.in_background is False and _moves_vms(facts):
         message = "the feature gate EvictionsInBackground is not on"
         yield finding(rules.BACKGROUND_OFF, where, message)
+
+
+def _openshift_only(policy: Policy, program: Program, where: str) -> Finding:
+    """An error where the program is known, otherwise a note."""
+    names = ", ".join(policy.openshift_only)
+    if program.openshift is None:
+        message = f"{names}: fine if OpenShift's descheduler reads it; which one does is not known"
+        return finding(rules.PLUGIN_OPENSHIFT_ONLY, where, message, severity="note")
+    return finding(rules.PLUGIN_OPENSHIFT_ONLY, where, f"{names}: this is not OpenShift's build")
 
 
 def _moves_vms(facts: Facts) -> bool:

@@ -19,6 +19,8 @@ class Program(Struct, frozen=True):
     name: str = ""
     version: str = ""
     in_background: bool | None = None
+    openshift: bool | None = None
+    """OpenShift's own build; None where nobody knows."""
 
     @property
     def release(self) -> tuple[int, int] | None:
