@@ -1,6 +1,6 @@
 """Objects by reference: reading, previewing and writing kinds that only profiles know."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from msgspec import json
@@ -71,9 +71,13 @@ class Access:
         self.seen.add(Watched(resource))
         return found
 
-    async def preview(self, ref: TargetRef, desired: Free) -> Preview:
-        """A dry run: without force to learn whose fields it takes, then with force."""
+    async def preview(self, ref: TargetRef, body: Callable[[Free | None], Free]) -> Preview:
+        """A dry run: without force to learn whose fields it takes, then with force.
+
+        `body` makes what is applied of the live object.
+        """
         live, kind = await self.get(ref), self.kind(ref)
+        desired = body(live)
         try:
             after = await apply(self._client, kind, desired, manager=MANAGER, dry_run=True)
             return Preview(live, after)

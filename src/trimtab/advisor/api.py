@@ -90,6 +90,22 @@ class Options(Wire, frozen=True):
     virt_higher_density: HigherDensityOptions | None = None
 
 
+class Ignore(Wire, frozen=True):
+    """Ours: a field by its path, or all fields that a manager owns, left to others."""
+
+    field: str = ""
+    manager: str = ""
+    item: str = ""
+    """Only in this item of the plan; empty: in all."""
+
+
+class Ignored(Wire, frozen=True):
+    """Ours: a field that a plan leaves to others, and because of which manager."""
+
+    field: str = ""
+    manager: str = ""
+
+
 class Spec(Wire, frozen=True):
     profile: str = ""
     action: Action = "DryRun"
@@ -101,6 +117,8 @@ class Spec(Wire, frozen=True):
     options: Options | None = None
     approved_plan: str = ""
     """Ours: when set, only the plan with this id may be applied."""
+    ignore: tuple[Ignore, ...] = ()
+    """Ours: what plans neither write nor compare."""
 
 
 class TargetRef(Wire, frozen=True):
@@ -141,6 +159,8 @@ class Item(Wire, frozen=True):
     """Ours: names of items that must be Completed, in effect, before this one starts."""
     takes: tuple[Taking, ...] = ()
     warnings: tuple[str, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    """Ours: fields that it leaves to others, because the spec says so."""
     applied: bool = False
     """Ours: the write was made; what is still waited for is its effect."""
     drifted: bool = False
@@ -181,6 +201,8 @@ class PlatformStatus(Wire, frozen=True):
     source_snapshot_hash: str = ""
     operator_version: str = ""
     applied_options: Options | None = None
+    applied_ignore: tuple[Ignore, ...] = ()
+    """Ours: what the plan was told to leave to others."""
     items: tuple[Item, ...] = ()
     conditions: tuple[Condition, ...] = ()
     plan_id: str = ""

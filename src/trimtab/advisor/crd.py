@@ -24,6 +24,8 @@ from trimtab.kube.crd_schema import Schema, choice, column, count, crd, flag, ob
 
 LOAD_AWARE, DENSITY = "load-aware-rebalancing", "virt-higher-density"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+FIELD = r"^(data|(data|spec)(\.[A-Za-z0-9_-]+)+)$"
+"""Paths that can be ignored: what items manage is below spec or data."""
 _FREE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -74,8 +76,27 @@ def _spec() -> Schema:
             "description": "When set, only the plan with this id is applied.",
         },
         "options": _options(),
+        "ignore": _ignore(),
     }
     return obj(properties, required=["profile"], rules=_spec_rules())
+
+
+def _ignore() -> Schema:
+    which = rule("has(self.field) != has(self.manager)", "ignore names either a field or a manager")
+    entry = obj(
+        {
+            "field": {
+                "type": "string",
+                "maxLength": 512,
+                "pattern": FIELD,
+                "description": "Path of a field as in managedFields: spec.mode.",
+            },
+            "manager": string(128, "A field manager: all fields that it owns.", least=1),
+            "item": string(253, "Only in this item of the plan; unset: in all."),
+        },
+        rules=[which],
+    )
+    return _list(entry, 32, "What plans neither write nor compare.")
 
 
 def _spec_rules() -> list[Schema]:
@@ -190,6 +211,11 @@ def _status() -> Schema:
         "sourceSnapshotHash": string(64, "SHA-256 of the managed fields: plan made, or applied."),
         "operatorVersion": string(64, "The version that made the plan."),
         "appliedOptions": _options_seen(),
+        "appliedIgnore": _list(
+            obj({"field": string(512), "manager": string(128), "item": string(253)}),
+            32,
+            "What the plan was told to leave to others.",
+        ),
         "items": _items(),
         "conditions": _conditions(),
         "planId": string(12, "Stands for the plan: items, inputs, state. See approvedPlan."),
@@ -246,6 +272,11 @@ def _items() -> Schema:
                 "Fields that it takes from other managers.",
             ),
             "warnings": _list({"type": "string", "maxLength": 1024}, 16, "What to know of it."),
+            "ignored": _list(
+                obj({"field": string(1024), "manager": string(128)}),
+                256,
+                "Fields that it leaves to others, because spec.ignore says so.",
+            ),
             "applied": {"type": "boolean", "description": "Written; its effect is waited for."},
             "drifted": {"type": "boolean", "description": "Not as it was when completed."},
         },

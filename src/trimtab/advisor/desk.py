@@ -7,11 +7,11 @@ approval names its plan, so nobody approves what they have not seen.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
-from trimtab.advisor.api import CONFIGS, GROUP, VERSION, VirtPlatformConfig
+from trimtab.advisor.api import CONFIGS, GROUP, VERSION, Ignore, VirtPlatformConfig
 from trimtab.advisor.guidance import MOVING, PHASES, told
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply
@@ -104,6 +104,13 @@ class Desk:
             await self._change(config, action="Rollback", approvedPlan="")
         return await self.settled(name)
 
+    async def ignore(self, name: str, rule: Ignore, *, remove: bool) -> VirtPlatformConfig:
+        """Leave a field, or what a manager writes, to others from now on; or no longer."""
+        config = await self.get(name)
+        rules = changed_rules(config, rule, remove=remove)
+        await self._change(config, ignore=to_builtins(rules))
+        return await self.settled(name)
+
     async def settled(self, name: str) -> VirtPlatformConfig:
         """Wait until the operator has seen the last edit and rests."""
         deadline = time.monotonic() + self._timeout_s
@@ -143,7 +150,7 @@ class Desk:
                 self._say(str(error))
             await asyncio.sleep(LOOK_S)
 
-    async def _change(self, config: VirtPlatformConfig, **spec: str) -> VirtPlatformConfig:
+    async def _change(self, config: VirtPlatformConfig, **spec: Any) -> VirtPlatformConfig:
         """Over the spec that was shown; the operator may write the status meanwhile."""
         meta = config.metadata
         patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": spec}
@@ -154,6 +161,30 @@ class Desk:
             if (now.metadata.uid, now.metadata.generation) != (meta.uid, meta.generation):
                 raise
             return await self._change(now, **spec)
+
+
+def changed_rules(config: VirtPlatformConfig, rule: Ignore, *, remove: bool) -> list[Ignore]:
+    """What is ignored afterwards; refuses a rule that is about nothing."""
+    rules, what = list(config.spec.ignore), rule.field or f"manager {rule.manager}"
+    name = config.metadata.name
+    if remove:
+        if rule not in rules:
+            raise ConfigError(f"{name}: {what} is not ignored; see: trimtab advisor status {name}")
+        return [each for each in rules if each != rule]
+    items = [i for i in config.status.items if rule.item in ("", i.name)]
+    if rule.item and not items:
+        names = ", ".join(i.name for i in config.status.items) or "none"
+        raise ConfigError(f'{name}: there is no item "{rule.item}" in its plan; there are: {names}')
+    managed = [path for item in items for path in item.managed_fields]
+    if rule.field and managed and not any(_meets(rule.field, path) for path in managed):
+        raise ConfigError(
+            f"{name}: no item of its plan manages {rule.field}; managed are: {', '.join(managed)}"
+        )
+    return [*rules, *([] if rule in rules else [rule])]
+
+
+def _meets(field: str, managed: str) -> bool:
+    return f"{field}.".startswith(f"{managed}.") or f"{managed}.".startswith(f"{field}.")
 
 
 def manifest(name: str) -> Free:

@@ -44,7 +44,7 @@ def execute(s: Situation) -> Step:
     status, spec = s.status, s.config.spec
     if spec.action == "DryRun" and (s.edited or _unwritten(status)):
         return begun_anew(s, "Stopped; what was applied stays, the rest is planned anew")
-    if not status.reverse and spec.options != status.applied_options:
+    if not status.reverse and s.asked_otherwise:
         return become(s, "Drafting", "The options were edited; planned anew")
     if _is_stale(s):
         return become(s, "Failed", STALE)

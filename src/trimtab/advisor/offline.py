@@ -10,9 +10,10 @@ from pathlib import Path
 import yaml
 from msgspec import Struct, field
 
-from trimtab.advisor.api import Options, TargetRef
+from trimtab.advisor.api import Ignore, Options, TargetRef
+from trimtab.advisor.ignoring import ignoring, overlooked, to_write
 from trimtab.advisor.kinds import NAMESPACES, resource_of
-from trimtab.advisor.plan import Plan, Preview, make_plan, target_of
+from trimtab.advisor.plan import Plan, Preview, make_plan, target_of, wished_item
 from trimtab.advisor.profile import Facts, MissingError, Profile, Resource, Wish
 from trimtab.advisor.server_apply import forced_apply, schema_of
 from trimtab.errors import ConfigError
@@ -68,25 +69,34 @@ def read_directory(path: Path) -> Directory:
     return Directory(objects, crds)
 
 
-def plan_offline(profile: Profile, options: Options | None, directory: Directory) -> Plan:
+def plan_offline(
+    profile: Profile,
+    options: Options | None,
+    directory: Directory,
+    ignore: tuple[Ignore, ...] = (),
+) -> Plan:
     """The plan that the operator would draft on a cluster in that state."""
     missing = [need for need in profile.needs(options) if need.resource.crd not in directory.crds]
     if missing:
         said = "; ".join(f"{need.resource.crd} ({need.hint})" for need in missing)
         raise MissingError(f"profile {profile.name}: missing definitions: {said}")
     draft = profile.draft(options, directory.facts(profile, options))
-    previews = {wish.name: _preview(wish, directory) for wish in draft.wishes}
+    live = {w.name: directory.objects.get(target_of(w.desired)) for w in draft.wishes}
+    draft = ignoring(draft, ignore, live)
+    previews = {wish.name: _preview(wish, directory, ignore) for wish in draft.wishes}
     return make_plan(draft, previews, options)
 
 
-def _preview(wish: Wish, directory: Directory) -> Preview:
-    ref = target_of(wish.desired)
+def _preview(wish: Wish, directory: Directory, ignore: tuple[Ignore, ...]) -> Preview:
+    item = wished_item(wish)
+    ref, live = item.target_ref, directory.objects.get(item.target_ref)
     resource = resource_of(ref.api_version, ref.kind)
     schema = None
     if resource is not None and resource.crd in directory.crds:
         schema = schema_of(directory.crds[resource.crd], resource.version)
-    applied = forced_apply(directory.objects.get(ref), wish.desired, schema)
-    return Preview(applied.before, applied.after, applied.takes)
+    applied = forced_apply(live, to_write(item, live, ignore), schema)
+    before, after = (overlooked(item, obj, ignore) for obj in (applied.before, applied.after))
+    return Preview(before, after, applied.takes)
 
 
 def _documents(file: Path) -> list[Free]:

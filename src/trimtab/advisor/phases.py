@@ -135,6 +135,7 @@ def _planned(s: Situation, plan: Plan) -> PlatformStatus:
         source_snapshot_hash=plan.snapshot,
         operator_version=s.version,
         applied_options=s.config.spec.options,
+        applied_ignore=s.config.spec.ignore,
         plan_id=plan.plan_id,
         inputs=plan.inputs,
         warnings=plan.warnings,
@@ -194,7 +195,7 @@ def _prerequisites(s: Situation) -> Step:
 
 def _review(s: Situation) -> Step:
     status, spec = s.status, s.config.spec
-    if not status.reverse and spec.options != status.applied_options:
+    if not status.reverse and s.asked_otherwise:
         return _replan(s, status, "OptionsChanged", "The options were edited during the review")
     draft = s.seen.draft
     if isinstance(draft, Trouble):

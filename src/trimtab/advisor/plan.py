@@ -6,11 +6,12 @@ offline, so that both give the same items, diffs and plan id.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, convert, structs, to_builtins
 
 from trimtab.advisor.api import Item, Options, Severity, Taking, TargetRef
 from trimtab.advisor.diff import has_changes, object_diff
 from trimtab.advisor.fields import digest, snapshot_hash
+from trimtab.advisor.ignoring import left_out, managed_without, paths_of
 from trimtab.advisor.ownership import given_up
 from trimtab.advisor.profile import Draft, Wish
 from trimtab.kube.resources import Free
@@ -48,21 +49,27 @@ def target_of(desired: Free) -> TargetRef:
     )
 
 
-def item_of(wish: Wish, preview: Preview) -> Item:
-    ref = target_of(wish.desired)
+def wished_item(wish: Wish) -> Item:
+    """As far as the profile knows it."""
     return Item(
         name=wish.name,
-        target_ref=ref,
+        target_ref=target_of(wish.desired),
         impact_severity=wish.severity,
         impact=wish.impact,
-        diff=object_diff(ref, preview.live, preview.after),
         desired_state=wish.desired,
         message=wish.message,
         managed_fields=wish.managed_fields,
         depends_on=wish.depends_on,
-        takes=preview.takes,
-        warnings=(*wish.warnings, *given_up(wish.desired, preview.live, preview.after)),
+        warnings=wish.warnings,
+        ignored=wish.ignored,
     )
+
+
+def item_of(wish: Wish, preview: Preview) -> Item:
+    item = wished_item(wish)
+    diff = object_diff(item.target_ref, preview.live, preview.after)
+    warnings = (*wish.warnings, *given_up(wish.desired, preview.live, preview.after))
+    return structs.replace(item, diff=diff, takes=preview.takes, warnings=warnings)
 
 
 def make_plan(
@@ -133,10 +140,11 @@ def differs(items: Iterable[Item], wishes: Sequence[Wish], *, severities: bool =
 
 
 def _differs(item: Item, wish: Wish, severities: bool) -> bool:
+    paths = paths_of(item.ignored)
     return (
         item.target_ref != target_of(wish.desired)
-        or item.desired_state != stored(wish.desired)
-        or item.managed_fields != wish.managed_fields
+        or left_out(item.desired_state or {}, paths) != left_out(stored(wish.desired), paths)
+        or item.managed_fields != managed_without(wish.managed_fields, wish.desired, paths)
         or (severities and item.impact_severity != wish.severity)
     )
 

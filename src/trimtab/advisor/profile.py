@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from trimtab.advisor.api import Options, Severity, TargetRef
+from trimtab.advisor.api import Ignored, Options, Severity, TargetRef
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 
@@ -86,6 +86,8 @@ class Wish(Struct, frozen=True):
     depends_on: tuple[str, ...] = ()
     effect: Pool | None = None
     warnings: tuple[str, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    """What the spec says to leave to others; profiles do not set it."""
 
 
 class Draft(Struct, frozen=True):

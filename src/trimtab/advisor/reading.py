@@ -6,9 +6,10 @@ from msgspec import structs
 
 from trimtab.advisor import pools
 from trimtab.advisor.access import Access
-from trimtab.advisor.api import Item, Options, TargetRef
+from trimtab.advisor.api import Ignore, Item, Options, TargetRef
+from trimtab.advisor.ignoring import ignoring, overlooked, to_write
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, namespace_of
-from trimtab.advisor.plan import Plan, Preview, make_plan, plan_of, target_of
+from trimtab.advisor.plan import Plan, Preview, make_plan, plan_of, target_of, wished_item
 from trimtab.advisor.pools import Health
 from trimtab.advisor.prerequisites import missing, missing_text
 from trimtab.advisor.profile import Draft, Facts, OptionError, Profile, Resource
@@ -43,13 +44,17 @@ class Reading:
                 case "plan":
                     seen = await self._plan(s, seen)
                 case "live":
-                    seen = await self._look(s.status.items, seen)
+                    seen = await self._look(s, seen)
                 case "previews":
-                    seen = structs.replace(seen, previews=await self._previews(s.status.items))
+                    seen = structs.replace(seen, previews=await self._previews(s))
         return seen
 
-    async def _look(self, items: tuple[Item, ...], seen: Seen) -> Seen:
-        live = {item.target_ref: await self._access.get(item.target_ref) for item in items}
+    async def _look(self, s: Situation, seen: Seen) -> Seen:
+        items, rules = s.status.items, s.config.spec.ignore
+        live = {
+            item.target_ref: overlooked(item, await self._access.get(item.target_ref), rules)
+            for item in items
+        }
         return structs.replace(seen, live=live, health=await self._health(items, live))
 
     async def _facts(self, profile: Profile, options: Options | None, crds: Facts) -> Facts:
@@ -96,10 +101,13 @@ class Reading:
         if isinstance(draft, Trouble):
             return structs.replace(seen, draft=draft, plan=draft)
         try:
+            draft = await self._without_ignored(draft, s.config.spec.ignore)
             previews = {
-                wish.name: await self._access.preview(target_of(wish.desired), wish.desired)
+                wish.name: await self._preview(wished_item(wish), s.config.spec.ignore)
                 for wish in draft.wishes
             }
+        except OptionError as error:
+            return structs.replace(seen, plan=Trouble("prerequisite", str(error)))
         except (Invalid, Forbidden, NotFound) as error:
             return structs.replace(seen, draft=draft, plan=refusal(error))
         wished = [target_of(wish.desired) for wish in draft.wishes]
@@ -108,6 +116,21 @@ class Reading:
         plan = make_plan(draft, previews, s.config.spec.options, going, old)
         live = old | {target_of(w.desired): previews[w.name].live for w in draft.wishes}
         return await self._planned(structs.replace(seen, draft=draft), plan, live)
+
+    async def _without_ignored(self, draft: Draft, rules: tuple[Ignore, ...]) -> Draft:
+        if not rules:
+            return draft
+        refs = {wish.name: target_of(wish.desired) for wish in draft.wishes}
+        live = {name: await self._access.get(ref) for name, ref in refs.items()}
+        return ignoring(draft, rules, live)
+
+    async def _preview(self, item: Item, rules: tuple[Ignore, ...]) -> Preview:
+        """What applying the item would do, without what is ignored."""
+        found = await self._access.preview(
+            item.target_ref, lambda live: to_write(item, live, rules)
+        )
+        live, after = (overlooked(item, obj, rules) for obj in (found.live, found.after))
+        return structs.replace(found, live=live, after=after)
 
     async def _reverse_plan(self, s: Situation, seen: Seen) -> Seen:
         old = await self._recorded(())
@@ -123,17 +146,16 @@ class Reading:
         refs = [prior.ref for prior in self._record.priors if prior.ref not in kept]
         return {ref: await self._access.get(ref) for ref in refs}
 
-    async def _previews(self, items: tuple[Item, ...]) -> dict[str, Preview]:
+    async def _previews(self, s: Situation) -> dict[str, Preview]:
         return {
-            item.name: await self._repreview(item)
-            for item in items
+            item.name: await self._repreview(item, s.config.spec.ignore)
+            for item in s.status.items
             if item.verb == "apply" and item.desired_state is not None
         }
 
-    async def _repreview(self, item: Item) -> Preview:
-        assert item.desired_state is not None
+    async def _repreview(self, item: Item, rules: tuple[Ignore, ...]) -> Preview:
         try:
-            return await self._access.preview(item.target_ref, item.desired_state)
+            return await self._preview(item, rules)
         except (Invalid, Forbidden, NotFound) as error:
             live = await self._access.get(item.target_ref)
             return Preview(live, live, refused=str(error))

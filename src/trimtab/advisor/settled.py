@@ -20,7 +20,7 @@ CHECK_S = 60.0
 def settled(s: Situation) -> Step:
     """Completed, with or without errors; the order of the questions is part of the contract."""
     draft = s.seen.draft
-    if s.config.spec.options != s.status.applied_options:
+    if s.asked_otherwise:
         return become(s, "Drafting", "The options changed")
     if s.edited and (s.status.phase == "CompletedWithErrors" or s.config.spec.action == "DryRun"):
         return begun_anew(s)

@@ -60,6 +60,12 @@ class Situation(Struct, frozen=True):
         """Whether the spec changed since the phase was written."""
         return self.config.metadata.generation != self.status.observed_generation
 
+    @property
+    def asked_otherwise(self) -> bool:
+        """Whether the plan was made for other options, or with other fields left to others."""
+        spec, status = self.config.spec, self.status
+        return (spec.options, spec.ignore) != (status.applied_options, status.applied_ignore)
+
 
 class News(Struct, frozen=True):
     """Something to tell people: becomes an Event."""

@@ -1,21 +1,23 @@
 """Carrying out one item: at most one attempt, never more than was reviewed."""
 
 from trimtab.advisor.access import Access, takings
-from trimtab.advisor.api import Item
+from trimtab.advisor.api import Ignore, Item
+from trimtab.advisor.ignoring import to_write
 from trimtab.advisor.rollback import Record, releasing, restoring
 from trimtab.advisor.situation import Act, Applied, Contested, Refused, Result
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import ApplyConflict
 from trimtab.kube.errors import Forbidden, Invalid, NotFound
-from trimtab.kube.resources import Free
 
 
-async def carry_out(access: Access, step: Act, record: Record) -> Result:
+async def carry_out(
+    access: Access, step: Act, record: Record, ignore: tuple[Ignore, ...] = ()
+) -> Result:
     """Raises Conflict or Unavailable where another attempt may do better."""
     try:
         match step.item.verb:
             case "apply":
-                return await _apply(access, step)
+                return await _apply(access, step, ignore)
             case "delete":
                 return await _delete(access, step.item)
             case "restore":
@@ -24,10 +26,11 @@ async def carry_out(access: Access, step: Act, record: Record) -> Result:
         return Refused(str(error))
 
 
-async def _apply(access: Access, step: Act) -> Result:
+async def _apply(access: Access, step: Act, ignore: tuple[Ignore, ...]) -> Result:
     item = step.item
-    desired = complete(item)
+    complete(item)
     live = await access.get(item.target_ref)
+    desired = to_write(item, live, ignore)
     version = (live or {}).get("metadata", {}).get("resourceVersion", "")
     try:
         await access.apply(item.target_ref, desired, version, force=False)
@@ -39,8 +42,8 @@ async def _apply(access: Access, step: Act) -> Result:
     return Applied()
 
 
-def complete(item: Item) -> Free:
-    """The desired state, or what it lacks to be applied."""
+def complete(item: Item) -> None:
+    """Refuses a desired state that lacks what it needs to be applied."""
     desired = item.desired_state
     if not desired:
         raise ConfigError(f"item {item.name}: it has no desiredState; plan again")
@@ -49,7 +52,6 @@ def complete(item: Item) -> Free:
         lacking.append("metadata.name")
     if lacking:
         raise ConfigError(f"item {item.name}: its desiredState has no {lacking[0]}; plan again")
-    return desired
 
 
 async def _delete(access: Access, item: Item) -> Result:

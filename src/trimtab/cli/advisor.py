@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.advisor_where import HERE, Where, agreed, as_failure, options_of, read_config, talk
+from trimtab.cli.advisor_ignore import IGNORE_EXAMPLES, ignore
+from trimtab.cli.advisor_where import (
+    DEFAULT,
+    HERE,
+    Json,
+    Where,
+    agreed,
+    as_failure,
+    ignore_of,
+    options_of,
+    read_config,
+    talk,
+)
 from trimtab.cli.examples import examples
 from trimtab.errors import ConfigError, TrimtabError
 
@@ -18,8 +30,6 @@ if TYPE_CHECKING:
 
 app = App(name="advisor", help="Configure a cluster for VMs: preview, approve, apply, go back.")
 
-DEFAULT = "load-aware-rebalancing"
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of text.")]
 Flag = Annotated[bool, Parameter(negative=())]
 File = Annotated[
     Path | None, Parameter(name=("--file", "-f"), allow_leading_hyphen=True, negative=())
@@ -77,7 +87,12 @@ def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) 
     config = read_config(file) if file else {}
     name = (config.get("spec") or {}).get("profile", profile)
     try:
-        made = plan_offline(built_in().get(name), options_of(config), read_directory(manifests))
+        made = plan_offline(
+            built_in().get(name),
+            options_of(config),
+            read_directory(manifests),
+            ignore_of(config),
+        )
     except ConfigError as error:
         raise as_failure(error) from error
     summary = summarise(made.items)
@@ -197,11 +212,11 @@ def _carry_out(where: Where, shown: "VirtPlatformConfig", yes: bool, json: bool)
     from trimtab.view.terminal import show_json
 
     name, plan_id = shown.metadata.name, shown.status.plan_id
-    code = _show(shown, json and not yes)
-    if shown.status.phase != "ReviewRequired":
-        return code
-    if not yes and not agreed(f"Approve plan {plan_id}?"):
-        return code
+    waits = shown.status.phase == "ReviewRequired"
+    if not (waits and yes and json):  # one document: the end
+        code = _show(shown, json)
+        if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
+            return code
 
     async def go(desk: "Desk") -> "VirtPlatformConfig":
         await desk.approve(name, plan_id)
@@ -267,6 +282,9 @@ def _watch(profile: str, where: Where) -> int:
         return 0
 
     return talk(where, follow)
+
+
+app.command(ignore, help_epilogue=IGNORE_EXAMPLES)
 
 
 @app.command(help_epilogue=examples("trimtab advisor history", "trimtab advisor history --json"))

@@ -11,10 +11,12 @@ from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 from trimtab.errors import ConfigError, TrimtabError
 
 if TYPE_CHECKING:
-    from trimtab.advisor.api import Options
+    from trimtab.advisor.api import Ignore, Options
     from trimtab.advisor.desk import Desk
 
 T = TypeVar("T")
+DEFAULT = "load-aware-rebalancing"
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of text.")]
 
 
 @Parameter(name="*")
@@ -78,6 +80,19 @@ def options_of(config: dict[str, Any]) -> "Options | None":
         return None if given is None else msgspec.convert(given, Options)
     except msgspec.ValidationError as error:
         raise TrimtabError(f"spec.options: {error}") from error
+
+
+def ignore_of(config: dict[str, Any]) -> "tuple[Ignore, ...]":
+    """What a manifest leaves to others."""
+    import msgspec
+
+    from trimtab.advisor.api import Ignore
+
+    given = (config.get("spec") or {}).get("ignore") or ()
+    try:
+        return msgspec.convert(given, tuple[Ignore, ...])
+    except msgspec.ValidationError as error:
+        raise TrimtabError(f"spec.ignore: {error}") from error
 
 
 def agreed(question: str) -> bool:

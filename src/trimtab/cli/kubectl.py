@@ -10,7 +10,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-COMMANDS = ("plan", "diff", "approve", "apply", "status", "rollback", "history", "explain")
+COMMANDS = (
+    "plan",
+    "diff",
+    "approve",
+    "apply",
+    "status",
+    "rollback",
+    "history",
+    "explain",
+    "ignore",
+)
 """Those of the advisor, which may be called without its name."""
 _FILES = (".yaml", ".yml", ".json")
 
@@ -32,6 +42,7 @@ Configure the cluster for VMs, as `trimtab advisor` does:
   diff        The same as differences only       status      How far it is
   apply       Hand a configuration over          rollback    Put back what was there before
   history     What was done                      explain     A profile or a phase, in words
+  ignore      Leave a field to others
 
 All other commands need no cluster: trimtab --help
 """

@@ -36,7 +36,19 @@ def show_plan(
             _show_item(item)
     for warning in warnings:
         out.print(Text(f"! {warning}", style="yellow"))
+    for line in exceptions(items):
+        out.print(Text(line, style="yellow"))
     out.print(Text(f"{title}: {summarise(items)}", style="bold"))
+
+
+def exceptions(items: Iterable[Item]) -> list[str]:
+    """What the items leave to others, a line each: a plan never keeps it to itself."""
+    return [
+        f"ignored: {item.name}: {each.field}"
+        + (f", which manager {each.manager} owns" if each.manager else "")
+        for item in items
+        for each in item.ignored
+    ]
 
 
 def _show_item(item: Item) -> None:
@@ -55,8 +67,10 @@ def _show_item(item: Item) -> None:
     out.print(coloured(item.diff))
 
 
-def show_diffs(items: Iterable[Item]) -> None:
-    """The diffs alone, which `patch` would take; nothing where nothing changes."""
+def show_diffs(items: Sequence[Item]) -> None:
+    """The diffs, which `patch` would take; nothing where nothing changes but what is ignored."""
+    for line in exceptions(items):
+        out.print(Text(f"# {line}", style="yellow"))
     for item in items:
         if has_changes(item.diff):
             out.print(coloured(item.diff), end="")
@@ -85,6 +99,8 @@ def show_config(config: VirtPlatformConfig) -> None:
     for item in status.items:
         mark = _MARKS.get(item.state, "?")
         out.print(Text(f"  {mark} {item.name}: {item.message or item.state}"))
+    for line in exceptions(status.items):
+        out.print(Text(f"  {line}", style="yellow"))
     if status.approval is not None and status.approval.by:
         out.print(Text(f"  plan {status.approval.plan_id} approved by {status.approval.by}"))
     for warning in status.warnings:

@@ -1,0 +1,136 @@
+"""Living with other writers, on a real API server: fields and managers that are left to them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from builders.advisorlab import (
+    DESCHEDULER_HOME,
+    LOAD_AWARE,
+    Desk,
+    Free,
+    a_config,
+    advisor_cluster,
+    item,
+    operator,
+    wait,
+)
+from trimtab.advisor.admission import policies
+
+pytestmark = pytest.mark.engines
+LOAD = "enable-load-aware-descheduling"
+DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
+AT_HOME = ("-n", DESCHEDULER_HOME)
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Desk]:
+    with advisor_cluster("5.32") as desk:
+        desk.apply(*policies())
+        with operator(desk.server):
+            yield desk
+
+
+@pytest.fixture
+def applied(desk: Desk) -> Desk:
+    """The descheduler as planned, without PSI: nothing reboots."""
+    options = {"loadAware": {"enablePSIMetrics": False}}
+    wait(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), lambda: "it is not advertised")
+    desk.apply(
+        a_config(LOAD_AWARE, options=options, ignore=[]),
+        flags=("--server-side", "--force-conflicts"),
+    )
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired", "Completed")
+    if status["phase"] == "ReviewRequired":
+        desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
+        desk.await_phase(LOAD_AWARE, "Completed")
+    return desk
+
+
+def trimtab(desk: Desk, *words: str, expect: int = 0) -> str:
+    """What `kubectl trimtab` prints; it must end with `expect`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "trimtab.cli.kubectl", *words],
+        env={**os.environ, "KUBECONFIG": str(desk.server.kubeconfig)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == expect, f"{' '.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout if "--json" in words else done.stdout + done.stderr
+
+
+def set_by_hand(desk: Desk, **spec: object) -> None:
+    desk.patch("kubedescheduler", "cluster", {"spec": spec}, *AT_HOME)
+
+
+def spec(desk: Desk) -> Free:
+    found: Free = desk.get(*DESCHEDULER)["spec"]
+    return found
+
+
+def test_a_field_is_left_to_others_until_it_is_taken_back(applied: Desk) -> None:
+    set_by_hand(applied, mode="Predictive")
+    applied.await_phase(LOAD_AWARE, "Drifted")
+    said = trimtab(applied, "ignore", "--field", "spec.modus", expect=1)
+    assert "no item of its plan manages spec.modus" in said
+
+    told = trimtab(applied, "ignore", "--field", "spec.mode")
+    assert "Completed" in told
+    assert f"ignored: {LOAD}: spec.mode" in told
+    assert spec(applied)["mode"] == "Predictive"
+    assert f"ignored: {LOAD}: spec.mode" in trimtab(applied, "plan")
+    assert f"# ignored: {LOAD}: spec.mode" in trimtab(applied, "diff")
+
+    set_by_hand(applied, mode="Automatic")
+    set_by_hand(applied, deschedulingIntervalSeconds=1234)  # the rest is still watched
+    status = applied.await_phase(LOAD_AWARE, "Drifted")
+    assert "spec.mode" not in item(status, LOAD)["message"]
+    assert "mode:" not in trimtab(applied, "diff", expect=2).replace("# ignored", "")
+    set_by_hand(applied, deschedulingIntervalSeconds=60, mode="Predictive")
+    applied.await_phase(LOAD_AWARE, "Completed")
+
+    trimtab(applied, "ignore", "--field", "spec.mode", "--remove", expect=2)
+    status = applied.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert "+  mode: Automatic" in item(status, LOAD)["diff"]
+
+
+def test_what_an_ignored_manager_writes_stays(applied: Desk) -> None:
+    trimtab(applied, "ignore", "--manager", "gitops")
+    mine = {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "KubeDescheduler",
+        "metadata": {"name": "cluster", "namespace": DESCHEDULER_HOME},
+        "spec": {"deschedulingIntervalSeconds": 900},
+    }
+    flags = ("--server-side", "--force-conflicts", "--field-manager=gitops")
+    applied.apply(mine, flags=flags)
+    set_by_hand(applied, mode="Predictive")  # by somebody else
+    status = applied.await_phase(LOAD_AWARE, "Drifted")
+    assert "deschedulingIntervalSeconds" not in item(status, LOAD)["message"]
+
+    shown = json.loads(trimtab(applied, "apply", "--yes", "--json"))
+    assert shown["phase"] == "Completed"
+    ignored = {"field": "spec.deschedulingIntervalSeconds", "manager": "gitops"}
+    assert ignored in shown["items"][0]["ignored"]
+    assert spec(applied)["deschedulingIntervalSeconds"] == 900
+    assert spec(applied)["mode"] == "Automatic"
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"field": "spec..mode"}, "spec.ignore[0].field"),
+        ({"field": "status.phase"}, "spec.ignore[0].field"),
+        ({"field": "spec"}, "spec.ignore[0].field"),
+        ({}, "either a field or a manager"),
+        ({"field": "spec.mode", "manager": "gitops"}, "either a field or a manager"),
+    ],
+)
+def test_rules_that_say_nothing_are_refused(desk: Desk, rule: Free, says: str) -> None:
+    assert says in desk.refused(a_config(LOAD_AWARE, ignore=[rule]))
