@@ -83,7 +83,7 @@ def read_entry(path: Path) -> Entry | None:
     """The entry in this directory, or None if there is no manifest that belongs to its name."""
     try:
         manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return None
     return Entry(path, manifest) if manifest.entry_name == path.name else None
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from trimtab.errors import NotReady, Unavailable
+from trimtab.errors import ConfigError, NotReady, Unavailable
 from trimtab.lab import control
 from trimtab.lab.layout import Home, LabDir
 from trimtab.lab.lock import is_held
@@ -25,7 +25,7 @@ def read_run(lab: LabDir) -> Run | None:
     """The record of the supervisor that runs, or of one that was killed."""
     try:
         return msgspec.json.decode(lab.run_file.read_bytes(), type=Run)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, ValueError):  # torn by a crash: as good as none
         return None
 
 
@@ -46,7 +46,10 @@ def look(lab: LabDir) -> LabStatus:
 def survey(home: Home) -> Iterator[LabStatus]:
     """Every lab of this user."""
     for lab in home.labs():
-        yield look(lab)
+        try:
+            yield look(lab)
+        except ConfigError as error:  # one damaged lab must not hide the others
+            yield LabStatus(name=lab.name, phase="stopped", dir=str(lab.path), message=str(error))
 
 
 def _at_rest(lab: LabDir, spec: LabSpec) -> LabStatus:

@@ -118,7 +118,7 @@ def write_private(path: Path, data: str | bytes) -> bool:
 def _decode_spec(data: bytes, lab: LabDir) -> LabSpec:
     try:
         spec = msgspec.json.decode(data, type=LabSpec)
-    except msgspec.DecodeError as error:
+    except ValueError as error:  # also of texts that are not UTF-8
         raise ConfigError(
             f"{lab.spec_file}: {error}; remove the lab: trimtab lab wipe{name_option(lab.name)}"
         ) from error

@@ -20,8 +20,8 @@ from trimtab.lab.layout import write_private
 CA_DAYS, LEAF_DAYS, RENEW_DAYS = 3650, 365, 30
 
 
-class Authority(Struct, frozen=True):
-    """The CA that signs everything in one lab."""
+class Pair(Struct, frozen=True):
+    """A certificate with its key; the CA is one that signs everything in one lab."""
 
     cert: x509.Certificate
     key: ec.EllipticCurvePrivateKey
@@ -30,9 +30,9 @@ class Authority(Struct, frozen=True):
 def ensure_pki(
     pki: Path, clients: tuple[ClientCert, ...], servers: tuple[ServerCert, ...], now: datetime
 ) -> None:
-    """Make what is missing, renew what ends within a month, keep the rest as it is."""
+    """Make what is missing or torn, renew what ends within a month, keep the rest as it is."""
     authority = _ensure_authority(pki, now)
-    if not (pki / "sa.key").exists():
+    if _read_key(pki / "sa.key") is None:
         write_private(pki / "sa.key", _key_pem(_new_key()))
     for client in clients:
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, g) for g in client.groups]
@@ -44,13 +44,11 @@ def ensure_pki(
         _ensure_leaf(pki, server.name, subject, hosts, authority, now)
 
 
-def _ensure_authority(pki: Path, now: datetime) -> Authority:
+def _ensure_authority(pki: Path, now: datetime) -> Pair:
     cert_file, key_file = pki / "ca.crt", pki / "ca.key"
-    if cert_file.exists() and key_file.exists():
-        cert = x509.load_pem_x509_certificate(cert_file.read_bytes())
-        key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
-        if isinstance(key, ec.EllipticCurvePrivateKey) and not _ends_soon(cert, now):
-            return Authority(cert, key)
+    pair = _read_pair(cert_file, key_file)
+    if pair is not None and not _ends_soon(pair.cert, now):
+        return pair
     fresh = _new_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "trimtab-lab-ca")])
     usage = x509.KeyUsage(
@@ -73,7 +71,7 @@ def _ensure_authority(pki: Path, now: datetime) -> Authority:
     )
     write_private(key_file, _key_pem(fresh))
     write_private(cert_file, _cert_pem(cert))
-    return Authority(cert, fresh)
+    return Pair(cert, fresh)
 
 
 def _ensure_leaf(
@@ -81,23 +79,44 @@ def _ensure_leaf(
     name: str,
     subject: x509.Name,
     hosts: tuple[str, ...],
-    authority: Authority,
+    authority: Pair,
     now: datetime,
 ) -> None:
     cert_file, key_file = pki / f"{name}.crt", pki / f"{name}.key"
-    if key_file.exists() and _still_good(cert_file, subject, hosts, authority, now):
+    pair = _read_pair(cert_file, key_file)
+    if pair is not None and _still_good(pair.cert, subject, hosts, authority, now):
         return
     key = _new_key()
     write_private(key_file, _key_pem(key))
     write_private(cert_file, _cert_pem(_issue(subject, hosts, key, authority, now)))
 
 
+def _read_pair(cert_file: Path, key_file: Path) -> Pair | None:
+    """A certificate with its key; None if one is missing, torn or of another pair."""
+    key = _read_key(key_file)
+    try:
+        cert = x509.load_pem_x509_certificate(cert_file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    fits = key is not None and cert.public_key() == key.public_key()
+    return Pair(cert, key) if key is not None and fits else None
+
+
+def _read_key(file: Path) -> ec.EllipticCurvePrivateKey | None:
+    try:
+        key = serialization.load_pem_private_key(file.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
+
+
 def _still_good(
-    file: Path, subject: x509.Name, hosts: tuple[str, ...], authority: Authority, now: datetime
+    cert: x509.Certificate,
+    subject: x509.Name,
+    hosts: tuple[str, ...],
+    authority: Pair,
+    now: datetime,
 ) -> bool:
-    if not file.exists():
-        return False
-    cert = x509.load_pem_x509_certificate(file.read_bytes())
     return (
         not _ends_soon(cert, now)
         and cert.subject == subject
@@ -110,7 +129,7 @@ def _issue(
     subject: x509.Name,
     hosts: tuple[str, ...],
     key: ec.EllipticCurvePrivateKey,
-    authority: Authority,
+    authority: Pair,
     now: datetime,
 ) -> x509.Certificate:
     issuer = authority.cert
@@ -148,7 +167,7 @@ def _ends_soon(cert: x509.Certificate, now: datetime) -> bool:
     return cert.not_valid_after_utc - now < timedelta(days=RENEW_DAYS)
 
 
-def _signed_by(cert: x509.Certificate, authority: Authority) -> bool:
+def _signed_by(cert: x509.Certificate, authority: Pair) -> bool:
     mine = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     theirs = cert.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
     return theirs == mine

@@ -50,7 +50,7 @@ class PortRegister:
     def _read(self) -> _Entries:
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=_Entries)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, ValueError):  # torn by a crash: as good as none
             return {}
 
 

@@ -78,9 +78,15 @@ def holder(port: int) -> str:
         return "another program"
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and _has_socket(process, inodes):
-            command = (process / "comm").read_text().strip()
-            return f"{command} (pid {process.name})"
+            return f"{_command(process)} (pid {process.name})"
     return "a program of another user"
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "comm").read_text().strip()
+    except OSError:  # gone meanwhile
+        return "a program that has ended"
 
 
 def _listening_inodes(port: int) -> set[str]:

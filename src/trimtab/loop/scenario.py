@@ -234,5 +234,5 @@ def read_script(text: bytes, where: str) -> Script:
     """A script as `lab up` wrote it."""
     try:
         return msgspec.json.decode(text, type=Script)
-    except msgspec.DecodeError as error:
+    except ValueError as error:  # also of texts that are not UTF-8
         raise ConfigError(f"{where}: {error}; write it anew: trimtab lab scenario") from error

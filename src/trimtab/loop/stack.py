@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from trimtab.errors import ConfigError
 from trimtab.exporter.rbac import exporter_rbac
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
 from trimtab.lab.component import HttpGet, HttpsGet
@@ -93,10 +94,10 @@ def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str
 
 def _is_there(lab: Lab, script: Script) -> bool:
     """Whether the lab plays this very scenario already, be it in a later run."""
-    kept = _kept(lab, SCRIPT_FILE)
-    if not kept:
+    try:
+        played = read_script((lab.dir / SCRIPT_FILE).read_bytes(), SCRIPT_FILE)
+    except (FileNotFoundError, ConfigError):  # a torn one is written anew
         return False
-    played = read_script(kept.encode(), SCRIPT_FILE)
     return structs.replace(played, run=script.run).digest == script.digest
 
 
@@ -238,7 +239,7 @@ def _wishes(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:
 
 def _kept(lab: Lab, name: str) -> str:
     file = lab.dir / name
-    return file.read_text() if file.exists() else ""
+    return file.read_text(errors="replace") if file.exists() else ""
 
 
 def _client_config(lab: Lab) -> Manifest:

@@ -4,20 +4,24 @@ It is the only place where its decisions can be seen. Pure: lines in, records ou
 what stands between "Resetting pod evictor counters" and "Number of evictions/requests"; what
 informers say in between about pods in flight belongs to no decision and is left out. In JSON
 form the thresholds lose their values, so only `--logging-format=text` is understood.
+
+A full disk, a kill or a rotation leaves lines that end in the middle. A line without the
+fields that its message always has is passed over, as if it had not been written.
 """
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 
+import msgspec
 from msgspec import Struct
 
-_LINE = re.compile(r"([IWEF])(\d{4} [\d:.]+)\s+(\d+) (\S+?):\d+\] (.*)")
+_LINE = re.compile(r"([IWEF])(\d{4} [\d:.]+)\s+(\d{1,10}) (\S+?):\d+\] (.*)")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _MESSAGE = re.compile(_QUOTED)
 _FIELD = re.compile(rf"([^\s=]+)=({_QUOTED}|\{{[^}}]*\}}|\S+)")
-_PERCENT = re.compile(r"-?[\d.]+|[-+]?Inf|NaN")
+_PERCENT = re.compile(r"-?[0-9]+(\.[0-9]+)?|[-+]?Inf|NaN")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _BEGAN = "Resetting pod evictor counters"
 _ENDED = "Number of evictions/requests"
 _RUN_ENDED = "Total number of evictions/requests"
@@ -134,8 +138,8 @@ class LoggedCycle(Struct, frozen=True, kw_only=True):
 def parse_cycles(texts: Iterable[str]) -> Iterator[LoggedCycle]:
     """The whole cycles of a log, of one process after the other."""
     held: list[Line] = []
-    for line in parse_lines(texts):
-        if line.message == _BEGAN:
+    for line in filter(_is_complete, parse_lines(texts)):
+        if line.message == _BEGAN or (held and held[0].pid != line.pid):
             held = []
         held.append(line)
         if line.message == _ENDED and held[0].message == _BEGAN:
@@ -219,7 +223,7 @@ def _reading(line: Line) -> Reading | None:
     else:
         return None
     usage, percent = line.fields["usage"], line.fields["usagePercentage"]
-    return Reading(line.fields["node"], category, json.loads(usage), json.loads(percent))
+    return Reading(line.fields["node"], category, _QUANTITIES(usage), _PERCENTS(percent))
 
 
 def _percents(line: Line | None) -> dict[str, float] | None:
@@ -259,7 +263,7 @@ def _source(lines: list[Line]) -> Source:
     counts = next((x.fields for x in lines if x.message == "Pods on node"), {})
     return Source(
         node=first["node"],
-        usage=json.loads(first["usage"]),
+        usage=_QUANTITIES(first["usage"]),
         all_pods=int(counts.get("allPods", "0")),
         removable=int(counts.get("removablePods", "0")),
         kept={
@@ -305,3 +309,50 @@ def _refusal(line: Line) -> Verdict:
     if "namespace" in line.fields:
         return Verdict.NAMESPACE_LIMIT
     return Verdict.NODE_LIMIT if "node" in line.fields else Verdict.TOTAL_LIMIT
+
+
+_QUANTITIES = msgspec.json.Decoder(dict[str, str]).decode
+_PERCENTS = msgspec.json.Decoder(dict[str, float]).decode
+
+
+def _any(_text: str) -> bool:
+    return True
+
+
+def _is_whole(text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None
+
+
+def _decodes(decode: Callable[[str], object]) -> Callable[[str], bool]:
+    def holds(text: str) -> bool:
+        try:
+            decode(text)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return False
+        return True
+
+    return holds
+
+
+_Fields = dict[str, Callable[[str], bool]]
+_NODE: _Fields = {"node": _any, "usage": _decodes(_QUANTITIES)}
+_CLASSED: _Fields = {**_NODE, "usagePercentage": _decodes(_PERCENTS)}
+_COMPLETE: dict[str, _Fields] = {
+    _ENDED: {"totalEvicted": _is_whole, "evictionRequests": _is_whole},
+    _RUN_ENDED: {"evictedPods": _is_whole, "evictionRequests": _is_whole},
+    "Node has been classified": {**_CLASSED, "category": _any},
+    "Node is appropriately utilized": _CLASSED,
+    "Evicting pods from node": _NODE,
+    "Pods on node": {"allPods": _is_whole, "removablePods": _is_whole},
+    "Pod fails the following checks": {"pod": _any, "checks": _any},
+}
+"""What is read from a message, and how each value must look."""
+_ONLY_NUMBERS = ("Total capacity to be moved", "Updated node usage")
+
+
+def _is_complete(line: Line) -> bool:
+    """Whether everything that is read from such a line is in it."""
+    if line.message in _ONLY_NUMBERS:
+        return all(_is_whole(value) for key, value in line.fields.items() if key != "node")
+    wanted = _COMPLETE.get(line.message, {})
+    return all(key in line.fields and holds(line.fields[key]) for key, holds in wanted.items())

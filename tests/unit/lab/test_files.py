@@ -8,7 +8,7 @@ import pytest
 
 from builders.lab import a_lab_on_disk, a_spec
 from trimtab.errors import ConfigError, Conflict
-from trimtab.lab import Home, LabDir, logfiles
+from trimtab.lab import Home, LabDir, logfiles, survey
 from trimtab.lab.bundle import write_bundle
 from trimtab.lab.layout import make_private_dir, write_private
 from trimtab.lab.lock import held, is_held
@@ -147,3 +147,17 @@ def test_a_bundle_holds_logs_and_status_and_no_secret(tmp_path: Path) -> None:
 def test_a_spec_survives_being_written(tmp_path: Path) -> None:
     lab = a_lab_on_disk(tmp_path / "test", nodes=7)
     assert lab.read_spec() == a_spec(nodes=7)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"name": "\xff"}', b"\0" * 50])
+def test_torn_files_stop_nobody_who_looks_at_labs(tmp_path: Path, damage: bytes) -> None:
+    home = Home(tmp_path)
+    good = a_lab_on_disk(tmp_path / "labs" / "good")
+    bad = a_lab_on_disk(tmp_path / "labs" / "torn")
+    bad.spec_file.write_bytes(damage)
+    good.run_file.write_bytes(damage)
+    first, second = survey(home)
+    assert (first.name, first.phase) == ("good", "stopped")
+    assert second.message.startswith(f"{bad.spec_file}: ")
+    assert second.message.endswith("remove the lab: trimtab lab wipe --name torn")
+    assert home.all_ports().keys() == {"good"}

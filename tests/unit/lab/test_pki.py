@@ -100,3 +100,15 @@ def test_a_changed_identity_gets_a_new_certificate(
     after = contents(pki)
     changed = {name.split(".")[0] for name in after if after[name] != before[name]}
     assert changed == {renewed}
+
+
+@pytest.mark.parametrize("name", ["ca.crt", "ca.key", "admin.crt", "admin.key", "sa.key"])
+@pytest.mark.parametrize("keep", [0, 60])
+def test_a_torn_file_is_made_anew(pki: Path, name: str, keep: int) -> None:
+    (pki / name).write_bytes((pki / name).read_bytes()[:keep])
+    ensure_pki(pki, (CLIENT,), (SERVER,), NOW)
+    whole = contents(pki)
+    ensure_pki(pki, (CLIENT,), (SERVER,), NOW)
+    assert contents(pki) == whole
+    assert len(whole[name]) > 100
+    cert(pki, "admin").verify_directly_issued_by(cert(pki, "ca"))
