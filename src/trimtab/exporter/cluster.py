@@ -24,7 +24,7 @@ from trimtab.exporter.wire import (
 )
 from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.clock import NAMESPACE, Clock, clock_from
+from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
 from trimtab.kube.virt import APP_LABEL
@@ -53,6 +53,7 @@ class Cluster:
     ) -> None:
         self.ledger = Ledger()
         self.clock = Clock()
+        self._clock_reader = ClockReader()
         self.pressure = pressure
         self.namespace = namespace
         self.before_clock_change: Callable[[], None] = lambda: None
@@ -123,13 +124,10 @@ class Cluster:
             self.ledger.remove_node(old.metadata.name)
 
     def _clock_changed(self, _: ConfigMap | None, new: ConfigMap | None) -> None:
-        try:
-            clock = clock_from(new)
-        except ConfigError as error:
-            log.warning("clock ignored", error=str(error), scale=self.clock.scale)
-            return
-        self.before_clock_change()
-        self.clock = clock
+        clock = self._clock_reader.read(new)
+        if clock != self.clock:
+            self.before_clock_change()
+            self.clock = clock
 
     def _book(self, pods: Iterable[Launcher]) -> None:
         for pod in pods:

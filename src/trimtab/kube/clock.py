@@ -11,6 +11,9 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ConfigMap
+from trimtab.obs import get_logger
+
+log = get_logger()
 
 NAMESPACE, NAME = "trimtab-system", "clock"
 
@@ -28,6 +31,33 @@ class Clock(Struct, frozen=True):
     def real_s(self, lab_s: float) -> float:
         """How long a duration of the lab takes."""
         return lab_s / self.scale
+
+
+class ClockReader:
+    """The newest clock that made sense: one that is lost or wrong is told once, and not followed.
+
+    A jump to another scale would move every load curve and stretch every time-out.
+    """
+
+    def __init__(self) -> None:
+        self._last: Clock | None = None
+        self._told = ""
+
+    def read(self, config: ConfigMap | None) -> Clock:
+        """The clock that the ConfigMap sets, or the last one; without any, the real time."""
+        problem = ""
+        if config is not None:
+            try:
+                self._last = clock_from(config)
+            except ConfigError as error:
+                problem = str(error)
+        elif self._last is not None:
+            problem = f"ConfigMap {NAMESPACE}/{NAME} is gone"
+        clock = self._last or Clock()
+        if problem and problem != self._told:
+            log.warning("clock ignored", error=problem, scale=clock.scale, epoch=clock.epoch)
+        self._told = problem
+        return clock
 
 
 def clock_from(config: ConfigMap | None) -> Clock:

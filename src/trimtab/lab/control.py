@@ -40,6 +40,10 @@ class Refresh(Struct, frozen=True, tag=True):
     """Read `plan.json` again: start, stop and restart only what differs from before."""
 
 
+class Repair(Struct, frozen=True, tag=True):
+    """Try again what was given up or stays unhealthy; answered with Repaired at once."""
+
+
 class Follow(Struct, frozen=True, tag=True):
     """Answered with the newest event of each unit, then every event as it happens."""
 
@@ -48,7 +52,7 @@ class Stop(Struct, frozen=True, tag=True):
     """Stop everything in order, then end; answered when all children are gone."""
 
 
-Request = GetStatus | RestartComponent | ReloadComponent | Refresh | Follow | Stop
+Request = GetStatus | RestartComponent | ReloadComponent | Refresh | Repair | Follow | Stop
 
 
 class Done(Struct, frozen=True, tag=True):
@@ -61,6 +65,12 @@ class Failed(Struct, frozen=True, tag=True):
     message: str
 
 
+class Repaired(Struct, frozen=True, tag=True):
+    """What was found broken and is being repaired, in words."""
+
+    found: tuple[str, ...] = ()
+
+
 class StatusAnswer(Struct, frozen=True, tag=True):
     status: LabStatus
 
@@ -70,7 +80,7 @@ class EventAnswer(Struct, frozen=True, tag=True):
     status: LabStatus
 
 
-Answer = Done | Failed | StatusAnswer | EventAnswer
+Answer = Done | Failed | Repaired | StatusAnswer | EventAnswer
 
 _ANSWERS = msgspec.json.Decoder(Answer)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trimtab.lab.clock import clock_map
 from trimtab.lab.identity import NAMESPACE, Service
 from trimtab.lab.kwok import rbac
 from trimtab.lab.spec import Clock, NodeSize
@@ -14,12 +15,6 @@ def bootstrap_objects(clock: Clock, services: tuple[Service, ...]) -> list[dict[
     # "default" would be made by the controller manager; the probe pod does not wait for it
     accounts = [service_account(name) for name in ("default", *(s.name for s in services))]
     return [_named("v1", "Namespace", NAMESPACE), clock_map(clock), *rbac(), *accounts]
-
-
-def clock_map(clock: Clock) -> dict[str, Any]:
-    """The clock as everybody in the lab reads it: both values as text, the epoch in seconds."""
-    data = {"epoch": f"{clock.epoch:.3f}", "scale": str(clock.scale)}
-    return {**_named("v1", "ConfigMap", "clock", NAMESPACE), "data": data}
 
 
 def service_account(name: str) -> dict[str, Any]:

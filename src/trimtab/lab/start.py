@@ -37,7 +37,7 @@ NEEDED_DISK = 300 * 1024 * 1024
 TURN_LIMIT_S = 120.0
 REFRESH_LIMIT_S = 150.0
 
-Outcome = Literal["created", "resumed", "grown", "unchanged"]
+Outcome = Literal["created", "resumed", "grown", "repaired", "unchanged"]
 
 
 class Means(Struct, frozen=True, kw_only=True):
@@ -196,13 +196,17 @@ def _chosen(
 def _join(
     home: Home, lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
-    """It runs already: grow if that was asked, otherwise change nothing."""
+    """It runs already: grow if that was asked, repair what is broken, change nothing else."""
     old = lab.read_spec()
     assert old is not None, "a running lab has a lab.json"
     spec = settle(wish, old, running=True, now=time.time(), created=old.created)
     _refuse_other_config(lab, own_scheduler_config)
+    repaired = control.ask(lab, control.Repair())
+    found = repaired.found if isinstance(repaired, control.Repaired) else ()
+    for text in found:
+        means.report(text)
     if spec == old:
-        return "unchanged", _await_ready(home, lab, means)
+        return "repaired" if found else "unchanged", _await_ready(home, lab, means)
     _prepare(lab, spec, choose(spec.stacks, means.stacks), means, None)
     control.ask(lab, control.Refresh())
     return "grown", _await_ready(home, lab, means)

@@ -14,9 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.clock import NAMESPACE as CLOCK_NAMESPACE
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, NODES
 from trimtab.kube.virt import VMS
+from trimtab.lab.clock import wrong_clock
 from trimtab.lab.control import read_status
 from trimtab.loop.access import Loop
 from trimtab.loop.classes import classify
@@ -89,6 +92,18 @@ async def check_components(loop: Loop) -> str:
     if down:
         raise Broken("; ".join(down))
     return f"{len(status.units)} parts are ready"
+
+
+async def check_clock(loop: Loop) -> str:
+    """Whether everybody reads the time that the lab was started with."""
+    try:
+        found = (await loop.api.get(CONFIG_MAPS, CLOCK, CLOCK_NAMESPACE)).data
+    except NotFound:
+        found = None
+    if problem := wrong_clock(loop.spec.clock, found):
+        raise Broken(problem)
+    scale = loop.spec.clock.scale
+    return f"time goes {scale} times as fast" if scale > 1 else "time goes at its usual pace"
 
 
 async def check_vms(loop: Loop) -> str:
@@ -184,6 +199,7 @@ def current_cycle(loop: Loop) -> Cycle | None:
 
 STANDING: tuple[tuple[str, Check, str], ...] = (
     ("components", check_components, "trimtab lab status"),
+    ("clock", check_clock, "trimtab lab up"),
     ("VMs", check_vms, "trimtab lab kubectl get vm -o wide"),
     ("exporter", check_exporter, "trimtab lab logs exporter"),
     ("targets", check_targets, "trimtab lab logs prometheus"),

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.clock import Clock, clock_from
+from trimtab.kube.clock import Clock, ClockReader
 from trimtab.kube.errors import AlreadyExists, NotFound, TooManyRequests
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
@@ -56,6 +56,7 @@ class Player:
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=HOME, fields="metadata.name=clock", name="clock"
         )
+        self._clock_reader = ClockReader()
         self._loaded = self._ran = False
         self._changed = asyncio.Event()
         self.vms.store.subscribe(lambda _old, _new: self._changed.set())
@@ -114,7 +115,7 @@ class Player:
 
     @property
     def _clock(self) -> Clock:
-        return clock_from(self.clocks.store.get("clock", HOME))
+        return self._clock_reader.read(self.clocks.store.get("clock", HOME))
 
     def _lab_s(self) -> float:
         return self._clock.lab_s(self._now())

@@ -45,6 +45,7 @@ def show_started(outcome: str, status: LabStatus) -> None:
         "created": f"lab {status.name} is ready",
         "resumed": f"lab {status.name} is ready again, with its data",
         "grown": f"lab {status.name} has {status.nodes} nodes now",
+        "repaired": f"lab {status.name} is running and was repaired",
         "unchanged": f"lab {status.name} is running already; nothing was changed",
     }[outcome]
     err.print(head, markup=False)

@@ -5,10 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.clock import NAMESPACE, Clock, clock_from
+from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.errors import NotFound
 from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
@@ -21,12 +20,9 @@ from trimtab.kube.virt import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.obs import get_logger
 from trimtab.vm.launcher import label_value
 from trimtab.vm.own_writes import Look
 from trimtab.vm.situation import named, owner_uid
-
-log = get_logger()
 
 
 class Objects(Struct, frozen=True):
@@ -48,7 +44,7 @@ class Stores:
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=NAMESPACE, fields=f"metadata.name={CLOCK}"
         )
-        self._bad_clock = ""
+        self._clock_reader = ClockReader()
 
     @property
     def reflectors(self) -> list[Reflector[Any]]:
@@ -108,16 +104,8 @@ class Stores:
             return others
 
     def clock(self) -> Clock:
-        """The lab's clock; one that makes no sense is told once and ignored."""
-        try:
-            clock = clock_from(self.clocks.store.get(CLOCK, NAMESPACE))
-        except ConfigError as error:
-            if str(error) != self._bad_clock:
-                log.warning("clock ignored", error=str(error))
-            self._bad_clock = str(error)
-            return Clock()
-        self._bad_clock = ""
-        return clock
+        """The lab's clock; one that is lost or makes no sense is told once, and the last kept."""
+        return self._clock_reader.read(self.clocks.store.get(CLOCK, NAMESPACE))
 
     def migrating(self) -> Mapping[Key, str]:
         """The VMs that migrate, and the nodes that they leave."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -92,3 +93,54 @@ def test_a_restart_of_one_component_leaves_the_others_alone(lab: RunningLab) -> 
     assert {name for name in before if before[name] != after[name]} == {"kwok"}
     lab.kubectl("run", "after-kwok", "--image=none")
     lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=60s")
+
+
+def test_up_brings_back_what_was_given_up_and_all_that_needs_it(lab: RunningLab) -> None:
+    lab.await_ready()
+
+    def state(name: str) -> str:
+        return {unit.name: unit.state for unit in lab.status().units}[name]
+
+    def killed_again() -> bool:
+        """kill -9 whenever it runs, until the supervisor has had enough."""
+        process = lab.processes().get("etcd")
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        return state("etcd") == "gave-up"
+
+    wait_until(killed_again, "etcd is started for ever")
+    wait_until(lambda: state("kube-apiserver") == "unhealthy", "nobody misses etcd")
+    assert lab.up() == "repaired"
+    assert lab.status().phase == "ready"
+    assert lab.reports[-1] == "etcd had been given up; it is tried again"
+    assert lab.get("nodes")["items"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        pytest.param(("delete", "configmap", "clock"), "is gone", id="lost"),
+        pytest.param(
+            ("patch", "configmap", "clock", "-p", '{"data":{"epoch":"banana"}}'),
+            "says epoch banana, scale 1 instead of epoch ",
+            id="bad",
+        ),
+    ],
+)
+def test_a_lost_or_bad_clock_is_told_and_put_back(
+    lab: RunningLab, damage: tuple[str, ...], said: str
+) -> None:
+    lab.await_ready()
+    clock = lab.get("configmap", "clock", "-n", "trimtab-system")["data"]
+    lab.kubectl(*damage, "-n", "trimtab-system")
+
+    def told() -> bool:
+        return any(said in text and "lab up" in text for text in lab.status().warnings)
+
+    wait_until(told, "nobody misses the clock")
+    assert lab.up() == "repaired"
+    assert said in lab.reports[-1]
+    assert lab.get("configmap", "clock", "-n", "trimtab-system")["data"] == clock
+    wait_until(lambda: lab.status().warnings == (), "the warning stays")
+    assert lab.up() == "unchanged"

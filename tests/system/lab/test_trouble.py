@@ -129,6 +129,64 @@ def test_a_full_disk_is_told_before_and_after_the_start(tmp_path: Path) -> None:
     assert "no space left on device" in late
 
 
+RECOVER = """
+import sys, time
+from pathlib import Path
+from subprocess import run
+from trimtab.engines import locate
+from trimtab.lab import NONE, Home, Means, Wish, down, look, up
+
+home, wish = Home(Path(sys.argv[1])), Wish(name="test", nodes=1)
+means = Means(stacks={"none": NONE}, locate=locate, port_shift=21_000, report=print)
+lab = home.lab("test")
+
+def create(number):
+    command = [locate("kubectl"), "create", "configmap", f"c{number}", "--request-timeout=5s"]
+    big = "--from-literal=big=" + "x" * 100_000
+    run([*command, big, f"--kubeconfig={lab.kubeconfig}"], capture_output=True, check=False)
+
+def until(holds, number=0):
+    deadline = time.monotonic() + 240
+    while not holds():
+        assert time.monotonic() < deadline, look(lab)
+        create(number := number + 1)
+        time.sleep(0.2)
+
+def filled():
+    try:
+        with (home.path / "filler").open("ab") as file:
+            while True:
+                file.write(bytes(2**20))
+                file.flush()
+    except OSError:
+        pass
+    return any(unit.state == "gave-up" for unit in look(lab).units)
+
+try:
+    up(home, wish, means, None)
+    until(filled)
+    (home.path / "filler").unlink()
+    print(up(home, wish, means, None)[0])
+    until(lambda: not look(lab).warnings)
+    print(look(lab).phase)
+finally:
+    down(lab)
+"""
+
+
+@pytest.mark.full
+def test_after_a_full_disk_up_is_the_way_back(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = f'mount -t tmpfs -o size=420m none "{disk}" && exec "$@"'
+    command = [*a_small_disk(), "sh", "-c", script, "sh", sys.executable, "-c", RECOVER, str(disk)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, outcome, phase = done.stdout.split("\n")[:-1]
+    assert (outcome, phase) == ("repaired", "ready")
+    assert "had been given up; it is tried again" in done.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_during_up_leaves_nothing_running(
     tmp_path: Path, lab: RunningLab, number: signal.Signals

@@ -167,8 +167,19 @@ def test_the_clock_follows_its_config_map() -> None:
     assert cluster.clock == Clock(1000.0, 15.0)
     assert cluster.clock.lab_s(1010.0) == 150.0
     assert "trimtab_time_scale 15.0\n" in Page(cluster).nodes()
-    cluster.clocks.store.discard(Key("trimtab-system", "clock"))
+
+
+def test_a_clock_that_is_lost_goes_on_as_it_was_and_that_is_said_once() -> None:
+    cluster = a_cluster()
     assert cluster.clock == Clock(0.0, 1.0)
+    with capture_logs() as logs:
+        cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
+        cluster.clocks.store.discard(Key("trimtab-system", "clock"))
+        cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
+    assert cluster.clock == Clock(1000.0, 15.0)
+    assert [(line["event"], line["error"]) for line in logs] == [
+        ("clock ignored", "ConfigMap trimtab-system/clock is gone")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """The supervisor with shell scripts for components: what it does when they die, hang or change."""
 
 import asyncio
+import errno
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from msgspec import structs
 
 from builders.lab import a_lab_on_disk, a_script, write_plan
 from trimtab.errors import TrimtabError
@@ -110,6 +114,66 @@ async def test_a_restart_revives_what_was_given_up(
         (lab.path / "fixed").touch()
         await supervisor.restart("bad")
         assert supervisor.board.units["bad"].state == "ready"
+
+
+async def test_a_repair_revives_what_was_given_up_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = a_script("bad", f"test -e fixed && {FOREVER}; exit 1", restart=SOON)
+    lab = a_lab_on_disk(tmp_path / "test", bad, a_script("after", FOREVER, needs=("bad",)))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["bad"].state == "gave-up")
+        (lab.path / "fixed").touch()
+        assert await supervisor.repair() == ["bad had been given up; it is tried again"]
+        assert supervisor.board.units["bad"].state != "gave-up"
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        assert await supervisor.repair() == []
+
+
+async def test_a_repair_restarts_what_stays_unhealthy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.lab.supervisor.unit.HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("trimtab.lab.supervisor.repair.HEALTH_GRACE_S", 0.1)
+    listens = (
+        "import socket, time, os\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind(str(os.getpid()) + '.sock'); s.listen(9)\n"
+        "os.replace(str(os.getpid()) + '.sock', 'one.sock'); time.sleep(600)"
+    )
+    one = a_script("one", "", probes=(SocketAccepts("one.sock"),))
+    one = structs.replace(one, argv=(sys.executable, "-c", listens))
+    lab = a_lab_on_disk(tmp_path / "test", one)
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        pid = supervisor.board.units["one"].pid
+        (lab.path / "one.sock").unlink()
+        await until(supervisor, lambda units: units["one"].state == "unhealthy")
+        assert await supervisor.repair() == []
+        await until(supervisor, lambda units: units["one"].state == "ready")
+        assert supervisor.board.units["one"].pid != pid
+
+
+async def test_warnings_about_the_disk_go_when_there_is_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.lab.supervisor.run.TIDY_S", 0.01)
+    lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER))
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        with monkeypatch.context() as full:
+            full.setattr("trimtab.lab.supervisor.run.write_private", no_space)
+            await supervisor.restart("one")
+            async with asyncio.timeout(20):
+                while not supervisor.status().warnings:
+                    await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while supervisor.status().warnings:
+                await asyncio.sleep(0.01)
+        assert lab.run_file.exists()
+
+
+def no_space(*_: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 async def test_a_restart_is_over_when_the_new_process_is_ready_not_while_the_old_one_ends(

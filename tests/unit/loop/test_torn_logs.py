@@ -1,4 +1,4 @@
-"""Logs that a full disk, a kill or a rotation has torn: nothing raises, complete cycles are read."""
+"""Logs that a full disk, a kill or a rotation has torn: whole cycles are read, nothing raises."""
 
 from pathlib import Path
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 import httpx2
@@ -30,6 +31,7 @@ from trimtab.lab.supervisor.actions import perform
 from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.child import Child
 from trimtab.lab.supervisor.order import changed_units, stop_waves
+from trimtab.lab.supervisor.repair import repair, watch_clock
 from trimtab.lab.supervisor.server import serve
 from trimtab.lab.supervisor.tokens import keep_tokens
 from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
@@ -91,6 +93,7 @@ class Supervisor:
         )
         self._units: dict[str, ComponentUnit | TaskUnit] = {}
         self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._background: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self._former_apis: list[Api] = []
@@ -102,13 +105,11 @@ class Supervisor:
             for unit in self.plan.units.values():
                 self._add(unit)
             self.board.touch()
-            background = [
-                asyncio.create_task(self._guarded("tidying", self._tidy())),
-                asyncio.create_task(self._guarded("tokens", keep_tokens(self))),
-            ]
+            self.in_background("tidying", self._tidy())
+            self.in_background("tokens", keep_tokens(self))
             await self._stop.wait()
             self.board.stopping = True
-            for job in background:
+            for job in self._background:
                 job.cancel()
             await self._stop_all()
             for api in (self._shop.api, *self._former_apis):
@@ -131,6 +132,26 @@ class Supervisor:
         self.board.post(name, state="starting", message="restart requested")
         await unit.restart()
         await self.board.until(lambda: self.board.units[name].state in ("ready", "gave-up"))
+
+    async def repair(self) -> list[str]:
+        """Try again what was given up or stays unhealthy; what was found, in words."""
+        return await repair(self)
+
+    def revive(self, name: str) -> None:
+        """Try a unit again that was given up."""
+        unit, job = self._units[name], self._jobs[name]
+        if job.done():  # a defect of ours ended it: begin from its description
+            self.board.warn(name, "")
+            self._add(self.plan.units[name])
+        elif isinstance(unit, ComponentUnit):
+            self.board.post(name, state="starting", message="tried again after it was given up")
+            unit.ask_to_start()
+
+    def in_background(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Let it go on beside the requests; it ends with the supervisor at the latest."""
+        job = asyncio.create_task(self._guarded(name, work))
+        self._background.add(job)
+        job.add_done_callback(self._background.discard)
 
     async def reload(self, name: str) -> None:
         """What reloading means for the component: SIGHUP, or a restart."""
@@ -234,6 +255,16 @@ class Supervisor:
             write_private(self.lab.run_file, msgspec.json.encode(self._run))
         except OSError as error:
             self.board.warn("run file", f"cannot write {self.lab.run_file}: {error.strerror}")
+        else:
+            self.board.warn("run file", "")
+
+    def _rotate(self, file: Path) -> None:
+        try:
+            logfiles.rotate(file)
+        except OSError as error:
+            self.board.warn(file.name, f"cannot rotate {file}: {error.strerror}")
+        else:
+            self.board.warn(file.name, "")
 
     async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """The boundary of a unit: a defect of ours in one must not take down the lab."""
@@ -246,12 +277,17 @@ class Supervisor:
                 self.board.post(name, state="gave-up", message=f"internal error: {error!r}")
 
     async def _tidy(self) -> None:
-        """Rotate logs, look at the disk."""
+        """Rotate logs, look at the disk and the clock; a warning goes when its reason does."""
         while True:
             for file in self.lab.logs.glob("*.log"):
-                logfiles.rotate(file)
+                self._rotate(file)
             free = shutil.disk_usage(self.lab.path).free
             low = f"the disk of {self.lab.path} has {free // 2**20} MB left" * (free < LOW_DISK)
             self.board.warn("disk", low)
+            if self._stream.trouble:
+                log.info("log tried again", trouble=self._stream.trouble)
             self.board.warn("log", self._stream.trouble and f"no log: {self._stream.trouble}")
+            if "run file" in self.board.warnings:
+                self._save_run()
+            await watch_clock(self)
             await asyncio.sleep(TIDY_S)

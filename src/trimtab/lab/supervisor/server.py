@@ -20,6 +20,8 @@ from trimtab.lab.control import (
     GetStatus,
     Refresh,
     ReloadComponent,
+    Repair,
+    Repaired,
     Request,
     RestartComponent,
     StatusAnswer,
@@ -101,6 +103,8 @@ async def _answer(supervisor: "Supervisor", request: Request) -> Answer:
                     await supervisor.restart(name)
                 case ReloadComponent(component=name):
                     await supervisor.reload(name)
+                case Repair():
+                    return Repaired(tuple(await supervisor.repair()))
                 case Refresh():
                     await supervisor.refresh()
                 case Stop():

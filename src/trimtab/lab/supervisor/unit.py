@@ -107,6 +107,10 @@ class ComponentUnit:
         if self._child is not None:
             await self._child.end(self.component.stop_within_s)
 
+    def ask_to_start(self) -> None:
+        """End the wait that follows a death, or a giving up."""
+        self._asked.set()
+
     def signal(self, number: signal.Signals) -> None:
         if self._child is not None:
             self._child.signal(number)
