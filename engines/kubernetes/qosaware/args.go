@@ -15,6 +15,9 @@ type Args struct {
 	RespectPriority *bool `json:"respectPriority"`
 	// MaxFailurePenaltySeconds limits what failed attempts add to a deadline; 0 adds nothing.
 	MaxFailurePenaltySeconds *int64 `json:"maxFailurePenaltySeconds"`
+	// PodsTriedFirst is how many waiting pods are called out of their back-off when there is more
+	// room than before; 0 leaves the order to their back-off.
+	PodsTriedFirst *int `json:"podsTriedFirst"`
 	// BindingsAddress is where recent bindings are told, on the loopback; "" tells nobody.
 	BindingsAddress *string `json:"bindingsAddress"`
 }
@@ -22,13 +25,18 @@ type Args struct {
 type settings struct {
 	respectPriority bool
 	penaltyLimit    uint64
+	triedFirst      int
 	bindingsAddress string
 }
 
-const longestPenaltySeconds = 3600
+const (
+	longestPenaltySeconds = 3600
+	mostTriedFirst        = 10_000
+)
 
+// defaults add no penalty: it would put whoever waits for room behind those who have just come.
 func defaults() settings {
-	return settings{respectPriority: true, penaltyLimit: 60, bindingsAddress: "127.0.0.1:10001"}
+	return settings{respectPriority: true, triedFirst: 64, bindingsAddress: "127.0.0.1:10001"}
 }
 
 // readArgs decodes strictly: a misspelt argument is an error, not a default.
@@ -59,6 +67,12 @@ func (s settings) with(args Args) (settings, error) {
 				Name, limit, longestPenaltySeconds)
 		}
 		s.penaltyLimit = uint64(limit)
+	}
+	if args.PodsTriedFirst != nil {
+		if s.triedFirst = *args.PodsTriedFirst; s.triedFirst < 0 || s.triedFirst > mostTriedFirst {
+			return s, fmt.Errorf("pluginConfig of %s: podsTriedFirst is %d; use 0 to %d",
+				Name, s.triedFirst, mostTriedFirst)
+		}
 	}
 	if args.BindingsAddress != nil {
 		s.bindingsAddress = *args.BindingsAddress

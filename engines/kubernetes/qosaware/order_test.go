@@ -70,11 +70,14 @@ func plugin(change func(*settings)) *QosAware {
 	return &QosAware{settings: chosen, recent: newBindings(time.Now()), now: time.Now}
 }
 
+func withPenalty(s *settings) { s.penaltyLimit = 60 }
+
 func TestTheOrderIsTheOneBothLanguagesAgreedOn(t *testing.T) {
 	for _, row := range golden(t).Less {
 		t.Run(row.Why, func(t *testing.T) {
 			sorter := plugin(func(s *settings) {
 				s.respectPriority = row.RespectPriority == nil || *row.RespectPriority
+				s.penaltyLimit = 60
 			})
 			if got := sorter.Less(row.A.info(), row.B.info()); got != row.Less {
 				t.Fatalf("got %v for %+v and %+v", got, row.A, row.B)
@@ -87,15 +90,18 @@ func TestWithoutALimitForPenaltiesFailuresDoNotCount(t *testing.T) {
 	mark := "v1:1:000000:01800000000000000000"
 	failing := queued{Key: &mark, UID: "a", Attempts: 9}
 	patient := queued{Key: &mark, UID: "b"}
-	if !plugin(func(s *settings) { s.penaltyLimit = 0 }).Less(failing.info(), patient.info()) {
-		t.Fatal("the uid should decide")
+	if !plugin(nil).Less(failing.info(), patient.info()) {
+		t.Fatal("the uid should decide: by default nobody is put behind for having been tried")
+	}
+	if plugin(withPenalty).Less(failing.info(), patient.info()) {
+		t.Fatal("whoever asks for a penalty gets one")
 	}
 }
 
 // Of two different pods exactly one goes first, and the order never runs in a circle, whatever
 // their annotations say. Few values for each part, so that ties are frequent.
 func TestTheOrderIsTotal(t *testing.T) {
-	random, sorter := rand.New(rand.NewPCG(1, 2)), plugin(nil)
+	random, sorter := rand.New(rand.NewPCG(1, 2)), plugin(withPenalty)
 	stamps := []string{
 		"", "x", "v1:0:000000:01800000000000000000", "v1:0:000000:01800000002000000000",
 		"v1:0:200000:01800000001000000000", "v1:1:000000:01800000000000000000",
@@ -126,12 +132,14 @@ func TestTheOrderIsTotal(t *testing.T) {
 
 // The queue's own lock is held while Less runs, so whatever it waited for would stop scheduling.
 func TestLessLooksAtNoClockTakesNoLockAndAllocatesNothing(t *testing.T) {
-	sorter := plugin(nil)
+	sorter := plugin(withPenalty)
 	sorter.now = func() time.Time { panic("a look at the clock") }
 	sorter.recent.mu.Lock()
 	defer sorter.recent.mu.Unlock()
 	servingMu.Lock()
 	defer servingMu.Unlock()
+	turnsMu.Lock()
+	defer turnsMu.Unlock()
 	mark := "v1:0:100000:01800000000000000000"
 	for _, row := range [][2]queued{
 		{{Key: &mark, UID: "a", Attempts: 3}, {Key: &mark, UID: "b"}},

@@ -3,7 +3,7 @@
 //
 // Who that is was decided elsewhere and stamped on the pod as an annotation. This plugin only
 // compares stamps, so a restarted scheduler knows as much as before, and a comparison needs no
-// clock, no lock and no I/O.
+// clock, no lock and no I/O. At preFilter it sees to it that back-off does not decide instead.
 package qosaware
 
 import (
@@ -28,18 +28,23 @@ const startKey fwk.StateKey = Name + "/start"
 type QosAware struct {
 	settings settings
 	recent   *bindings
+	turns    *turns
+	activate func(klog.Logger, map[string]*v1.Pod)
 	now      func() time.Time
 }
 
 var (
-	_ fwk.QueueSortPlugin = &QosAware{}
-	_ fwk.PreBindPlugin   = &QosAware{}
-	_ fwk.PostBindPlugin  = &QosAware{}
-	_ fwk.ReservePlugin   = &QosAware{}
+	_ fwk.QueueSortPlugin   = &QosAware{}
+	_ fwk.PreFilterPlugin   = &QosAware{}
+	_ fwk.EnqueueExtensions = &QosAware{}
+	_ fwk.SignPlugin        = &QosAware{}
+	_ fwk.PreBindPlugin     = &QosAware{}
+	_ fwk.PostBindPlugin    = &QosAware{}
+	_ fwk.ReservePlugin     = &QosAware{}
 )
 
 // New makes the plugin of one profile and lets the bindings be read where its arguments say.
-func New(ctx context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	chosen, err := readArgs(args)
 	if err != nil {
 		return nil, err
@@ -50,8 +55,13 @@ func New(ctx context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, er
 	}
 	klog.FromContext(ctx).V(2).Info("Queue is ordered by promised availability", "plugin", Name,
 		"respectPriority", chosen.respectPriority, "maxFailurePenaltySeconds", chosen.penaltyLimit,
-		"bindingsAddress", chosen.bindingsAddress)
-	return &QosAware{settings: chosen, recent: shared, now: time.Now}, nil
+		"podsTriedFirst", chosen.triedFirst, "bindingsAddress", chosen.bindingsAddress)
+	made := &QosAware{settings: chosen, recent: shared, now: time.Now}
+	if handle != nil {
+		made.activate = handle.Activate
+		made.turns = sharedTurns(chosen, handle)
+	}
+	return made, nil
 }
 
 // Name returns the plugin's name.
@@ -60,15 +70,19 @@ func (*QosAware) Name() string { return Name }
 // Less says whether a is to be scheduled before b: by priority, stamp with penalty, creation
 // and uid. Every pod differs from every other, and a pod's place depends on nothing but itself.
 func (p *QosAware) Less(a, b fwk.QueuedPodInfo) bool {
-	first, second := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
-	if p.settings.respectPriority {
+	limit := p.settings.penaltyLimit
+	return p.settings.before(a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod(),
+		stamp.Penalty(a.GetAttempts(), limit), stamp.Penalty(b.GetAttempts(), limit))
+}
+
+// before compares two pods with what failed attempts add to their deadlines.
+func (s settings) before(first, second *v1.Pod, firstPenalty, secondPenalty uint64) bool {
+	if s.respectPriority {
 		if x, y := corev1helpers.PodPriority(first), corev1helpers.PodPriority(second); x != y {
 			return x > y
 		}
 	}
-	limit := p.settings.penaltyLimit
-	x := keyOf(first).Later(stamp.Penalty(a.GetAttempts(), limit))
-	y := keyOf(second).Later(stamp.Penalty(b.GetAttempts(), limit))
+	x, y := keyOf(first).Later(firstPenalty), keyOf(second).Later(secondPenalty)
 	if order := x.Compare(y); order != 0 {
 		return order < 0
 	}
@@ -109,8 +123,13 @@ func (p *QosAware) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.P
 	p.finish(ctx, state, pod, node, bound)
 }
 
-// Reserve does nothing; it belongs to Unreserve.
-func (*QosAware) Reserve(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status { return nil }
+// Reserve notes that the pod has a node; it also belongs to Unreserve.
+func (p *QosAware) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if p.turns != nil {
+		p.turns.placed(pod, node)
+	}
+	return nil
+}
 
 // Unreserve ends a binding that failed. It is called only if the profile enables the plugin at
 // the extension point reserve; without that, failed bindings are not counted.

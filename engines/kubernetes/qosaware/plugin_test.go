@@ -21,7 +21,7 @@ import (
 )
 
 func TestArgumentsAreReadStrictly(t *testing.T) {
-	all := settings{respectPriority: false, penaltyLimit: 5, bindingsAddress: "127.0.0.1:7"}
+	all := settings{respectPriority: false, penaltyLimit: 5, triedFirst: 9, bindingsAddress: "127.0.0.1:7"}
 	silent := defaults()
 	silent.bindingsAddress = ""
 	sixth := defaults()
@@ -33,15 +33,16 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		{name: "nothing is all defaults", text: `{}`, want: defaults()},
 		{
 			name: "everything can be given", want: all,
-			text: `{"respectPriority":false,"maxFailurePenaltySeconds":5,"bindingsAddress":"127.0.0.1:7"}`,
+			text: `{"respectPriority":false,"maxFailurePenaltySeconds":5,"podsTriedFirst":9,"bindingsAddress":"127.0.0.1:7"}`,
 		},
-		{name: "yaml is as good", text: "respectPriority: false\nmaxFailurePenaltySeconds: 5\nbindingsAddress: 127.0.0.1:7", want: all},
+		{name: "yaml is as good", text: "respectPriority: false\nmaxFailurePenaltySeconds: 5\npodsTriedFirst: 9\nbindingsAddress: 127.0.0.1:7", want: all},
 		{name: "nobody listens", text: `{"bindingsAddress":""}`, want: silent},
 		{name: "the loopback of IPv6", text: `{"bindingsAddress":"[::1]:7"}`, want: sixth},
 		{name: "a misspelt argument", text: `{"respectPriorities":true}`, fault: `unknown field "respectPriorities"`},
 		{name: "another type", text: `{"respectPriority":"yes"}`, fault: "cannot unmarshal string"},
 		{name: "a negative penalty", text: `{"maxFailurePenaltySeconds":-1}`, fault: "use 0 to 3600"},
 		{name: "an endless penalty", text: `{"maxFailurePenaltySeconds":3601}`, fault: "use 0 to 3600"},
+		{name: "fewer than nobody first", text: `{"podsTriedFirst":-1}`, fault: "use 0 to 10000"},
 		{name: "everybody could listen", text: `{"bindingsAddress":"0.0.0.0:10001"}`, fault: "not on the loopback"},
 		{name: "no host means everybody", text: `{"bindingsAddress":":10001"}`, fault: "not on the loopback"},
 		{name: "a name may point anywhere", text: `{"bindingsAddress":"localhost:10001"}`, fault: "not on the loopback"},

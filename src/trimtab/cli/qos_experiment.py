@@ -15,8 +15,9 @@ def experiment(
 ) -> None:
     """Play the same departures to several queues and compare whom they serve.
 
-    Every side and seed gets a lab of its own, one after another: the stock queue, ranks by SLO
-    alone, and QosAware. What is measured comes from a watch of the pods, not from the ledger.
+    Every side and seed gets a lab of its own, one after another: the stock scheduler, ranks by
+    SLO alone, and QosAware, each as it is shipped; seed after seed, the sides of each in a drawn
+    order. What is measured comes from a watch of the pods, not from the ledger.
 
     Parameters
     ----------
@@ -35,13 +36,12 @@ def experiment(
     from trimtab.cli import lab_context as context
     from trimtab.errors import ConfigError
     from trimtab.loop.qos_experiment import lab_of, play
-    from trimtab.qos.experiment import Run, read_experiment, report
+    from trimtab.qos.experiment import Run, read_experiment, report, sequence
     from trimtab.view.lab import StartDisplay
     from trimtab.view.qos_experiment import show_report
     from trimtab.view.terminal import progress, show_json
 
     plan = read_experiment(file)
-    chosen = [side for side in plan.sides if not sides or side in sides]
     if unknown := set(sides) - set(plan.sides):
         raise ConfigError(f"--side {unknown.pop()}: {file} has {', '.join(plan.sides)}")
     runs: list[Run] = []
@@ -49,8 +49,7 @@ def experiment(
         runs = msgspec.json.decode(output.read_bytes(), type=dict[str, list[Run]])["runs"]
     missing = [
         (side, seed)
-        for side in chosen
-        for seed in plan.seeds
+        for side, seed in sequence(plan, sides)
         if not any(run.side == side and run.seed == seed for run in runs)
     ]
     with context.interruptible(), progress(f"experiment {plan.name}", len(missing)) as steps:

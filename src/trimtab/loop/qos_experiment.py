@@ -1,7 +1,8 @@
-"""The sides of a queue experiment as labs, one after another: only the order differs.
+"""The sides of a queue experiment as labs, one after another, each as it is shipped.
 
-`stock` is the queue of kube-scheduler; `rank` orders by the SLO alone, as PriorityClasses would
-(QosAware without stamps: priority, then age); `qos` is everything.
+`stock` is kube-scheduler as it comes; `rank` orders by the SLO alone, as PriorityClasses would
+(QosAware without stamps: priority, then age); `qos` is everything. The schedulers of `rank` and
+`qos` have the values of k8s/qos/scheduler-config.conf.
 """
 
 import os
@@ -10,12 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
 from msgspec import structs
 
 from trimtab.kube.client import Client
 from trimtab.lab import Contribution, Home, Lab, LabDir, Means, Stack, Wish, down, up
-from trimtab.lab.scheduler import CONFIG_FILE
 from trimtab.loop.qos_stack import PORTS, QosSettings, qos_stack, scheduler_file
 from trimtab.qos.experiment import Experiment, Run, Side
 from trimtab.qos.experiment_run import Play
@@ -24,25 +23,15 @@ NODE_MEMORY, NODE_PODS = "64Gi", 110
 Note = Callable[[str], None]
 
 
-def side_stack(experiment: Experiment, side: Side) -> Stack:
-    """The stack of one side, with the experiment's back-off and penalty."""
+def side_stack(side: Side) -> Stack:
+    """The stack of one side: the scheduler alone, or with the service that stamps."""
 
     def contribute(lab: Lab) -> Contribution:
-        penalty = {"maxFailurePenaltySeconds": experiment.max_failure_penalty_s}
-        files = scheduler_file(lab, side == "stock", **penalty)
-        files[CONFIG_FILE] = _with_backoff(files[CONFIG_FILE], experiment.backoff_s)
-        if side != "qos":
-            return Contribution(files=files)
-        return structs.replace(qos_stack(QosSettings()).contribute(lab), files=files)
+        if side == "qos":
+            return qos_stack(QosSettings()).contribute(lab)
+        return Contribution(files=scheduler_file(lab, measure_only=side == "stock"))
 
     return Stack(name="qos", contribute=contribute, ports=PORTS)
-
-
-def _with_backoff(text: str, seconds: int) -> str:
-    config = yaml.safe_load(text)
-    config |= {"podInitialBackoffSeconds": seconds, "podMaxBackoffSeconds": seconds}
-    changed: str = yaml.safe_dump(config, sort_keys=False)
-    return changed
 
 
 @contextmanager
@@ -58,7 +47,7 @@ def lab_of(experiment: Experiment, side: Side, means: Means) -> Iterator[LabDir]
             node_memory=NODE_MEMORY,
             node_pods=NODE_PODS,
         )
-        stack = side_stack(experiment, side)
+        stack = side_stack(side)
         apart = structs.replace(means, stacks={stack.name: stack}, port_shift=_port_shift())
         try:
             up(home, wish, apart, None)

@@ -1,7 +1,8 @@
 """The scheduler's configuration with QosAware in it: the shipped file, and a lab's.
 
-All profiles of a scheduler share one queue, so each of them gets the same plugin with the same
-arguments. Measuring alone leaves the stock order and still times every binding.
+Both have the same values, which are also those of `trimtab qos experiment`. All profiles of a
+scheduler share one queue, so each of them gets the same plugin with the same arguments.
+Measuring alone leaves the stock order and still times every binding.
 """
 
 from typing import Any, Literal
@@ -15,6 +16,10 @@ Order = Literal["qos", "stock"]
 Manifest = dict[str, Any]
 _MEASURING = ("reserve", "preBind", "postBind")
 """Reserve is where a failed binding is heard of; the others are the two ends of a good one."""
+BACKOFF = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+"""The scheduler orders pods that failed by the second in which their back-off ends, and by their
+stamps only within it: with one second for all, the stamps decide. Without a change in the cluster
+nobody is tried again, however short the back-off."""
 
 
 def enabled(order: Order) -> Manifest:
@@ -22,7 +27,7 @@ def enabled(order: Order) -> Manifest:
     plugins: Manifest = {point: {"enabled": [{"name": PLUGIN}]} for point in _MEASURING}
     if order == "qos":
         ours = {"enabled": [{"name": PLUGIN}], "disabled": [{"name": "*"}]}
-        plugins = {"queueSort": ours} | plugins
+        plugins = {"queueSort": ours, "preFilter": {"enabled": [{"name": PLUGIN}]}} | plugins
     return plugins
 
 
@@ -33,7 +38,12 @@ def with_plugin(text: str, order: Order, arguments: Manifest) -> str:
         profile["plugins"] = (profile.get("plugins") or {}) | enabled(order)
         others = [c for c in profile.get("pluginConfig") or () if c["name"] != PLUGIN]
         profile["pluginConfig"] = [*others, {"name": PLUGIN, "args": arguments}]
-    return dump(config)
+    return dump(config | _backoff(order))
+
+
+def _backoff(order: Order) -> Manifest:
+    """Measuring alone leaves the scheduler as it is."""
+    return BACKOFF if order == "qos" else {}
 
 
 def in_a_cluster(order: Order) -> str:
@@ -43,6 +53,7 @@ def in_a_cluster(order: Order) -> str:
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
         "leaderElection": {"leaderElect": True},
+        **_backoff(order),
         "profiles": [{"schedulerName": "default-scheduler", "plugins": enabled(order)}],
     }
     return dump(config)

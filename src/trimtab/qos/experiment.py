@@ -5,7 +5,8 @@ seed, Deployment and incarnation, so that all sides meet the same departures; th
 deleted, its Deployment makes another, and the scheduler decides who gets the free place.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,8 @@ Side = Literal["stock", "rank", "qos"]
 Floats = NDArray[np.float64]
 NEARLY = 0.05
 """An SLO of 1 cannot be met: even a pod that is served at once waits a moment."""
-RESAMPLES = 10_000
+LEAST_DEFICIT = 1e-4
+"""A smaller one counts as this: nobody can measure it, and a ratio needs a number."""
 
 
 class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,8 +43,6 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mean_life_s: float
     duration_s: float
     seeds: tuple[int, ...]
-    backoff_s: int = 1
-    max_failure_penalty_s: int = 60
     sides: tuple[Side, ...] = ("stock", "rank", "qos")
 
     @property
@@ -106,11 +106,21 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 class Gain(Struct, frozen=True):
-    """How many times smaller the upper classes' deficit is than the stock queue's."""
+    """The stock queue's deficit of the upper classes over a side's, and its interval over seeds.
+
+    Deployments of one run share their places and the machine, so they are one observation: with
+    a single seed there is no interval.
+    """
 
     ratio: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval leaves out that there is no difference."""
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -140,7 +150,6 @@ def _check(found: Experiment, file: Path) -> None:
         "classes: name at least one": not found.classes,
         "nodes and slots_per_node must be at least 1": min(found.nodes, found.slots_per_node) < 1,
         "mean_life_s and duration_s must be above 0": min(found.mean_life_s, found.duration_s) <= 0,
-        "backoff_s must be 1 to 10": not 1 <= found.backoff_s <= 10,
         "an SLO is a number from 0 to 1": any(
             not 0 <= group.slo <= 1 for group in found.classes.values()
         ),
@@ -148,6 +157,16 @@ def _check(found: Experiment, file: Path) -> None:
     for fault, is_there in faults.items():
         if is_there:
             raise ConfigError(f"{file}: {fault}")
+
+
+def sequence(experiment: Experiment, sides: Collection[str] = ()) -> list[tuple[Side, int]]:
+    """Which side is played when: seed after seed, the sides of each in an order drawn by it."""
+    chosen = [side for side in experiment.sides if not sides or side in sides]
+    return [
+        (chosen[i], seed)
+        for seed in experiment.seeds
+        for i in np.random.default_rng([seed, len(chosen)]).permutation(len(chosen))
+    ]
 
 
 def life_s(experiment: Experiment, seed: int, deployment: int, incarnation: int) -> float:
@@ -215,7 +234,7 @@ def gini(values: Floats) -> float:
 
 
 def _gain(experiment: Experiment, runs: Sequence[Run], side: Side) -> Gain | None:
-    """The ratio of mean deficits, with a bootstrap over pairs: one Deployment under one seed."""
+    """The geometric mean of the seeds' ratios, with Student's interval of their logarithms."""
     by_side = {s: {run.seed: run for run in runs if run.side == s} for s in ("stock", side)}
     seeds = sorted(by_side["stock"].keys() & by_side[side].keys())
     upper = {
@@ -225,13 +244,29 @@ def _gain(experiment: Experiment, runs: Sequence[Run], side: Side) -> Gain | Non
     }
     if not seeds or not upper:
         return None
-    stock, ours = (_deficits(by_side[s], seeds, upper) for s in ("stock", side))
-    drawn = np.random.default_rng(1).integers(len(stock), size=(RESAMPLES, len(stock)))
-    ratios = stock[drawn].mean(axis=1) / np.maximum(ours[drawn].mean(axis=1), 1e-9)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return Gain(float(stock.mean() / max(ours.mean(), 1e-9)), float(low), float(high))
+    stock, ours = (
+        np.array([_deficit(by_side[s][seed], upper) for seed in seeds]) for s in ("stock", side)
+    )
+    logs = np.log(stock / ours)
+    ratio = float(np.exp(logs.mean()))
+    if len(seeds) < 2:
+        return Gain(ratio, None, None, len(seeds))
+    half = student(len(seeds) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(seeds))
+    low, high = float(np.exp(logs.mean() - half)), float(np.exp(logs.mean() + half))
+    return Gain(ratio, low, high, len(seeds))
 
 
-def _deficits(runs: Mapping[int, Run], seeds: list[int], slos: Mapping[str, float]) -> Floats:
-    found = [max(0.0, slo - _of(runs[s], name).qos) for s in seeds for name, slo in slos.items()]
-    return np.array(found)
+def _deficit(run: Run, slos: Mapping[str, float]) -> float:
+    """The mean over Deployments of what one run left them short of."""
+    missed = [max(0.0, slo - _of(run, name).qos) for name, slo in slos.items()]
+    return max(LEAST_DEFICIT, float(np.mean(missed)))
+
+
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+def student(freedom: int) -> float:
+    """The 0.975 quantile of Student's distribution, for one degree of freedom and more."""
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    return 1.96 + 2.4 / freedom + 2.8 / freedom**2

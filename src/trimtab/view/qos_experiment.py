@@ -36,11 +36,19 @@ def show_report(report: Report) -> None:
     out.print(f"demand {report.demand:.2f} of capacity, seeds {report.seeds}", markup=False)
     for side, gain in (("qos", report.gain), ("rank", report.rank_gain)):
         if gain is not None:
-            out.print(f"upper classes, stock over {side}: {_told(gain)}", markup=False)
+            out.print(f"upper classes, stock over {side}: {told(gain)}", markup=False)
     for group, fairer in report.fairer.items():
         word = "lower than" if fairer else "NOT lower than"
         out.print(f"Gini in {group}: {word} with ranks alone", markup=False)
 
 
-def _told(gain: Gain) -> str:
-    return f"deficit {gain.ratio:.1f} times smaller (95 %: {gain.low:.1f} to {gain.high:.1f})"
+def told(gain: Gain) -> str:
+    """In words: smaller or larger, and whether the seeds agree."""
+    smaller = gain.ratio >= 1
+    times, word = (gain.ratio, "smaller") if smaller else (1 / gain.ratio, "larger")
+    said = f"deficit {times:.1f} times {word}"
+    if gain.low is None or gain.high is None:
+        return f"{said} (one seed: no interval)"
+    low, high = (gain.low, gain.high) if smaller else (1 / gain.high, 1 / gain.low)
+    doubt = "" if gain.is_certain else "; the seeds do not agree that there is a difference"
+    return f"{said} (95 % over {gain.seeds} seeds: {low:.1f} to {high:.1f}{doubt})"

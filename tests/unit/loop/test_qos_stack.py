@@ -13,7 +13,8 @@ from trimtab.lab import Component, Home, Lab
 from trimtab.lab.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.lab.scheduler import CONFIG_FILE, parse_config
-from trimtab.loop.qos_scheduler import in_a_cluster, with_plugin
+from trimtab.loop.qos_experiment import side_stack
+from trimtab.loop.qos_scheduler import BACKOFF, in_a_cluster, with_plugin
 from trimtab.loop.qos_stack import PORTS, QosSettings, from_lab, qos_stack
 from trimtab.loop.scenario_objects import Script
 from trimtab.loop.settings import LoopSettings
@@ -47,6 +48,26 @@ def test_the_profile_is_the_seeds_and_hears_of_failed_bindings_too(tmp_path: Pat
     for point in ("preBind", "postBind", "reserve"):
         assert plugins[point] == {"enabled": [{"name": "QosAware"}]}
     assert "score" in plugins  # what the lab had before is still there
+
+
+def test_the_lab_and_the_experiment_run_what_is_shipped(tmp_path: Path) -> None:
+    """The same extension points and the same back-off, also where time is compressed."""
+    shipped = yaml.safe_load(in_a_cluster("qos"))
+    assert shipped.items() >= BACKOFF.items()
+    stacks = [qos_stack(QosSettings()), side_stack("rank"), side_stack("qos")]
+    for number, stack in enumerate(stacks):
+        path = tmp_path / str(number)
+        path.mkdir()
+        config = yaml.safe_load(draw(a_lab(path), (stack,), None).files[CONFIG_FILE])
+        assert config.items() >= BACKOFF.items(), stack
+        plugins = config["profiles"][0]["plugins"]
+        assert plugins.items() >= shipped["profiles"][0]["plugins"].items(), stack
+
+
+def test_the_experiments_stock_side_is_kube_scheduler_as_it_comes(tmp_path: Path) -> None:
+    config = yaml.safe_load(draw(a_lab(tmp_path), (side_stack("stock"),), None).files[CONFIG_FILE])
+    assert (config["podInitialBackoffSeconds"], config["podMaxBackoffSeconds"]) == (1, 10)
+    assert not {"queueSort", "preFilter"} & set(config["profiles"][0]["plugins"])
 
 
 def test_measuring_only_leaves_the_stock_order_and_asks_no_webhook(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 from trimtab.qos.experiment import (
     Experiment,
+    Gain,
     Group,
     Run,
     Served,
@@ -21,8 +23,11 @@ from trimtab.qos.experiment import (
     life_s,
     read_experiment,
     report,
+    sequence,
+    student,
 )
 from trimtab.qos.experiment_run import LABEL, Recording, deployment, priority_classes
+from trimtab.view.qos_experiment import told
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "qos"
 SMALL = Experiment(
@@ -51,7 +56,7 @@ def a_run(side: Side, seed: int = 1, **qos: float) -> Run:
 def test_the_long_example_is_the_one_that_was_asked_for() -> None:
     plan = read_experiment(EXAMPLES / "experiment.yaml")
     assert (plan.slots, len(plan.deployments), len(plan.seeds)) == (40, 60, 3)
-    assert (plan.mean_life_s, plan.duration_s, plan.backoff_s) == (30, 360, 1)
+    assert (plan.mean_life_s, plan.duration_s) == (30, 360)
     assert plan.demand == pytest.approx(1.0875)
 
 
@@ -67,7 +72,7 @@ def test_the_short_example_keeps_its_proportions() -> None:
         pytest.param({"seeds": []}, "seeds", id="no seed"),
         pytest.param({"nodes": 0}, "nodes", id="no node"),
         pytest.param({"mean_life_s": 0}, "mean_life_s", id="no life"),
-        pytest.param({"backoff_s": 0}, "backoff_s", id="no back-off"),
+        pytest.param({"backoff_s": 1}, "backoff_s", id="the configuration is the shipped one"),
         pytest.param({"sides": ["best"]}, "best", id="unknown side"),
         pytest.param({"slot": 3}, "slot", id="misspelt"),
         pytest.param({"classes": {"a": {"slo": 95, "deployments": 1}}}, "0 to 1", id="percent"),
@@ -118,10 +123,66 @@ def test_the_gain_compares_the_upper_classes_with_stock() -> None:
     found = report(SMALL, runs)
     assert found.gain is not None
     assert found.gain.ratio == pytest.approx(5.0)
-    assert found.gain.low == pytest.approx(5.0)  # every pair says the same
+    assert found.gain.low == pytest.approx(5.0)  # both seeds say the same
+    assert found.gain.is_certain
     assert found.rank_gain is not None
     assert found.rank_gain.ratio == pytest.approx(2.0)
     assert found.fairer == {"gold": False, "bronze": True}
+
+
+def test_an_interval_is_over_seeds_however_many_deployments_there_are() -> None:
+    """Two seeds that disagree say nothing, though hundreds of Deployments were served."""
+    many = structs.replace(
+        SMALL, classes={"gold": Group(slo=1.0, deployments=200, upper=True)}, seeds=(1, 2)
+    )
+    got: dict[tuple[Side, int], float] = {
+        ("stock", 1): 0.5,
+        ("stock", 2): 0.8,
+        ("qos", 1): 0.8,
+        ("qos", 2): 0.5,
+    }
+    runs = [
+        Run(side=side, seed=seed, served={f"gold-{n:02}": Served(qos, 1, 1) for n in range(200)})
+        for (side, seed), qos in got.items()
+    ]
+    gain = report(many, runs).gain
+    assert gain is not None
+    assert gain.ratio == pytest.approx(1.0)
+    assert gain.low is not None
+    assert gain.low < 0.01
+    assert not gain.is_certain
+    alone = report(many, [run for run in runs if run.seed == 1]).gain
+    assert alone is not None
+    assert (alone.low, alone.high, alone.is_certain) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        pytest.param(Gain(5.0, 4.0, 6.0, 3), "5.0 times smaller (95 % over 3 seeds: 4.0 to 6.0)"),
+        pytest.param(Gain(0.8, 0.5, 0.9, 3), "1.2 times larger (95 % over 3 seeds: 1.1 to 2.0)"),
+        pytest.param(Gain(1.1, 0.8, 1.5, 2), "do not agree"),
+        pytest.param(Gain(2.0, None, None, 1), "2.0 times smaller (one seed: no interval)"),
+    ],
+)
+def test_a_gain_is_told_as_smaller_or_larger(gain: Gain, words: str) -> None:
+    assert words in told(gain)
+
+
+def test_the_order_of_the_sides_is_drawn_for_every_seed() -> None:
+    plan = structs.replace(SMALL, seeds=tuple(range(20)))
+    played = sequence(plan)
+    assert sorted(played) == sorted((side, seed) for side in plan.sides for seed in plan.seeds)
+    assert [seed for _, seed in played] == sorted(seed for _, seed in played)
+    assert {side for side, _ in played[::3]} == set(plan.sides), "each is the first for some seed"
+    assert played == sequence(plan)
+    assert sequence(plan, ["qos"]) == [("qos", seed) for seed in plan.seeds]
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 5, 10, 11, 30, 100])
+def test_students_quantile_is_right(freedom: int) -> None:
+    right = {1: 12.706, 2: 4.303, 5: 2.571, 10: 2.228, 11: 2.201, 30: 2.042, 100: 1.984}
+    assert student(freedom) == pytest.approx(right[freedom], abs=0.005)
 
 
 def test_without_both_sides_there_is_no_gain() -> None:
