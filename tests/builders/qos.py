@@ -18,6 +18,7 @@ from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
 from trimtab.qos.account import Account, Owner
+from trimtab.qos.demand import Demand
 from trimtab.qos.incarnation import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.rows import Book
@@ -147,7 +148,8 @@ class World:
         self.keeper = Keeper(self.stores, self.settings, self.now)
         self.stamper = Stamper(self.keeper, self.settings, self.now)
         self.book = Book(self.keeper, self.stamper, self.settings, lambda: measured)
-        self.waiting = Waiting(self.keeper, self.stamper, self.now)
+        self.demand = Demand(self.keeper, self.book)
+        self.waiting = Waiting(self.keeper, self.stamper, self.now, self.demand.advice)
         for reflector in [*self.stores.needed, *self.stores.optional]:
             reflector.synced.set()
         self.keeper.follow()

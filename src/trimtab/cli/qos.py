@@ -99,6 +99,8 @@ def top(
 ) -> None:
     """Show every controller's availability, time to violation, running, waiting and binding.
 
+    Classes that are promised more than fits are told on stderr.
+
     Parameters
     ----------
     sort
@@ -108,6 +110,7 @@ def top(
     watch
         Show it again every so many seconds, until Ctrl-C.
     """
+    from trimtab.view.qos import show_shortages
     from trimtab.view.terminal import show_json
 
     with _reader(where) as reader:
@@ -117,6 +120,7 @@ def top(
         query = {"sort": sort, "ns": namespace, "wide": "1" if wide else ""}
         if watch <= 0:
             print(reader.page(**query), end="")
+            show_shortages(reader.overbooking(namespace))
             return
         _watch(reader, query, watch)
 

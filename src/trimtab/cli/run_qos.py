@@ -29,6 +29,7 @@ def qos(
     running_when: Literal["bound", "ready"] = "bound",
     charge_binding: Flag = False,
     max_wait: str = "0",
+    max_debt: str = "1h",
     scheduler_name: tuple[str, ...] = ("default-scheduler",),
     legacy: Flag = False,
     measure_only: Flag = False,
@@ -70,7 +71,10 @@ def qos(
     charge_binding
         Charge binding as waiting.
     max_wait
-        A pod that waited longer goes first; 0: four margins, at least ten minutes.
+        A pod that waited longer goes before all that are not urgent; 0: four margins, at least
+        ten minutes.
+    max_debt
+        How much of what its controller owes counts for a new pod's place in the queue.
     scheduler_name
         Pods of these schedulers are stamped; may be repeated.
     legacy
@@ -102,6 +106,7 @@ def qos(
         running_when=running_when,
         charge_binding=charge_binding,
         max_wait_s=parse_duration(max_wait, "--max-wait"),
+        max_debt_s=parse_duration(max_debt, "--max-debt"),
         default_slo=parse_slo(default_slo, "--default-slo"),
         class_slo=dict(_class(each) for each in class_slo),
         scheduler_names=scheduler_name,

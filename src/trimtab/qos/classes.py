@@ -38,6 +38,23 @@ class Advice(Struct, frozen=True, rename="camel", kw_only=True):
     exceeded: bool
 
 
+def shortage(advice: Advice) -> str:
+    """What a class has to expect that is promised more than there is room for; else nothing."""
+    if not advice.exceeded or advice.limit_cores is None:
+        return ""
+    asked, room = f"{advice.demand_cores:g}", f"{advice.limit_cores:g}"
+    whose = f"SLO {advice.slo:g}"
+    if advice.limit_cores <= 0:
+        return (
+            f"higher promises take all the room there is: pods of {whose} run only when those "
+            "above leave a place, perhaps never; promise less above, or add nodes"
+        )
+    return (
+        f"more is promised than fits: pods of {whose} ask for {asked} cores, the promises leave "
+        f"room for {room}; they are served in turn, and the promise cannot be kept"
+    )
+
+
 def report(name: str, members: Sequence[Member]) -> ClassReport:
     count = len(members)
     return ClassReport(

@@ -1,12 +1,9 @@
 """What classes ask for, against what the nodes have: advice on overbooking."""
 
-from functools import lru_cache
-
-from trimtab.errors import ConfigError
-from trimtab.model.quantity import parse_quantity
 from trimtab.qos.classes import Advice, ClassReport, Member, overbooking, report
 from trimtab.qos.incarnation import LifePod
 from trimtab.qos.keeper import Keeper
+from trimtab.qos.obstacle import amount, asked
 from trimtab.qos.rows import Book
 
 
@@ -26,35 +23,23 @@ class Demand:
 
     def advice(self) -> list[Advice]:
         """Which class asks for more cores than its promise leaves it."""
-        asked: dict[str, tuple[float, float]] = {}
+        wanted: dict[str, tuple[float, float]] = {}
         for account in self._keeper.ledger.accounts.values():
             promise = self._keeper.promise(account)
-            slo, cores = asked.get(promise.class_name, (promise.slo, 0.0))
+            slo, cores = wanted.get(promise.class_name, (promise.slo, 0.0))
             pods = self._keeper.members.get(account.owner.uid, {}).values()
-            cores += sum(cores_of(pod) for pod in pods if _is_alive(pod))
-            asked[promise.class_name] = (max(slo, promise.slo), cores)
-        demands = [(name, slo, cores) for name, (slo, cores) in asked.items()]
+            cores += sum(asked(pod, "cpu") for pod in pods if _is_alive(pod))
+            wanted[promise.class_name] = (max(slo, promise.slo), cores)
+        demands = [(name, slo, cores) for name, (slo, cores) in wanted.items()]
         return overbooking(demands, self._capacity())
 
     def _capacity(self) -> float:
         """Cores of the nodes that pods can be put on."""
         return sum(
-            _cores(node.status.allocatable.get("cpu", "0"))
+            amount(node.status.allocatable.get("cpu", "0"), "cpu")
             for node in self._keeper.stores.nodes.store
             if not node.spec.unschedulable
         )
-
-
-def cores_of(pod: LifePod) -> float:
-    return sum(_cores(each.resources.requests.get("cpu", "0")) for each in pod.spec.containers)
-
-
-@lru_cache(maxsize=1024)
-def _cores(text: str) -> float:
-    try:
-        return float(parse_quantity(text, "cpu"))
-    except ConfigError:
-        return 0.0  # the API server lets none of these in
 
 
 def _is_alive(pod: LifePod) -> bool:

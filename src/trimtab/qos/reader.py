@@ -6,6 +6,7 @@ import httpx2
 import msgspec
 
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
+from trimtab.qos.classes import Advice
 from trimtab.qos.waiting import Explanation, Waiter
 
 
@@ -33,6 +34,9 @@ class Reader:
 
     def controllers(self, namespace: str = "") -> Any:
         return msgspec.json.decode(self._get("/v1/controllers", {"ns": namespace}))
+
+    def overbooking(self, namespace: str = "") -> list[Advice]:
+        return msgspec.convert(self.controllers(namespace)["overbooking"], list[Advice])
 
     def queue(self, namespace: str = "") -> list[Waiter]:
         answer = msgspec.json.decode(self._get("/v1/queue", {"ns": namespace}))

@@ -38,7 +38,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     charge_binding: bool = False
     """Binding counts as waiting."""
     max_wait_s: float = 0.0
-    """A pod that waited longer goes before all ranks; 0: four margins, at least ten minutes."""
+    """A pod that waited longer goes before all that are not urgent; 0: four margins, at least ten
+    minutes."""
+    max_debt_s: float = 3600.0
+    """How much of what its controller owes counts for a new pod."""
     default_slo: float = DEFAULT_SLO
     class_slo: dict[str, float] = field(default_factory=dict)
     """SLO by PriorityClass."""

@@ -1,13 +1,16 @@
 """Stamps: computed when a pod is created, and again when its account or time says otherwise.
 
 A stamp stays as it is until a sibling is created, bound or ends, the SLO changes, the pod
-becomes urgent or grows old. All stamps of an account are made at one moment, so its pods keep
-their order among each other.
+becomes urgent or grows old, or the deadline has moved by the tolerance. All stamps of an account
+are made at one moment, so its pods keep their order among each other.
+
+What counts for the order is the account without the waiting of pods that cannot run anyway:
+otherwise a thousand replicas that fit nowhere would earn a place for the one that does.
 """
 
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.kube.client import Client
 from trimtab.kube.controller import After, Done, Outcome
@@ -28,12 +31,11 @@ from trimtab.qos.key import (
     queue_key,
 )
 from trimtab.qos.metrics import restamps
+from trimtab.qos.obstacle import Obstacles
 from trimtab.qos.settings import Settings
-from trimtab.qos.ttv import SECOND, Pace, time_to_violation
+from trimtab.qos.ttv import SECOND, Pace, faded_span, time_to_violation
 
 log = get_logger()
-TOLERANCE = SECOND // 2
-"""By how much a deadline must move to be written anew; of a large debt or credit a twentieth."""
 REST = SECOND // 20
 """For each stamp written an account rests so long: a thousand siblings are not stamped anew
 each time that one of them is bound."""
@@ -51,6 +53,7 @@ class Stamper:
         self._keeper = keeper
         self._settings = settings
         self._now = now
+        self.obstacles = Obstacles(keeper.stores.nodes.store)
 
     def is_ours(self, pod: LifePod) -> bool:
         """Whether the pod is one for our scheduler."""
@@ -67,19 +70,21 @@ class Stamper:
         owner = self._keeper.stores.owner_of(pod)
         now = self._now()
         account = self._keeper.ledger.accounts.get(owner.uid) or Account(owner)
-        pace = account.at(now).pace
-        if not (owner.is_vm and pace.running):
-            waiting = 1 if owner.is_vm else pace.waiting + 1
-            pace = Pace(pace.running, waiting)
+        claim = self._claim(account, now)
+        if not (owner.is_vm and claim.pace.running):
+            waiting = 1 if owner.is_vm else claim.pace.waiting + 1
+            claim = structs.replace(claim, pace=Pace(claim.pace.running, waiting))
         slo = self._keeper.promise_of(owner, pod).slo
-        return self._decide(account, slo, pace, now, now)
+        return self._decide(account.owner, claim, slo, now, now)
 
     def seats(self, account: Account, now: int) -> list[Seat]:
         """The waiting pods of an account with their stamps as of now."""
         members = self._keeper.members.get(account.owner.uid, {})
-        pace, slo = account.at(now).pace, self._keeper.promise(account).slo
+        if not account.waiting_pods:
+            return []
+        claim, slo = self._claim(account, now), self._keeper.promise(account).slo
         return [
-            Seat(members[life.uid], self._decide(account, slo, pace, life.created, now))
+            Seat(members[life.uid], self._decide(account.owner, claim, slo, life.created, now))
             for life in account.waiting_pods
             if life.uid in members and self.stampable(members[life.uid])
         ]
@@ -91,13 +96,37 @@ class Stamper:
             round(margin * SECOND),
             round(chosen.ageing_s * SECOND),
             self._keeper.ledger.half_life,
+            round(chosen.max_debt_s * SECOND),
         )
 
-    def _decide(self, account: Account, slo: float, pace: Pace, created: int, now: int) -> Decision:
+    def _claim(self, account: Account, now: int) -> "Claim":
+        """The account without the pods that cannot run at the moment; a VM is one unit."""
         reading = account.at(now)
-        ttv = time_to_violation(reading.credited, reading.charged, slo)
-        situation = Situation(now, created, ttv, slo, slo, pace)
-        return queue_key(situation, self.horizon(account.owner))
+        if account.owner.is_vm:
+            return Claim(reading.credited, reading.charged, reading.pace)
+        members = self._keeper.members.get(account.owner.uid, {})
+        idle = [
+            life.created if life.ungated is None else life.ungated
+            for life in account.waiting_pods
+            if life.uid in members and self.obstacles.of(members[life.uid])
+        ]
+        half_life = self._keeper.ledger.half_life
+        unearned = sum(faded_span(min(since, now), now, now, half_life) for since in idle)
+        pace = Pace(reading.pace.running, max(0, reading.pace.waiting - len(idle)))
+        return Claim(reading.credited, max(0, reading.charged - round(unearned)), pace)
+
+    def _decide(self, owner: Owner, claim: "Claim", slo: float, created: int, now: int) -> Decision:
+        ttv = time_to_violation(claim.credited, claim.charged, slo)
+        situation = Situation(now, created, ttv, slo, slo, claim.pace)
+        return queue_key(situation, self.horizon(owner))
+
+
+class Claim(Struct, frozen=True):
+    """What counts for an account's place in the queue."""
+
+    credited: int
+    charged: int
+    pace: Pace
 
 
 class Restamper:
@@ -129,8 +158,7 @@ class Restamper:
         return self._later(seats, now)
 
     def _is_due(self, seat: Seat, now: int) -> bool:
-        new = seat.decision.stamp
-        return differs(_stamp(seat), new, max(TOLERANCE, abs(now - new.deadline) // 20))
+        return differs(_stamp(seat), seat.decision.stamp, now)
 
     def _later(self, seats: list[Seat], now: int) -> Outcome:
         """When time alone will change one of the stamps."""

@@ -20,9 +20,21 @@ class Pace(Struct, frozen=True, gc=False):
     running: int
     waiting: int
 
+    @property
+    def replicas(self) -> int:
+        """Among how many a debt is shared out."""
+        return max(1, self.running + self.waiting)
+
     def drain(self, slo: float) -> float:
         """Nanoseconds of TTV lost in each nanosecond; not positive: it does not fall."""
         return self.waiting - self.running * credit(slo)
+
+    def drift(self, slo: float) -> float:
+        """By how much the deadline of an account below its promise moves in each nanosecond.
+
+        While all its replicas wait it stays; those that run pay the debt off meanwhile.
+        """
+        return 1 - self.drain(slo) / self.replicas
 
 
 def credit(slo: float) -> float:
@@ -47,12 +59,13 @@ def time_to_violation(running: int, waiting: int, slo: float) -> int | None:
 def deadline(now: int, ttv: int | None, pace: Pace, slo: float, half_life: int = 0) -> int | None:
     """When the promise is broken if nothing but time passes; a moment in the past if it is.
 
-    An account below its promise is ordered by how far below it is: dividing by the drain
-    would put the one with more replicas behind.
+    An account below its promise is due since so long ago as each of its replicas has waited too
+    long, on the average. Its whole debt would grow with the number of replicas: whoever asked for
+    more than fits would go before all others.
     """
     if ttv is None:
         return None
-    drain = 1.0 if ttv < 0 else pace.drain(slo)
+    drain = float(pace.replicas) if ttv < 0 else pace.drain(slo)
     after = _until(ttv, 0, drain, half_life)
     return None if after is None else now + after
 

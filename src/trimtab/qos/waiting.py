@@ -1,7 +1,8 @@
 """The queue as far as it can be known from outside: an estimate, and it says so.
 
 Order and reasons are exact for pods that the scheduler has not tried yet. What it cannot tell
-is how often it tried, and which pods rest after a failure.
+is how often it tried, and which pods rest after a failure. Gated pods are in no queue: they have
+no position and are ahead of nobody. Pods that fit nowhere are tried, but take no place.
 """
 
 from collections import deque
@@ -10,10 +11,12 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
+from trimtab.qos.classes import Advice, shortage
 from trimtab.qos.incarnation import LifePod
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.key import ANNOTATION, Place, Stamp, parse, unstamped
 from trimtab.qos.ledger import Change
+from trimtab.qos.obstacle import Obstacle
 from trimtab.qos.stamper import Stamper
 from trimtab.qos.ttv import SECOND
 
@@ -28,7 +31,8 @@ class NoSuchPod(TrimtabError):
 class Waiter(Struct, frozen=True, rename="camel"):
     """A pod in the queue."""
 
-    position: int
+    position: int | None
+    """None: it is gated, so the scheduler does not try it."""
     namespace: str
     name: str
     uid: str
@@ -42,6 +46,8 @@ class Waiter(Struct, frozen=True, rename="camel"):
     waiting_seconds: float
     reason: str
     message: str
+    obstacle: Obstacle = ""
+    """What keeps it from running, whoever else leaves."""
 
 
 class Ahead(Struct, frozen=True, rename="camel"):
@@ -59,15 +65,24 @@ class Explanation(Struct, frozen=True, rename="camel"):
     bindings_per_minute: float
     expected_wait_seconds: float | None
     estimate: bool = True
+    outlook: str = ""
+    """Why it may wait for longer than its position tells."""
 
 
 class Waiting:
     """The waiting pods in order; counts bindings for the rate."""
 
-    def __init__(self, keeper: Keeper, stamper: Stamper, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        stamper: Stamper,
+        now: Callable[[], int],
+        advice: Callable[[], list[Advice]] = list,
+    ) -> None:
         self._keeper = keeper
         self._stamper = stamper
         self._now = now
+        self._advice = advice
         self._bound: deque[int] = deque(maxlen=10_000)
         self._since = now()
         keeper.ledger.listen(self._heard)
@@ -77,40 +92,68 @@ class Waiting:
             self._bound.append(change.at)
 
     def pods(self) -> list[LifePod]:
-        """All who wait for our schedulers, the next one first."""
+        """All whom our schedulers try, the next one first."""
+        obstacle = self._stamper.obstacles.of
+        return [pod for pod in self._waiting() if obstacle(pod) != "gated"]
+
+    def _waiting(self) -> list[LifePod]:
+        """All who wait, in the order of their keys."""
         waiting = [
             pod
             for account in self._keeper.ledger.accounts.values()
-            if any(life.waits for life in account.pods.values())
+            if any(life.waits or life.is_gated for life in account.pods.values())
             for pod in self._keeper.members.get(account.owner.uid, {}).values()
             if self._stamper.stampable(pod)
         ]
         return sorted(waiting, key=lambda pod: place(pod).sort_key)
 
     def queue(self) -> list[Waiter]:
-        now = self._now()
-        return [self._waiter(n, pod, now) for n, pod in enumerate(self.pods(), 1)]
+        """The order of the scheduler, then those that are gated."""
+        now, ordered = self._now(), self.pods()
+        tried = {pod.metadata.uid for pod in ordered}
+        gated = [pod for pod in self._waiting() if pod.metadata.uid not in tried]
+        return [
+            *(self._waiter(n, pod, now) for n, pod in enumerate(ordered, 1)),
+            *(self._waiter(None, pod, now) for pod in gated),
+        ]
 
     def explain(self, namespace: str, name: str) -> Explanation:
-        pods, now = self.pods(), self._now()
-        index = next((n for n, p in enumerate(pods) if p.metadata.key == (namespace, name)), None)
-        if index is None:
+        now, rate = self._now(), self.per_second(self._now())
+        pod = next((p for p in self._waiting() if p.metadata.key == (namespace, name)), None)
+        if pod is None:
             raise NoSuchPod(
                 f"pod {namespace}/{name}: it does not wait for a scheduler; see /v1/queue"
             )
-        pod = pods[index]
-        rate = self.per_second(now)
-        ahead = [
-            Ahead(str(each.metadata.key), self._controller(each), why_before(each, pod))
-            for each in pods[:index][-MOST_AHEAD:]
-        ]
+        obstacle = self._stamper.obstacles.of
+        pods = [] if obstacle(pod) == "gated" else self.pods()
+        index = pods.index(pod) if pods else None
+        before = pods[:index]
+        takers = sum(not obstacle(each) for each in before)
+        hopeful = rate and not obstacle(pod)
         return Explanation(
-            self._waiter(index + 1, pod, now),
-            ahead,
-            index,
+            self._waiter(None if index is None else index + 1, pod, now),
+            [
+                Ahead(str(each.metadata.key), self._controller(each), why_before(each, pod))
+                for each in before[-MOST_AHEAD:]
+            ],
+            len(before),
             round(rate * 60, 3),
-            round((index + 1) / rate, 1) if rate else None,
+            round((takers + 1) / rate, 1) if hopeful else None,
+            outlook=self._outlook(pod),
         )
+
+    def _outlook(self, pod: LifePod) -> str:
+        """What its place in the queue does not tell: it cannot run, or too much is promised."""
+        what = self._stamper.obstacles.of(pod)
+        if what == "gated":
+            return "gated: the scheduler does not try it until its gates are removed"
+        if what == "fits nowhere":
+            return "it fits on no node, however many other pods leave"
+        account = self._keeper.ledger.of_pod(pod.metadata.uid)
+        if account is None:
+            return ""
+        name = self._keeper.promise(account).class_name
+        return next((shortage(each) for each in self._advice() if each.class_name == name), "")
 
     def per_second(self, now: int) -> float:
         """Bindings a second in the last minutes."""
@@ -118,7 +161,7 @@ class Waiting:
         recent = sum(at >= start for at in self._bound)
         return recent * SECOND / max(SECOND, now - start)
 
-    def _waiter(self, position: int, pod: LifePod, now: int) -> Waiter:
+    def _waiter(self, position: int | None, pod: LifePod, now: int) -> Waiter:
         spot, scheduled = place(pod), pod.condition("PodScheduled")
         stamp = stamp_of(pod)
         return Waiter(
@@ -136,6 +179,7 @@ class Waiting:
             waiting_seconds=max(0, now - spot.created) / SECOND,
             reason=scheduled.reason if scheduled else "",
             message=scheduled.message[:1024] if scheduled else "",
+            obstacle=self._stamper.obstacles.of(pod),
         )
 
     def _controller(self, pod: LifePod) -> str:

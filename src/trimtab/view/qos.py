@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from trimtab.qos.classes import Advice, shortage
 from trimtab.qos.page import duration
 from trimtab.qos.ttv import SECOND
 from trimtab.qos.waiting import Explanation, Waiter
@@ -15,14 +16,14 @@ def show_queue(pods: Sequence[Waiter]) -> None:
     """One line a pod, the next one first."""
     rows = [
         (
-            pod.position,
+            "-" if pod.position is None else pod.position,
             f"{pod.namespace}/{pod.name}",
             pod.controller,
             pod.priority or "",
             TIERS[pod.tier] if pod.stamped else "unstamped",
             pod.rank if pod.tier == 0 else "",
             duration(round(pod.waiting_seconds * SECOND)),
-            pod.reason,
+            pod.obstacle or pod.reason,
         )
         for pod in pods
     ]
@@ -37,10 +38,11 @@ def show_explanation(told: Explanation) -> None:
     wait = told.expected_wait_seconds
     facts = [
         ("controller", pod.controller),
-        ("position", f"{pod.position}, {told.ahead_total} ahead"),
+        ("position", _position(told)),
         ("key", pod.key if pod.stamped else f"{pod.key} (unstamped)"),
         ("waits since", duration(round(pod.waiting_seconds * SECOND))),
         ("expected wait", "unknown" if wait is None else duration(round(wait * SECOND))),
+        ("outlook", told.outlook),
         ("bindings a minute", f"{told.bindings_per_minute:g}"),
         ("scheduler says", " ".join(filter(None, (pod.reason, pod.message)))),
     ]
@@ -49,6 +51,18 @@ def show_explanation(told: Explanation) -> None:
         out.print()
         rows = [(each.pod, each.controller, each.why) for each in told.ahead]
         show_table(("ahead", "controller", "because"), rows)
+
+
+def _position(told: Explanation) -> str:
+    if told.pod.position is None:
+        return "none: it is in no queue"
+    return f"{told.pod.position}, {told.ahead_total} ahead"
+
+
+def show_shortages(classes: Sequence[Advice]) -> None:
+    """One line for each class that is promised more than fits."""
+    for line in filter(None, map(shortage, classes)):
+        err.print(line, markup=False)
 
 
 def show_history(answer: Any) -> None:

@@ -132,9 +132,22 @@ def decide(
         pytest.param(60, 0.5, 0, ALONE, Stamp(1, 0, NOW + 60 * S), id="not urgent: no rank"),
         pytest.param(60, 0.5, 0, Pace(2, 1), Stamp(2, 0, INFINITE), id="its siblings earn enough"),
         pytest.param(None, 0.0, 0, ALONE, Stamp(2, 0, INFINITE), id="nothing was promised"),
-        pytest.param(None, 0.0, 9999, ALONE, Stamp(2, 0, INFINITE), id="nor is it after hours"),
-        pytest.param(-700, 0.5, 700, ALONE, Stamp(0, 0, NOW - 700 * S), id="old: above all ranks"),
-        pytest.param(900, 0.5, 700, ALONE, Stamp(0, 0, NOW - 100 * S), id="old, though in credit"),
+        pytest.param(10, 0.5, 0, Pace(2, 1), Stamp(2, 0, INFINITE), id="its little credit grows"),
+        pytest.param(
+            None, 0.0, 700, ALONE, Stamp(0, 999_999, NOW - 100 * S), id="old: behind the urgent"
+        ),
+        pytest.param(
+            900, 0.5, 700, ALONE, Stamp(0, 999_999, NOW - 100 * S), id="old, though in credit"
+        ),
+        pytest.param(
+            -700, 0.5, 700, ALONE, Stamp(0, 500_000, NOW - 700 * S), id="age overrules no promise"
+        ),
+        pytest.param(
+            -60, 0.5, 20, Pace(0, 3), Stamp(0, 500_000, NOW - 20 * S), id="a debt is shared out"
+        ),
+        pytest.param(
+            -90_000, 0.5, 20, ALONE, Stamp(0, 500_000, NOW - 3620 * S), id="an hour is inherited"
+        ),
     ],
 )
 def test_a_stamp_says_how_urgent_a_pod_is(
@@ -152,17 +165,27 @@ def test_nothing_promised_is_never_before_a_healthy_one() -> None:
 
 def test_time_alone_changes_a_stamp_at_the_margin_and_at_the_age() -> None:
     assert decide(60).again_at == NOW + 30 * S
-    assert decide(10).again_at == NOW + 600 * S
+    assert decide(10).again_at is None, "urgent, and nobody of its own runs: it stays so"
     assert decide(10_000).again_at == NOW + 600 * S
-    assert decide(10, waited_s=700).again_at is None
+    assert decide(None, 0.0).again_at == NOW + 600 * S
+    assert decide(10_000, waited_s=700).again_at == NOW + 9970 * S, "then it is urgent"
+
+
+def test_a_deadline_that_siblings_move_is_looked_at_again() -> None:
+    """With one of two running and an SLO of 0.5 nothing is owed more or less as time passes."""
+    assert Pace(1, 1).drift(0.5) == 1
+    assert decide(-5, 0.5, pace=Pace(1, 1)).again_at == NOW + S // 4
+    assert decide(-100, 0.5, pace=Pace(1, 1)).again_at == NOW + 1250 * S // 1000, "50 s owed each"
+    assert decide(-100, 0.5, pace=Pace(0, 2)).again_at is None
 
 
 def test_a_stamp_is_rewritten_for_another_rank_but_not_for_jitter() -> None:
     old = Stamp(0, 5, NOW)
-    assert not differs(old, Stamp(0, 5, NOW + S // 4), S // 2)
-    assert differs(old, Stamp(0, 5, NOW + S), S // 2)
-    assert differs(old, Stamp(0, 6, NOW), S // 2)
-    assert differs(None, old, S // 2)
+    assert not differs(old, Stamp(0, 5, NOW + S // 4), NOW)
+    assert differs(old, Stamp(0, 5, NOW + S), NOW)
+    assert not differs(old, Stamp(0, 5, NOW + S), NOW + 100 * S), "a twentieth of a large debt"
+    assert differs(old, Stamp(0, 6, NOW), NOW)
+    assert differs(None, old, NOW)
 
 
 def test_without_a_stamp_a_pod_counts_as_one_with_the_default_promise() -> None:
@@ -186,8 +209,8 @@ def test_nobody_starves_inside_a_rank(waited: int, later: list[tuple[int, int]])
 
 
 @few
-@given(st.floats(0.01, 1.0), st.floats(0.01, 1.0))
-def test_age_overtakes_every_rank(low: float, high: float) -> None:
-    old = decide(-601, min(low, high), 601).stamp
-    fresh = decide(0, max(low, high), 0).stamp
-    assert old < fresh
+@given(st.floats(0.0, 1.0), st.floats(0.01, 1.0), st.integers(0, 100_000))
+def test_age_goes_before_all_but_the_urgent(low: float, high: float, credit_s: int) -> None:
+    old = decide(None if low == 0 else 10_000, low, 601).stamp
+    assert old < decide(30 + credit_s, high).stamp
+    assert decide(0, high).stamp < old

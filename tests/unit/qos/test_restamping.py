@@ -3,14 +3,16 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from builders.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.controller import After, Done, Outcome
 from trimtab.kube.errors import NotFound, Status
-from trimtab.qos.key import ANNOTATION
+from trimtab.qos.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance
 from trimtab.qos.rounds import account_key
 from trimtab.qos.slo import ANNOTATION as SLO
 from trimtab.qos.stamper import Restamper
+from trimtab.qos.ttv import SECOND
 
 SET = controlled_by("StatefulSet", "web")
 
@@ -57,14 +59,16 @@ async def test_many_siblings_are_stamped_at_once_and_then_rest() -> None:
     assert len(pen.written) == 100
     pen.written.clear()
     world.second = 3
-    world.put(a_life_pod("w0", owner=SET, created=0, scheduled=3))
-    world.put(waiting(100, created=3))
+    for number in range(60):
+        world.put(a_life_pod(f"w{number}", owner=SET, created=0, scheduled=3))
+    world.second = 5
+    world.put(waiting(100, created=5))
     again = await turn(restamper)
     assert pen.written == ["w100"], "the one without a stamp; the others rest"
-    assert again == After(3)
+    assert again == After(1)
     world.second = 6
     await turn(restamper)
-    assert {f"w{n}" for n in range(1, 100)} <= set(pen.written)
+    assert {f"w{n}" for n in range(60, 100)} <= set(pen.written)
 
 
 async def test_a_singletons_stamp_is_written_once_and_stays() -> None:
@@ -77,7 +81,7 @@ async def test_a_singletons_stamp_is_written_once_and_stays() -> None:
     assert pen.written == ["w0"]
 
 
-async def test_it_is_stamped_again_when_it_becomes_urgent_and_when_it_is_old() -> None:
+async def test_it_is_stamped_again_when_it_becomes_urgent() -> None:
     world = World()
     restamper, pen = a_restamper(world)
     world.owner("StatefulSet", "web", annotations={SLO: "0.5"})
@@ -88,14 +92,73 @@ async def test_it_is_stamped_again_when_it_becomes_urgent_and_when_it_is_old() -
     outcome = await turn(restamper)
     assert outcome == After(70), "in credit for 100 s: urgent 30 s before that"
     world.second = 170.1
-    outcome = await turn(restamper)
-    assert isinstance(outcome, After)
-    world.second = 100 + 601
     assert await turn(restamper) == Done()
-    assert pen.written == ["w0"] * 3
-    pod = world.stores.pods.store.get("w0", "default")
+    assert pen.written == ["w0"] * 2
+    assert stamp_on(world, "w0").rank == 500_000
+
+
+async def test_it_is_stamped_again_when_it_has_waited_for_too_long() -> None:
+    world = World()
+    restamper, pen = a_restamper(world)
+    world.owner("StatefulSet", "web", annotations={SLO: "0"})
+    world.put(waiting(0))
+    assert await turn(restamper) == After(600)
+    world.second = 601
+    assert await turn(restamper) == Done()
+    assert pen.written == ["w0"] * 2
+    assert stamp_on(world, "w0") == Stamp(0, LARGEST_RANK, at(600))
+
+
+def stamp_on(world: World, name: str) -> Stamp:
+    pod = world.stores.pods.store.get(name, "default")
     assert pod is not None
-    assert pod.metadata.annotations[ANNOTATION].startswith("v1:0:000000:")
+    stamp = parse(pod.metadata.annotations[ANNOTATION])
+    assert stamp is not None
+    return stamp
+
+
+@pytest.mark.parametrize("running", [0, 1, 3])
+@pytest.mark.parametrize("slo", ["0.5", "0.9", "1"])
+async def test_stamps_below_the_promise_stay_true_though_nothing_happens(
+    running: int, slo: str
+) -> None:
+    """The stamps of three that wait, while siblings run and nobody comes or goes."""
+    world = World()
+    restamper, pen = a_restamper(world)
+    world.owner("StatefulSet", "web", annotations={SLO: slo})
+    world.put(*map(waiting, range(3)))
+    world.second = 60
+    for number in range(running):
+        world.put(a_life_pod(f"r{number}", owner=SET, created=0, scheduled=60))
+    due, turns = 60.0, 0
+    for second in range(60, 660, 2):
+        world.second = second
+        if due <= second:
+            outcome, turns = await turn(restamper), turns + 1
+            due = second + outcome.seconds if isinstance(outcome, After) else 1e9
+        account = world.account("uid-web")
+        for seat in world.stamper.seats(account, world.now()):
+            true, said = seat.decision.stamp, stamp_on(world, seat.pod.metadata.name)
+            assert (said.tier, said.rank) == (true.tier, true.rank), second
+            # a turn every two seconds is the most there can be here
+            slack = 2 * tolerance(world.now(), true) + 4 * SECOND
+            assert abs(said.deadline - true.deadline) <= slack, second
+    assert len(pen.written) <= 3 * (1 if running == 0 else 160)
+
+
+async def test_who_owes_most_for_each_replica_is_first() -> None:
+    """One replica, and three that came half a minute later: it goes by the wait, not by size."""
+    world = World()
+    restamper, _ = a_restamper(world)
+    world.put(a_life_pod("one", owner=controlled_by("StatefulSet", "one"), created=0))
+    three = controlled_by("StatefulSet", "three")
+    world.second = 30
+    world.put(*(a_life_pod(f"three-{n}", owner=three, created=30) for n in range(3)))
+    world.second = 105
+    for uid in ("uid-one", "uid-three"):
+        await turn(restamper, uid)
+    assert next(pod.metadata.name for pod in world.waiting.pods()) == "one"
+    assert stamp_on(world, "three-0").deadline == at(30)
 
 
 async def test_a_pod_that_is_gone_is_no_trouble() -> None:

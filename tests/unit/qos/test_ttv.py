@@ -121,7 +121,8 @@ def test_a_half_life_caps_what_can_be_saved_up() -> None:
         pytest.param(60, Pace(0, 3), 20, id="three wait: three times as fast"),
         pytest.param(60, Pace(1, 1), None, id="what runs earns as much as the other loses"),
         pytest.param(60, Pace(1, 3), 30, id="the rest drains"),
-        pytest.param(-60, Pace(0, 3), -60, id="below the promise the debt counts, undivided"),
+        pytest.param(-60, Pace(0, 3), -20, id="below the promise a debt is shared out"),
+        pytest.param(-60, Pace(2, 1), -20, id="also among those who run"),
         pytest.param(None, Pace(0, 1), None, id="nothing was promised"),
     ],
 )
