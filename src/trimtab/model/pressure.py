@@ -44,9 +44,14 @@ def pressure(
 ) -> NDArray[np.float64]:
     """The pressure at each utilisation (1 = everything used; CPU demand may exceed 1)."""
     (knee, low), (high, middle) = curve.knee, curve.high
-    used = np.maximum(utilisation, 0.0)
-    steep = np.clip((used - high) / (1.0 - high), 0.0, 1.0)
-    rising = np.interp(used, [0.0, knee, high], [0.0, low, middle])
-    overload = curve.overload_slope * np.maximum(used - 1.0, 0.0)
-    total = rising + (curve.full_pressure - middle) * steep**2 + overload
-    return np.asarray(np.minimum(total, 1.0), dtype=np.float64)
+    used = np.asarray(np.maximum(utilisation, 0.0))
+    total = np.asarray(np.interp(used, [0.0, knee, high], [0.0, low, middle]), dtype=np.float64)
+    busy = used > high  # few nodes are: the rest of the curve is for them alone
+    if busy.any():
+        over = used[busy]
+        steep = np.clip((over - high) / (1.0 - high), 0.0, 1.0)
+        overload = curve.overload_slope * np.maximum(over - 1.0, 0.0)
+        total[busy] = np.minimum(
+            total[busy] + (curve.full_pressure - middle) * steep**2 + overload, 1.0
+        )
+    return total

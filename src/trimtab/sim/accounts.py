@@ -104,8 +104,8 @@ class Accounts:
             meter.miss(r, self._sums.where[r], self._loads.cpu, seconds)
         if cpu[-1] > 0.0 or np.maximum.reduce(share) > 1.0:
             meter.serve(r, self._sums.where[r], share, self._loads.cpu, seconds)
-        for vm in self._clusters[r].landing:
-            meter.copy(r, vm, float(self._loads.cpu[vm]), seconds)
+        if len(copies := self._clusters[r].copies):
+            meter.copy(r, copies.vms, self._loads.cpu, seconds)
 
     def _moving(self, r: int) -> Floats | None:
         """Load arriving minus load leaving, as shares of each node: (2, nodes)."""

@@ -8,6 +8,7 @@ boot or sit on a lost node are there, so its load is the demand that nobody serv
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.sim.copies import Copies
 from trimtab.sim.fleet import Fleet, Floats, Integers
 from trimtab.sim.loads import Loads
 from trimtab.sim.marks import Mark, intended
@@ -43,6 +44,8 @@ class Cluster:
         self.where[:] = self.nowhere
         self.marks: dict[int, Mark] = {}
         """VMs that are to leave their node; kept by the replica's migrations."""
+        self.copies = Copies(fleet.nodes, 0.0)
+        """Pre-copies under way; kept by the replica's migrations."""
 
     def put(self, vm: int, node: int) -> None:
         """Move a VM's load to a node, or to nowhere."""

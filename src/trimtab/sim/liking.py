@@ -28,9 +28,11 @@ class Liking:
     def __init__(self, cluster: Cluster, cpu: int, memory: int, *, pack: bool) -> None:
         self._cluster, self._cpu, self._memory, self._pack = cluster, cpu, memory, pack
         self._own_cpu, self._own_memory = cpu or DEFAULT_MILLI_CPU, memory or DEFAULT_MEMORY
-        self.room: Flags
-        self.points: Integers
-        self._seen = 0
+        nodes = cluster.fleet.nodes
+        self.room: Flags = np.zeros(2 * nodes, dtype=np.bool_)
+        """Of all nodes twice, one time after the other: a search that goes round is a slice."""
+        self.points: Integers = np.zeros(2 * nodes, dtype=np.int64)
+        self._nodes, self._seen = nodes, 0
         self._renew_all()
 
     def follow(self) -> None:
@@ -44,11 +46,15 @@ class Liking:
             self._seen = len(changed)
 
     def _renew_all(self) -> None:
-        self.room, self.points = self._worth(_all, np.minimum, _whole)
+        room, points = self._worth(_all, np.minimum, _whole)
+        for half in (slice(0, self._nodes), slice(self._nodes, None)):
+            self.room[half], self.points[half] = room, points
         self._seen = len(self._cluster.changed)
 
     def _renew(self, node: int) -> None:
-        self.room[node], self.points[node] = self._worth(methodcaller("item", node), min, int)
+        room, points = self._worth(methodcaller("item", node), min, int)
+        self.room[node] = self.room[self._nodes + node] = room
+        self.points[node] = self.points[self._nodes + node] = points
 
     def _worth(self, of: _Of, least: Callable[[Any, Any], Any], whole: _Of) -> tuple[Any, Any]:
         """Room and points of what `of` picks: all nodes as arrays, or one in plain numbers."""

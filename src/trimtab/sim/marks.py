@@ -8,8 +8,6 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from trimtab.sim.precopy import Copy
-
 
 class Priority(IntEnum):
     """Of waiting migrations the higher priority goes first (KubeVirt's numbers)."""
@@ -24,9 +22,13 @@ class Attempt(Struct, eq=False):
     number: int
     begun_s: float
     target: int | None = None
-    copy: Copy | None = None
-    """None in mode `recreate`, where nothing is copied."""
+    copy: int | None = None
+    """Its place among the copies under way; None before, after, and in mode `recreate`."""
+    copy_begun_s: float | None = None
+    sent: float = 0.0
+    """Bytes, once the copy has ended."""
     ends_s: float = 0.0
+    """Without a copy: when it is given up, or when a VM that is started anew has booted."""
     doomed: bool = False
     """Fails when it should have succeeded."""
 
@@ -45,6 +47,11 @@ class Mark(Struct, eq=False):
     attempt: Attempt | None = None
     sequence: int = 0
     """Of equal priority the first one to be requested goes first."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Of those that wait, the smaller one goes first."""
+        return (-self.priority, self.sequence)
 
 
 def intended(mark: Mark) -> int | None:

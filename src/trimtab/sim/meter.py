@@ -104,9 +104,9 @@ class Meter:
         nowhere = where == self._fleet.nodes
         self.down[replica] += np.count_nonzero(demand[nowhere]) * seconds
 
-    def copy(self, replica: int, vm: int, demand: float, seconds: float) -> None:
-        """A VM was slowed down while its memory was copied."""
-        self.lost_to_migration[replica, vm] += MIGRATION_LOSS * demand * seconds
+    def copy(self, replica: int, vms: NDArray[np.intp], demand: Floats, seconds: float) -> None:
+        """Some VMs were slowed down while their memory was copied."""
+        self.lost_to_migration[replica, vms] += MIGRATION_LOSS * demand[vms] * seconds
 
 
 def measured(inputs: Floats) -> Floats:

@@ -8,16 +8,19 @@ first and started on another node, under the same limits.
 
 from collections import Counter
 from collections.abc import Callable
+from heapq import heappop, heappush
 from math import inf
 
 from trimtab.sim.cluster import Cluster
+from trimtab.sim.copies import Copies
 from trimtab.sim.fleet import BYTES_PER_UNIT
 from trimtab.sim.marks import Attempt, Mark, Priority
 from trimtab.sim.outcome import Move
-from trimtab.sim.precopy import GIB, Copy, share_network
+from trimtab.sim.precopy import GIB
 from trimtab.sim.scheduler import Scheduler
 from trimtab.sim.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
+from trimtab.sim.waiting import Waiting
 
 UNSCHEDULABLE_TIMEOUT_S = 300.0
 GB = 1e9
@@ -27,6 +30,7 @@ class Migrations:
     """All marks of one replica.
 
     `left` is told of each VM whose pod on the source is gone, `arrived` of each that has moved.
+    Nothing goes over all marks when one of them begins or ends, but for `copies`.
     """
 
     def __init__(
@@ -45,23 +49,28 @@ class Migrations:
         self._attempts: Counter[int] = Counter()
         self._requests = 0
         self.marks: dict[int, Mark] = {}
+        """By VM, in the order of the requests."""
+        self.copies = Copies(cluster.fleet.nodes, self._model.bandwidth)
+        self._waiting = Waiting(self.marks)
+        self._leaving: Counter[int] = Counter()
+        """How many attempts are under way from each node."""
+        self._running = 0
+        self._unbound: dict[int, Mark] = {}
+        """Attempts whose pod still waits for a node, by VM."""
+        self._timers: list[tuple[float, int, Mark]] = []
+        """When attempts end that copy nothing (yet): of those, a heap."""
         self.moves: list[Move] = []
         self.peak = 0
         self.precopy_s = 0.0
         self.bytes_sent = 0.0
         self.failed = 0
 
-    @property
-    def copying(self) -> list[Copy]:
-        attempts = (mark.attempt for mark in self.marks.values())
-        return [attempt.copy for attempt in attempts if attempt and attempt.copy]
-
     def request(self, vm: int, now: float, priority: Priority, target: int | None = None) -> None:
         """Mark a VM to leave its node; a VM that is marked already stays so."""
         if vm not in self.marks:
             source = int(self._cluster.where[vm])
             self._requests += 1
-            self.marks[vm] = Mark(
+            mark = self.marks[vm] = Mark(
                 vm,
                 source,
                 now,
@@ -70,69 +79,70 @@ class Migrations:
                 not_before_s=now + self._reaction_s,
                 sequence=self._requests,
             )
+            self._waiting.add(mark)
 
     def cancel(self, vm: int, now: float, outcome: str) -> None:
         """Forget a mark because its VM or its node is gone."""
         if mark := self.marks.get(vm):
             self._end_attempt(mark, now, outcome)
             del self.marks[vm]
-            self._share(now)
+            self.copies.share(now)
 
     def abort(self, mark: Mark, now: float) -> None:
         """The attempt cannot succeed any more (its target is lost); the mark stays."""
         self._fail(mark, now, "failed")
-        self._share(now)
+        self.copies.share(now)
 
     def next_s(self, now: float) -> float:
         """When something happens next by itself: an attempt ends, or a back-off."""
         if not self.marks:
             return inf
-        moments = [mark.attempt.ends_s for mark in self.marks.values() if mark.attempt]
-        backing_off = (mark.not_before_s for mark in self.marks.values() if not mark.attempt)
-        return min([*moments, *(moment for moment in backing_off if moment > now)], default=inf)
+        return min(self.copies.next_s, self._next_timer_s(), self._waiting.next_s(now))
+
+    def _next_timer_s(self) -> float:
+        while self._timers:
+            ends_s, _, mark = self._timers[0]
+            attempt = mark.attempt
+            counts = attempt and attempt.copy_begun_s is None and attempt.ends_s == ends_s
+            if counts and self.marks.get(mark.vm) is mark:
+                return ends_s
+            heappop(self._timers)
+        return inf
 
     def settle(self, now: float) -> None:
         """Finish what is due, then start what may start."""
-        due = [m for m in self.marks.values() if m.attempt and m.attempt.ends_s <= now]
-        for mark in due:
+        due = self.copies.due(now)
+        while self._next_timer_s() <= now:
+            due.append(heappop(self._timers)[2])
+        for mark in sorted(due, key=_sequence):
             self._finish(mark, now)
         self.start(now)
 
     def start(self, now: float) -> None:
         """Begin waiting migrations as far as the limits allow, and look again for targets."""
-        running, waiting = [], []
-        for mark in self.marks.values():
-            if mark.attempt:
-                running.append(mark)
-            elif mark.not_before_s <= now:
-                waiting.append(mark)
-        for mark in running:
-            if mark.attempt and mark.attempt.target is None:
-                self._bind(mark, now)
-        if waiting:
-            running += self._begin_some(sorted(waiting, key=_order), running, now)
-        self.peak = max(self.peak, len(running))
-        self._share(now)
-
-    def _begin_some(self, waiting: list[Mark], running: list[Mark], now: float) -> list[Mark]:
-        """Begin those for which there are slots in the cluster and on their node."""
-        leaving = Counter(mark.source for mark in running)
-        begun: list[Mark] = []
-        for mark in waiting:
-            if len(running) + len(begun) >= self._model.per_cluster:
+        self.copies.progress(now)
+        for mark in sorted(self._unbound.values(), key=_sequence):
+            self._bind(mark, now)
+        while self._running < self._model.per_cluster:
+            waiting = self._waiting.take(now, self._may_leave)
+            if waiting is None:
                 break
-            if leaving[mark.source] < self._model.per_node_outbound:
-                leaving[mark.source] += 1
-                begun.append(mark)
-                self._begin(mark, now)
-        return begun
+            self._begin(waiting, now)
+        self.peak = max(self.peak, self._running)
+        self.copies.share(now)
+
+    def _may_leave(self, node: int) -> bool:
+        return self._leaving[node] < self._model.per_node_outbound
 
     def unfinished(self, now: float) -> list[Move]:
         """What is still under way or waiting at the end of the run."""
-        self._share(now)
-        for copy in self.copying:
-            self.bytes_sent += copy.sent
-            self.precopy_s += now - copy.begun_s
+        self.copies.share(now)
+        for mark in self.marks.values():
+            attempt = mark.attempt
+            if attempt and attempt.copy_begun_s is not None:
+                attempt.sent = self.copies.sent(attempt)
+                self.bytes_sent += attempt.sent
+                self.precopy_s += now - attempt.copy_begun_s
         return [
             self._move(mark, None, "running" if _has_target(mark) else "waiting")
             for mark in self.marks.values()
@@ -142,10 +152,19 @@ class Migrations:
         number = self._attempts[mark.vm] = self._attempts[mark.vm] + 1
         doomed = attempt_fails(self._seed, mark.vm, number, self._model.failure_rate)
         mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_TIMEOUT_S)
+        self._running += 1
+        self._leaving[mark.source] += 1
         if self._model.mode == "recreate":
             self._stop_vm(mark)
             mark.attempt.ends_s = inf  # a stopped VM waits for a node as long as it takes
         self._bind(mark, now)
+        if mark.attempt.target is None:
+            self._unbound[mark.vm] = mark
+            self._end_by_itself(mark, mark.attempt)
+
+    def _end_by_itself(self, mark: Mark, attempt: Attempt) -> None:
+        """An attempt ends at its own `ends_s`, not with a copy."""
+        heappush(self._timers, (attempt.ends_s, mark.sequence, mark))
 
     def _stop_vm(self, mark: Mark) -> None:
         if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
@@ -160,21 +179,22 @@ class Migrations:
         attempt.target = self._target(mark)
         if attempt.target is None:
             return
+        self._unbound.pop(mark.vm, None)
         self._cluster.reserve(mark.vm, attempt.target)
         if self._model.mode == "recreate":
             attempt.ends_s = now + BOOT_S
+            self._end_by_itself(mark, attempt)
             return
         cluster, vm = self._cluster, mark.vm
         used = float(cluster.loads.memory[vm]) * BYTES_PER_UNIT
         allocated = float(cluster.fleet.memory_size[vm]) * BYTES_PER_UNIT
-        attempt.copy = Copy(
-            source=mark.source,
-            target=attempt.target,
+        attempt.copy_begun_s = now
+        self.copies.begin(
+            mark,
+            attempt.target,
             left=used,
             dirty_rate=float(cluster.fleet.dirty_rate[vm]),
             deadline_s=now + self._model.timeout_s_per_gib * allocated / GIB,
-            begun_s=now,
-            since_s=now,
         )
         cluster.land(vm, attempt.target)
 
@@ -185,20 +205,14 @@ class Migrations:
         ready = self._cluster.open[wanted] and self._scheduler.fits(mark.vm, wanted)
         return wanted if ready else None
 
-    def _share(self, now: float) -> None:
-        share_network(self.copying, self._model.bandwidth, now)
-        for mark in self.marks.values():
-            if mark.attempt and mark.attempt.copy:
-                mark.attempt.ends_s = mark.attempt.copy.ends_s
-
     def _finish(self, mark: Mark, now: float) -> None:
         attempt = mark.attempt
         assert attempt is not None
         if attempt.target is None:
             self._fail(mark, now, "failed")
-        elif attempt.copy and not attempt.copy.is_in_time:
+        elif attempt.copy is not None and not self.copies.is_in_time(attempt):
             self._fail(mark, now, "timed-out")
-        elif attempt.doomed and attempt.copy:
+        elif attempt.doomed and attempt.copy is not None:
             self._fail(mark, now, "failed")
         else:
             self._succeed(mark, attempt.target, now)
@@ -220,6 +234,8 @@ class Migrations:
         mark.failures += 1
         if mark.wanted_target is not None:  # no evacuation: whoever asked may think again
             del self.marks[mark.vm]
+        else:
+            self._waiting.add(mark)
 
     def _end_attempt(self, mark: Mark, now: float, outcome: str) -> None:
         """Give back what an attempt that did not succeed holds on its target."""
@@ -233,11 +249,18 @@ class Migrations:
         mark.attempt = None
 
     def _account(self, mark: Mark, now: float, outcome: str) -> None:
+        """An attempt is over: its slot is free for another one."""
         attempt = mark.attempt
-        if attempt and attempt.copy:
-            attempt.copy.progress(now)
-            self.bytes_sent += attempt.copy.sent
-            self.precopy_s += now - attempt.copy.begun_s
+        if attempt is None:
+            return
+        if attempt.copy_begun_s is not None:
+            attempt.sent = self.copies.end(mark, now)
+            self.bytes_sent += attempt.sent
+            self.precopy_s += now - attempt.copy_begun_s
+        self._unbound.pop(mark.vm, None)
+        self._running -= 1
+        self._leaving[mark.source] -= 1
+        self._waiting.freed(mark.source)
         self.moves.append(self._move(mark, now, outcome))
 
     def _move(self, mark: Mark, now: float | None, outcome: str) -> Move:
@@ -250,13 +273,13 @@ class Migrations:
             requested_s=mark.requested_s,
             started_s=attempt.begun_s if attempt else None,
             ended_s=now,
-            gb=attempt.copy.sent / GB if attempt and attempt.copy else 0.0,
+            gb=attempt.sent / GB if attempt else 0.0,
             outcome=outcome,
         )
 
 
-def _order(mark: Mark) -> tuple[int, int]:
-    return (-mark.priority, mark.sequence)
+def _sequence(mark: Mark) -> int:
+    return mark.sequence
 
 
 def _has_target(mark: Mark) -> bool:

@@ -7,7 +7,7 @@ next and announces each, so that the time before it can be accounted for.
 from collections.abc import Callable
 from math import inf
 
-from trimtab.policy.inflight import EMPTY, SWEEP_PERIOD_S, InFlight, PodEvent, PodState
+from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
 from trimtab.sim.cluster import Cluster
 from trimtab.sim.fleet import OnEviction
 from trimtab.sim.marks import Mark, Priority
@@ -43,8 +43,8 @@ class Replica:
             arrived=self._arrived,
             reaction_s=spec.timing.reaction_s,
         )
-        cluster.marks = self.migrations.marks
-        self.inflight: InFlight = EMPTY
+        cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
+        self.inflight = InFlightCache()
         self.incarnation = [0] * cluster.fleet.vms
         self.history: dict[int, list[tuple[float, float]]] = {}
         """(begun, ended) of the migrations of each VM that has moved."""
@@ -72,7 +72,7 @@ class Replica:
             self._restart(vm)
             return
         node = self.cluster.fleet.node_names[self.cluster.where[vm]]
-        self.inflight = self.inflight.assume(self.uid(vm), node, NAMESPACE, self.now)
+        self.inflight.assume(self.uid(vm), node, NAMESPACE, self.now)
         self.migrations.request(vm, self.now, Priority.DESCHEDULER)
 
     def move(self, vm: int, target: int) -> None:
@@ -101,7 +101,7 @@ class Replica:
                 # KubeVirt annotates the pod, and the descheduler counts what it sees there.
                 name = self.cluster.fleet.node_names[node]
                 pod = PodState(self.uid(vm), name, NAMESPACE, True, True)
-                self.inflight = self.inflight.observe(PodEvent("updated", pod))
+                self.inflight.observe(PodEvent("updated", pod))
 
     # --- what happens to it ---
 
@@ -203,7 +203,7 @@ class Replica:
     def sweep(self) -> None:
         """The descheduler's look for evictions that it only assumes to be under way."""
         while self._next_sweep_s <= self.now:
-            self.inflight = self.inflight.sweep(self._next_sweep_s)
+            self.inflight.sweep(self._next_sweep_s)
             self._next_sweep_s += SWEEP_PERIOD_S
 
     def begin(self) -> None:
@@ -232,7 +232,7 @@ class Replica:
 
     def _pod_gone(self, vm: int) -> None:
         pod = PodState(uid=self.uid(vm), node="", namespace=NAMESPACE)
-        self.inflight = self.inflight.observe(PodEvent("deleted", pod))
+        self.inflight.observe(PodEvent("deleted", pod))
         self.incarnation[vm] += 1
         self._started[vm] = self.now
 

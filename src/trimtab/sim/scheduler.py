@@ -21,9 +21,6 @@ FEWEST_PERCENT = 5
 # How many points of nodes are remembered, over all sizes of pods.
 MOST_POINTS = 1_000_000
 
-Window = Places | slice
-"""The nodes that one search looks at: all of them, or a stretch of the list."""
-
 
 def nodes_to_find(nodes: int) -> int:
     """After how many fitting nodes the scheduler stops looking."""
@@ -41,6 +38,8 @@ class Scheduler:
         self._likings: dict[tuple[int, int], Liking] = {}
         self._start = 0
         self._wanted = nodes_to_find(cluster.fleet.nodes)
+        self._open_known: Flags | None = None
+        self._open: Flags = np.zeros(0, dtype=np.bool_)
 
     def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
@@ -49,25 +48,34 @@ class Scheduler:
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
-        nodes, fitting = self._search(vm, avoid)
-        found = fitting.nonzero()[0]
+        first, seen, found = self._search(vm, avoid)
         if not len(found):
             return None
-        scores = self.scores(vm, nodes)[found]
+        scores = self._scores_of(vm, first, seen, found)
         best = found[scores == np.maximum.reduce(scores)]
         chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
-        return int(chosen if isinstance(nodes, slice) else nodes[chosen])
+        return (first + int(chosen)) % self._cluster.fleet.nodes
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
         return bool(self._liking(vm).room[node])
 
-    def scores(self, vm: int, nodes: Window) -> Integers | Floats:
-        """How much the scheduler likes each of the nodes."""
-        taints = _untainted(self._cluster.soft_taints[nodes])
-        if self._placement == "least-loaded":
-            return taints - 100.0 * self._use(vm, nodes)
-        return taints + self._liking(vm).points[nodes]
+    def scores(self, vm: int) -> Integers | Floats:
+        """How much the scheduler likes each node of the cluster."""
+        nodes = self._cluster.fleet.nodes
+        return self._scores_of(vm, 0, nodes, np.arange(nodes))
+
+    def _scores_of(self, vm: int, first: int, seen: int, found: Places) -> Integers | Floats:
+        """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
+        cluster = self._cluster
+        taints: Integers | int = TAINT_WEIGHT * 100
+        if cluster.soft_taints.any() or self._placement == "least-loaded":
+            nodes = np.arange(first, first + seen) % cluster.fleet.nodes
+            untainted = _untainted(cluster.soft_taints[nodes])
+            taints = untainted if isinstance(untainted, int) else untainted[found]
+            if self._placement == "least-loaded":
+                return taints - 100.0 * self._use(vm, nodes[found])
+        return taints + self._liking(vm).points[first : first + seen][found]
 
     def _liking(self, vm: int) -> Liking:
         """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
@@ -82,37 +90,40 @@ class Scheduler:
         known.follow()
         return known
 
-    def _search(self, vm: int, avoid: int | None) -> tuple[Window, Flags]:
-        """The nodes that are looked at and which of them fit.
+    def _search(self, vm: int, avoid: int | None) -> tuple[int, int, Places]:
+        """The first node and the number of nodes seen, and which of those fit, counted from it.
 
-        In a large cluster the search goes on from where the last one stopped, until enough
+        All nodes in a small cluster; in a large one from where the last one stopped, until enough
         nodes fit.
         """
-        nodes, start = self._cluster.fleet.nodes, self._start
-        if self._wanted == nodes:
-            return slice(None), self._fitting(vm, slice(None), avoid)
-        looked_at = min(nodes, 2 * self._wanted)
+        nodes, start, wanted = self._cluster.fleet.nodes, self._start, self._wanted
+        if wanted == nodes:
+            return 0, nodes, self._fitting(vm, 0, nodes, avoid)
+        looked_at = min(nodes, wanted + wanted // 8 + 1)  # nearly all nodes fit, as a rule
         while True:
-            window = np.arange(start, start + looked_at) % nodes
-            fitting = self._fitting(vm, window, avoid)
-            enough = np.flatnonzero(fitting)[self._wanted - 1 : self._wanted]
-            if len(enough) or looked_at == nodes:
+            found = self._fitting(vm, start, looked_at, avoid)
+            if len(found) >= wanted or looked_at == nodes:
                 break
             looked_at = min(nodes, 2 * looked_at)
-        processed = int(enough[0]) + 1 if len(enough) else nodes
-        self._start = (start + processed) % nodes
-        return window[:processed], fitting[:processed]
+        seen = int(found[wanted - 1]) + 1 if len(found) >= wanted else nodes
+        self._start = (start + seen) % nodes
+        return start, seen, found[:wanted]
 
-    def _fitting(self, vm: int, nodes: Window, avoid: int | None) -> Flags:
-        fitting = self._cluster.open[nodes] & self._liking(vm).room[nodes]
-        if avoid is not None:
-            if isinstance(nodes, slice):
-                fitting[avoid] = False
-            else:
-                fitting &= nodes != avoid
-        return fitting
+    def _fitting(self, vm: int, first: int, count: int, avoid: int | None) -> Places:
+        nodes, last = self._cluster.fleet.nodes, first + count
+        fitting = self._open_twice()[first:last] & self._liking(vm).room[first:last]
+        if avoid is not None and (at := (avoid - first) % nodes) < count:
+            fitting[at] = False
+        return fitting.nonzero()[0]
 
-    def _use(self, vm: int, nodes: Window) -> Floats:
+    def _open_twice(self) -> Flags:
+        """Which nodes are open, all of them twice, as `Liking.room` has them."""
+        if self._open_known is not self._cluster.open:
+            self._open_known = self._cluster.open
+            self._open = np.concatenate([self._open_known, self._open_known])
+        return self._open
+
+    def _use(self, vm: int, nodes: Places) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
         cluster, fleet, loads = self._cluster, self._cluster.fleet, self._cluster.loads
         cpu, memory = cluster.cpu[:-1].copy(), cluster.memory[:-1]

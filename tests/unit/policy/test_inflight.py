@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.policy import Entry, InFlight, PodEvent, PodState
-from trimtab.policy.inflight import EMPTY
+from trimtab.policy.inflight import EMPTY, InFlightCache
 
 ASSUMED = Entry("u", "n", "ns", 100.0)
 DETECTED = Entry("u", "n", "ns", None)
@@ -111,18 +111,31 @@ EVENTS: Any = st.lists(
 )
 
 
+def after(cache: InFlight, event: Any) -> InFlight:
+    if event[0] == "observe":
+        new, old = (PodState(event[2], f"node-{event[2]}", "ns", *flags) for flags in event[3:])
+        return cache.observe(PodEvent(event[1], new, old))
+    if event[0] == "assume":
+        return cache.assume(event[1], f"node-{event[1]}", "ns", event[2])
+    return cache.sweep(event[1])
+
+
+@given(EVENTS)
+@settings(max_examples=50)
+def test_changed_in_place_it_is_the_same_as_made_anew(events: list[Any]) -> None:
+    anew, in_place = EMPTY, InFlightCache()
+    for event in events:
+        anew = after(anew, event)
+        assert after(in_place, event) is in_place
+        assert list(in_place.entries.items()) == list(anew.entries.items())
+
+
 @given(EVENTS)
 @settings(max_examples=50)
 def test_the_numbers_always_match_the_entries(events: list[Any]) -> None:
     cache = EMPTY
     for event in events:
-        if event[0] == "observe":
-            new, old = (PodState(event[2], f"node-{event[2]}", "ns", *flags) for flags in event[3:])
-            cache = cache.observe(PodEvent(event[1], new, old))
-        elif event[0] == "assume":
-            cache = cache.assume(event[1], f"node-{event[1]}", "ns", event[2])
-        else:
-            cache = cache.sweep(event[1])
+        cache = after(cache, event)
         assert cache.total == len(cache.entries) == sum(cache.per_node.values())
         assert sum(cache.per_namespace.values()) == cache.total
         assert all(count > 0 for count in cache.per_node.values())

@@ -15,8 +15,6 @@ from trimtab.sim.loads import Loads
 from trimtab.sim.scheduler import Scheduler, nodes_to_find
 from trimtab.sim.spec import Placement
 
-EVERY = slice(None)
-
 
 def a_cluster(
     node_list: Sequence[Node], vms: Sequence[Vm], requests: RequestsModel = "consumption"
@@ -60,7 +58,7 @@ def test_spread_prefers_free_nodes_and_even_use_of_cpu_and_memory() -> None:
     # Node with one VM: (50 + 75) / 2 = 62. All have no soft taints: 3 * 100.
     # Balance: |8/32 - 16/128| / 2 = 0.0625, so 93 with the pod against 100 without: 50 + 43 / 2;
     # with a VM there already 87 against 93: 50 + 44 / 2.
-    scores = a_scheduler(cluster).scores(1, EVERY)
+    scores = a_scheduler(cluster).scores(1)
     assert scores.tolist() == [300 + 62 + 72, 300 + 81 + 71, 300 + 81 + 71]
 
 
@@ -69,7 +67,7 @@ def test_binpack_prefers_full_nodes() -> None:
     cluster = a_cluster(nodes(3), vms)
     bind(cluster, 0, 1)
     # Used after: 16 of 32 cores and 32 of 128 GiB: (50 + 25) / 2 = 37; empty: (25 + 12) / 2 = 18.
-    scores = a_scheduler(cluster, "binpack").scores(1, EVERY)
+    scores = a_scheduler(cluster, "binpack").scores(1)
     assert scores.tolist() == [300 + 18 + 71, 300 + 37 + 72, 300 + 18 + 71]
     assert a_scheduler(cluster, "binpack").choose(1) == 1
 
@@ -98,7 +96,7 @@ def test_least_loaded_counts_vms_that_are_on_their_way() -> None:
 def test_soft_taints_weigh_three_times() -> None:
     cluster = a_cluster(nodes(3), [a_vm("v0")])
     cluster.soft_taints = np.array([2, 1, 0])
-    scores = a_scheduler(cluster).scores(0, EVERY)
+    scores = a_scheduler(cluster).scores(0)
     assert (scores - scores[0]).tolist() == [0, 150, 300]
 
 
@@ -182,5 +180,5 @@ def test_points_kept_node_by_node_equal_points_computed_anew(placement: Placemen
                 placed.append((int(chance.integers(len(vms))), int(chance.integers(9))))
                 cluster.reserve(*placed[-1])
         vm, anew = int(chance.integers(len(vms))), a_scheduler(cluster, placement)
-        assert np.array_equal(kept.scores(vm, EVERY), anew.scores(vm, EVERY))
+        assert np.array_equal(kept.scores(vm), anew.scores(vm))
         assert [kept.fits(vm, n) for n in range(9)] == [anew.fits(vm, n) for n in range(9)]
