@@ -14,7 +14,7 @@ from msgspec import Struct
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.study.extra import need
 from trimtab.study.tasks import Task, run_task
-from trimtab.study.workers import end_with, workers_begin
+from trimtab.study.workers import end_with, workers_begin, workers_end_quietly
 
 _CONNECT_S = 15
 
@@ -41,13 +41,14 @@ def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes],
     joblib = need("joblib")
     if not tasks:
         return
-    with _backend(engine):
+    with workers_end_quietly(), _backend(engine):
         parallel = joblib.Parallel(
             n_jobs=engine.workers if engine.scheduler is None else -1,
             return_as="generator_unordered",
             batch_size=1,
             pre_dispatch="2*n_jobs",
         )
+        results = None
         work = (joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks))
         try:
             with workers_begin() if engine.scheduler is None else nullcontext():
@@ -59,6 +60,9 @@ def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes],
                 "a worker process was killed, perhaps for want of memory; finished runs are kept: "
                 "the same command continues, with --jobs 1 it needs the least memory"
             ) from error
+        finally:
+            if results is not None:
+                results.close()
 
 
 def _numbered(index: int, task: Task) -> tuple[int, bytes]:

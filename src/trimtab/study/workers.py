@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -15,6 +16,7 @@ from multiprocessing import resource_tracker
 # What loky's tracker says when a study was killed: it removes what was left, so nobody has
 # anything to do.
 _NO_NEWS = "ignore:resource_tracker:UserWarning"
+_MANAGER = "ExecutorManagerThread"  # loky's, which keeps the workers busy
 
 
 @contextmanager
@@ -33,6 +35,34 @@ def workers_begin() -> Iterator[None]:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def workers_end_quietly() -> Iterator[None]:
+    """Ctrl-C within this block ends the workers without a word of joblib's.
+
+    It takes them from under its own thread, which may fail over that, and warns of results
+    that nobody has fetched. Without a Ctrl-C everything is said as before.
+    """
+    said = threading.excepthook
+    kept: list[threading.ExceptHookArgs] = []
+
+    def keep(failure: threading.ExceptHookArgs) -> None:
+        ours = failure.thread is not None and failure.thread.name.startswith(_MANAGER)
+        (kept.append if ours else said)(failure)
+
+    threading.excepthook = keep
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
+            yield
+    except KeyboardInterrupt:
+        kept.clear()
+        raise
+    finally:
+        threading.excepthook = said
+        for failure in kept:
+            said(failure)
 
 
 @contextmanager
