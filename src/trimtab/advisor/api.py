@@ -139,6 +139,14 @@ class Taking(Wire, frozen=True):
     manager: str = ""
 
 
+class Reason(Wire, frozen=True):
+    """Ours: why the profile sets a field; `changes` where the plan gives it another value."""
+
+    field: str = ""
+    why: str = ""
+    changes: bool = False
+
+
 class Item(Wire, frozen=True):
     """One object of the plan; `desired_state` is what is applied, byte for byte."""
 
@@ -159,6 +167,7 @@ class Item(Wire, frozen=True):
     """Ours: names of items that must be Completed, in effect, before this one starts."""
     takes: tuple[Taking, ...] = ()
     warnings: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     """Ours: fields that it leaves to others, because the spec says so."""
     applied: bool = False

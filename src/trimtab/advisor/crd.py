@@ -20,12 +20,16 @@ from trimtab.advisor.api import (
     Target,
     Verb,
 )
+from trimtab.advisor.profiles.deviation import all_in_words
 from trimtab.kube.crd_schema import Schema, choice, column, count, crd, flag, obj, rule, string
 
 LOAD_AWARE, DENSITY = "load-aware-rebalancing", "virt-higher-density"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 FIELD = r"^(data|(data|spec)(\.[A-Za-z0-9_-]+)+)$"
 """Paths that can be ignored: what items manage is below spec or data."""
+_NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+LABEL_VALUE = f"^({_NAME})?$"
+LABEL_KEY = rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_NAME}$"
 _FREE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -134,7 +138,9 @@ def _load_aware() -> Schema:
         ),
         "enablePSIMetrics": flag(True, "Switch PSI on by a kernel argument: nodes restart."),
         "devDeviationThresholds": choice(
-            get_args(Deviation), "How far from the average is too far.", default="AsymmetricLow"
+            get_args(Deviation),
+            "How far from the average load is too far. " + ". ".join(all_in_words().values()) + ".",
+            default="AsymmetricLow",
         ),
         "evictionLimitTotal": integer(
             1, 1000, "Evictions at a time in the cluster; unset: from HyperConverged."
@@ -163,18 +169,36 @@ def _load_aware() -> Schema:
 def _density() -> Schema:
     requirement = obj(
         {
-            "key": string(317, least=1),
+            "key": string(317, least=1) | {"pattern": LABEL_KEY},
             "operator": choice(_OPERATORS, ""),
-            "values": _list({"type": "string", "maxLength": 63}, 64),
+            "values": _list({"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}, 64),
         },
         required=["key", "operator"],
+        rules=[
+            rule(
+                "self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : "
+                "!has(self.values) || self.values.size() == 0",
+                "In and NotIn need values, Exists and DoesNotExist take none",
+            )
+        ],
     )
     selector = obj(
         {
             "matchLabels": {
                 "type": "object",
-                "additionalProperties": {"type": "string"},
+                "additionalProperties": {
+                    "type": "string",
+                    "maxLength": 63,
+                    "pattern": LABEL_VALUE,
+                },
+                "maxProperties": 32,
                 "description": "Labels of the nodes.",
+                "x-kubernetes-validations": [
+                    rule(
+                        "self.all(key, !format.qualifiedName().validate(key).hasValue())",
+                        "keys must be names of labels, like kubernetes.io/arch",
+                    )
+                ],
             },
             "matchExpressions": _list(requirement, 32),
         },
@@ -272,6 +296,17 @@ def _items() -> Schema:
                 "Fields that it takes from other managers.",
             ),
             "warnings": _list({"type": "string", "maxLength": 1024}, 16, "What to know of it."),
+            "reasons": _list(
+                obj(
+                    {
+                        "field": string(1024),
+                        "why": string(1024),
+                        "changes": {"type": "boolean", "description": "It gets another value."},
+                    }
+                ),
+                64,
+                "Why the profile sets each field.",
+            ),
             "ignored": _list(
                 obj({"field": string(1024), "manager": string(128)}),
                 256,

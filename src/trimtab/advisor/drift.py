@@ -21,6 +21,7 @@ from trimtab.advisor.fields import (
 )
 from trimtab.advisor.ownership import is_kept, left_behind
 from trimtab.advisor.plan import Preview
+from trimtab.advisor.reasons import with_changes
 from trimtab.advisor.situation import Look, Situation, Step
 from trimtab.kube.resources import Free
 
@@ -72,6 +73,7 @@ def _returned(s: Situation, item: Item) -> Item:
 def _told(s: Situation, item: Item, preview: Preview | None) -> Item:
     if preview is None or item.state != "Completed":
         return item
+    item = with_changes(item, preview.live, preview.after)
     diff = object_diff(item.target_ref, preview.live, preview.after)
     changed = what_changed(item, preview.live)
     if not changed and not has_changes(diff):

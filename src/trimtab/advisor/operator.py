@@ -28,7 +28,7 @@ from trimtab.advisor.watches import Watches
 from trimtab.advisor.writing import carry_out
 from trimtab.kube.client import Client
 from trimtab.kube.controller import After, Controller, Done, Outcome
-from trimtab.kube.errors import AlreadyExists, NotFound
+from trimtab.kube.errors import AlreadyExists, ApiError, Invalid, NotFound
 from trimtab.kube.events import Recorder
 from trimtab.kube.queue import Queue
 from trimtab.kube.reflector import Reflector
@@ -38,6 +38,7 @@ from trimtab.obs import get_logger
 log = get_logger()
 FREE_CONFIGS = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 MOST_STEPS = 60
+MOST_TEXT = 1000
 
 
 class Operator(Controller):
@@ -168,8 +169,7 @@ class Operator(Controller):
         return None
 
     async def _write(self, raw: Free, config: VirtPlatformConfig, step: Write) -> None:
-        body = raw | {"status": encoded(step.status)}
-        await self._client.replace(FREE_CONFIGS, body, subresource="status")
+        step = await self._stored(raw, config, step)
         name, before = config.metadata.name, config.status
         metrics.writes.labels(name).inc()
         if step.status.remediation not in (None, before.remediation):
@@ -177,6 +177,23 @@ class Operator(Controller):
         if step.status.phase != before.phase:
             log.info("phase entered", config=name, phase=step.status.phase, was=before.phase)
         self._tell(config, step.news)
+
+    async def _stored(self, raw: Free, config: VirtPlatformConfig, step: Write) -> Write:
+        """What the API server takes: a plan that it refuses to store fails, and says why."""
+        try:
+            await self._replace(raw, step)
+        except ApiError as error:
+            if not is_refused(error):
+                raise
+            s = self._situation(config)
+            text = f"The plan cannot be stored: {error}"
+            step = become(s, "Failed", text[:MOST_TEXT], items=(), warnings=(), inputs={})
+            await self._replace(raw, step)
+        return step
+
+    async def _replace(self, raw: Free, step: Write) -> None:
+        body = raw | {"status": encoded(step.status)}
+        await self._client.replace(FREE_CONFIGS, body, subresource="status")
 
     def _tell(self, config: VirtPlatformConfig, news: tuple[News, ...]) -> None:
         for each in news:
@@ -186,6 +203,11 @@ class Operator(Controller):
                 each.note,
                 type="Warning" if each.warning else "Normal",
             )
+
+
+def is_refused(error: ApiError) -> bool:
+    """Whether it would be refused again: it breaks a rule, or is larger than etcd takes."""
+    return isinstance(error, Invalid) or error.code == 413 or "too large" in str(error)
 
 
 def encoded(status: PlatformStatus) -> Free:

@@ -14,6 +14,7 @@ from trimtab.advisor.fields import digest, snapshot_hash
 from trimtab.advisor.ignoring import left_out, managed_without, paths_of
 from trimtab.advisor.ownership import given_up
 from trimtab.advisor.profile import Draft, Wish
+from trimtab.advisor.reasons import reasons_of, with_changes
 from trimtab.kube.resources import Free
 
 _RANK: Mapping[str, int] = {"": 0, "Low": 1, "Medium": 2, "High": 3}
@@ -61,12 +62,13 @@ def wished_item(wish: Wish) -> Item:
         managed_fields=wish.managed_fields,
         depends_on=wish.depends_on,
         warnings=wish.warnings,
+        reasons=tuple(reasons_of(wish.managed_fields, wish.desired, wish.reasons)),
         ignored=wish.ignored,
     )
 
 
 def item_of(wish: Wish, preview: Preview) -> Item:
-    item = wished_item(wish)
+    item = with_changes(wished_item(wish), preview.live, preview.after)
     diff = object_diff(item.target_ref, preview.live, preview.after)
     warnings = (*wish.warnings, *given_up(wish.desired, preview.live, preview.after))
     return structs.replace(item, diff=diff, takes=preview.takes, warnings=warnings)

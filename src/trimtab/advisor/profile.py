@@ -86,6 +86,8 @@ class Wish(Struct, frozen=True):
     depends_on: tuple[str, ...] = ()
     effect: Pool | None = None
     warnings: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}
+    """Why a managed field, or all below a path, gets its value."""
     ignored: tuple[Ignored, ...] = ()
     """What the spec says to leave to others; profiles do not set it."""
 

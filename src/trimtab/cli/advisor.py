@@ -308,18 +308,22 @@ def history(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HER
         "trimtab advisor explain",
         "trimtab advisor explain load-aware-rebalancing",
         "trimtab advisor explain Drifted",
+        "trimtab advisor explain AsymmetricLow",
     )
 )
 def explain(topic: str = "", /) -> None:
-    """Say what a profile does with which options, or what a phase means; needs no cluster.
+    """Say what a profile does with which options, or what a phase or a threshold means.
+
+    It needs no cluster.
 
     Parameters
     ----------
     topic
-        A profile or a phase; otherwise all of them.
+        A profile, a phase or a deviation threshold; otherwise all profiles and phases.
     """
     from trimtab.advisor.guidance import PHASES
     from trimtab.advisor.options import described
+    from trimtab.advisor.profiles.deviation import all_in_words
     from trimtab.advisor.profiles.registry import built_in
     from trimtab.view.advisor import show_phases, show_profile
     from trimtab.view.terminal import out
@@ -331,9 +335,13 @@ def explain(topic: str = "", /) -> None:
     elif topic.lower() in phases:
         guide = phases[topic.lower()]
         out.print(f"{guide.meaning}\nnext: {guide.next}", markup=False)
+    elif topic in all_in_words():
+        out.print(all_in_words()[topic], markup=False)
     elif topic:
-        names = ", ".join((*profiles.names(), *PHASES))
-        raise TrimtabError(f'"{topic}" is neither a profile nor a phase; there are: {names}')
+        names = ", ".join((*profiles.names(), *PHASES, *all_in_words()))
+        raise TrimtabError(
+            f'"{topic}" is neither a profile nor a phase nor a threshold; there are: {names}'
+        )
     else:
         for profile in profiles:
             show_profile(profile, ())

@@ -20,13 +20,12 @@ from trimtab.advisor.kinds import (
     POLICY,
     RULES,
 )
-from trimtab.advisor.mocks.baseline import baseline, namespace
+from trimtab.advisor.mocks.baseline import LAB_WORKERS, baseline, namespace
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
 from trimtab.advisor.rbac import operator_rbac, target_rbac, user_rbac
 from trimtab.advisor.settings import ADVERTISED
 from trimtab.kube.resources import Free
-from trimtab.kube.virt import SCHEDULABLE
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
 from trimtab.lab.component import HttpGet
 from trimtab.loop.machine_config_operator import NAME as MACHINES
@@ -89,7 +88,7 @@ def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:
 
 def lab_baseline() -> list[Free]:
     """All nodes of a lab that VMs may run on are workers."""
-    return baseline(machines=0, workers={SCHEDULABLE: "true"})
+    return baseline(machines=0, workers=LAB_WORKERS)
 
 
 def _service(

@@ -10,6 +10,7 @@ from trimtab.advisor.api import Event, Item, VirtPlatformConfig
 from trimtab.advisor.diff import has_changes
 from trimtab.advisor.guidance import PHASES, told
 from trimtab.advisor.profile import Profile
+from trimtab.advisor.reasons import changing
 from trimtab.advisor.summary import Summary, summarise
 from trimtab.view.terminal import out, show_table
 
@@ -64,6 +65,8 @@ def _show_item(item: Item) -> None:
         out.print(Text(f"  takes {taking.field} from {taking.manager}", style="yellow"))
     for warning in item.warnings:
         out.print(Text(f"  ! {warning}", style="yellow"))
+    for reason in changing(item):
+        out.print(Text.assemble(("  why ", "dim"), f"{reason.field}: {reason.why}"))
     out.print(coloured(item.diff))
 
 
@@ -73,6 +76,8 @@ def show_diffs(items: Sequence[Item]) -> None:
         out.print(Text(f"# {line}", style="yellow"))
     for item in items:
         if has_changes(item.diff):
+            for reason in changing(item):
+                out.print(Text(f"# {reason.field}: {reason.why}", style="dim"))
             out.print(coloured(item.diff), end="")
 
 

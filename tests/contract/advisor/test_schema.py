@@ -51,6 +51,15 @@ def selector(**given: Any) -> Free:
     return density(ksmConfiguration={"nodeLabelSelector": given})
 
 
+def labels(given: dict[str, str]) -> Free:
+    return selector(matchLabels=given)
+
+
+def expression(operator: str, *values: str, key: str = "a") -> Free:
+    rule: Free = {"key": key, "operator": operator}
+    return selector(matchExpressions=[rule | ({"values": list(values)} if values else {})])
+
+
 REFUSED = [
     pytest.param(named("other", a_config(LOAD_AWARE)), "single", id="name is not the profile"),
     pytest.param(a_config("unknown"), "load-aware-rebalancing", id="unknown profile"),
@@ -80,6 +89,15 @@ REFUSED = [
     pytest.param(
         selector(matchExpressions=[{"key": "a", "operator": "Near"}]), "NotIn", id="operator"
     ),
+    pytest.param(labels({f"l{n}": "x" for n in range(33)}), "at most 32", id="many labels"),
+    pytest.param(labels({"not a key": "x"}), "names of labels", id="key with blanks"),
+    pytest.param(labels({"k" * 64: "x"}), "names of labels", id="long key"),
+    pytest.param(labels({"a": "b c"}), "matchLabels.a", id="value with blanks"),
+    pytest.param(labels({"a": "b" * 64}), "matchLabels.a", id="long value"),
+    pytest.param(expression("In"), "In and NotIn need values", id="In without values"),
+    pytest.param(expression("Exists", "x"), "take none", id="Exists with values"),
+    pytest.param(expression("In", "a b"), "matchExpressions[0].values[0]", id="bad value"),
+    pytest.param(expression("Exists", key="-a"), "matchExpressions[0].key", id="bad key"),
     pytest.param(a_config(EXAMPLE, waitTimeout="soon"), "waitTimeout", id="duration"),
     pytest.param(a_config(EXAMPLE, action="Destroy"), "DryRun", id="action"),
     pytest.param(a_config(EXAMPLE, approvedPlan="all of them"), "approvedPlan", id="plan id"),
@@ -111,6 +129,9 @@ ACCEPTED = [
     pytest.param(density(enableSwap=False, memoryToRequestRatio=120), id="120 without swap"),
     pytest.param(density(enableSwap=False), id="no swap alone"),
     pytest.param(density(), id="density by default"),
+    pytest.param(labels({"kubernetes.io/arch": "amd64", "a": ""}), id="labels"),
+    pytest.param(expression("NotIn", "b", "c.d"), id="NotIn with values"),
+    pytest.param(expression("DoesNotExist", key="example.com/a"), id="DoesNotExist"),
     pytest.param(aware(enablePSIMetrics=False), id="no PSI"),
     pytest.param(aware(evictionLimitTotal=4, evictionLimitNode=4), id="limits"),
     pytest.param(a_config(EXAMPLE, waitTimeout="1h30m"), id="duration"),

@@ -16,6 +16,7 @@ from trimtab.loop.machine_configs import CURRENT
 
 pytestmark = pytest.mark.engines
 NODES = 3
+SAMPLES = Path(__file__).parents[3] / "k8s" / "advisor" / "samples"
 LOAD_AWARE = "load-aware-rebalancing"
 HOME = ("-n", "openshift-kube-descheduler-operator")
 
@@ -126,6 +127,20 @@ def test_from_plan_to_rollback_with_the_command_line(platform: Platform) -> None
     told = json.loads(platform.trimtab("history", "--json"))
     assert [event["what"] for event in told][-2:] == ["RollingBack", "RolledBack"]
     assert {event.get("by") for event in told if event["what"] == "RollingBack"} != {""}
+
+
+def test_the_sample_of_a_cluster_fits_the_lab(platform: Platform) -> None:
+    """The manual test begins with it: afterwards there must still be nodes to roll."""
+    kubectl = platform.lab.kubectl
+    kubectl("apply", "-f", str(SAMPLES / "mock_baseline_resources.yaml"))
+
+    def is_settled() -> bool:
+        pool = platform.lab.get("mcp", "worker")
+        rendered = pool["spec"]["configuration"]["name"]
+        return pool["status"]["machineCount"] == NODES and not rendered.endswith("0000000")
+
+    wait_until(is_settled, "the pool of workers has lost its machines", 60.0)
+    assert "machines of pool worker reboot" in platform.trimtab("plan", expect=2)
 
 
 def test_who_may_edit_everything_still_may_not_reboot_nodes(platform: Platform) -> None:

@@ -1,13 +1,14 @@
 """What a configuration tells to Prometheus, and the alerts on it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from builders.advisorworld import World
 from trimtab.advisor import metrics
-from trimtab.advisor.alerts import alert_groups
+from trimtab.advisor.alerts import GUIDE, alert_groups
 from trimtab.obs.metrics import exposition
 
 
@@ -42,3 +43,12 @@ def test_every_alert_is_about_a_metric_that_exists() -> None:
         (name,) = re.findall(r"trimtab_advisor_\w+", rule["expr"])
         assert f"\n{name}{{" in text
         assert rule["annotations"]["summary"]
+
+
+def test_every_alert_leads_to_a_section_of_the_guide() -> None:
+    guide = (Path(__file__).parents[3] / GUIDE).read_text()
+    titles = [line.lstrip("# ") for line in guide.splitlines() if line.startswith("#")]
+    anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+    for rule in alert_groups()["groups"][0]["rules"]:
+        page, _, section = rule["annotations"]["runbook"].partition("#")
+        assert (page, section in anchors) == (GUIDE, True), rule["alert"]

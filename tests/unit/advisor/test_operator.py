@@ -8,7 +8,7 @@ from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client
 from trimtab.kube.controller import Done
-from trimtab.kube.errors import NotFound, Status
+from trimtab.kube.errors import NotFound, Status, error_from
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import Free, Key
 
@@ -87,3 +87,33 @@ async def test_an_unknown_profile_is_a_prerequisite() -> None:
     writes = api.writes
     await operator.reconcile(Key("", "from-the-future"))
     assert api.writes == writes
+
+
+class Narrow(Api):
+    """Takes no status with items."""
+
+    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Free:
+        if kind.kind == "Namespace":
+            return {"metadata": {"name": name}}
+        return await super().get(kind, name, namespace)
+
+    async def patch(self, *_: Any, **__: Any) -> Free:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+
+    async def request(self, *_: Any, **__: Any) -> bytes:
+        return b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}'
+
+    async def replace(self, kind: Any, body: Free, *, subresource: str) -> Free:
+        if body["status"].get("items"):
+            raise error_from("replace", Status(500, "", "etcdserver: request is too large"))
+        return await super().replace(kind, body, subresource=subresource)
+
+
+async def test_a_plan_that_cannot_be_stored_fails_and_says_why() -> None:
+    api = Narrow(a_config())
+    operator, _ = an_operator(api)
+    assert await operator.reconcile(EXAMPLE) == Done()
+    status = api.configs[EXAMPLE.name]["status"]
+    assert status["phase"] == "Failed"
+    told = next(c for c in status["conditions"] if c["type"] == "Failed")
+    assert "The plan cannot be stored: etcdserver: request is too large" in told["message"]

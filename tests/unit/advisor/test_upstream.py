@@ -11,9 +11,10 @@ from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.offline import Directory
 from trimtab.advisor.plan import changes_nothing, target_of
 from trimtab.advisor.profile import MissingError, OptionError
+from trimtab.advisor.profiles.deviation import thresholds
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.profiles.upstream import DEFAULT_ALGORITHM as DEFAULT
-from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments, thresholds
+from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import RuleSettings, find_score, rule_groups

@@ -12,9 +12,12 @@ from trimtab.advisor.kinds import (
     MACHINE_CONFIGS,
     ROLE,
 )
+from trimtab.kube.virt import SCHEDULABLE
 
 Manifest = dict[str, Any]
 WORKERS = {"node-role.kubernetes.io/worker": ""}
+LAB_WORKERS = {SCHEDULABLE: "true"}
+"""All nodes of a lab that VMs may run on; the sample says the same, so that it fits a lab."""
 MASTERS = {"node-role.kubernetes.io/master": ""}
 RENDERED = "rendered-{}-00000000000000000000000000000000"
 

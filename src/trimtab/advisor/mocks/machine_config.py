@@ -31,7 +31,7 @@ def machine_config() -> Schema:
             "osImageURL": TEXT,
         }
     )
-    return definition(MACHINE_CONFIGS, spec, dict(FREE))
+    return definition(MACHINE_CONFIGS, spec, dict(FREE), short="mc")
 
 
 def machine_config_pool() -> Schema:
@@ -56,7 +56,7 @@ def machine_config_pool() -> Schema:
             **dict.fromkeys((*_COUNTS, *_TROUBLE), INT),
         }
     )
-    return definition(MACHINE_CONFIG_POOLS, spec, status, subresource=False)
+    return definition(MACHINE_CONFIG_POOLS, spec, status, subresource=False, short="mcp")
 
 
 def _configuration() -> Schema:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from trimtab.advisor.api import GROUP, VERSION
-from trimtab.advisor.mocks.baseline import baseline
+from trimtab.advisor.mocks.baseline import LAB_WORKERS, baseline
 from trimtab.advisor.mocks.hyperconverged import hyperconverged, hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release, kube_descheduler
 from trimtab.advisor.mocks.machine_config import machine_config, machine_config_pool
@@ -53,7 +53,7 @@ def generate() -> dict[str, str]:
         "hyperconverged_v1": hyperconverged_v1(),
     }
     files = {f"{_MOCKS}/{name}.yaml": [mock] for name, mock in mocks.items()}
-    files[f"{_SAMPLES}/mock_baseline_resources.yaml"] = baseline()
+    files[f"{_SAMPLES}/mock_baseline_resources.yaml"] = baseline(workers=LAB_WORKERS)
     files[f"{_SAMPLES}/loadaware_sample.yaml"] = [sample()]
     return {path: _HEAD + "---\n".join(map(_text, each)) for path, each in files.items()}
 

@@ -47,7 +47,13 @@ def conditions() -> Schema:
 
 
 def definition(
-    resource: Resource, spec: Schema, status: Schema, *, subresource: bool = True, **root: Any
+    resource: Resource,
+    spec: Schema,
+    status: Schema,
+    *,
+    subresource: bool = True,
+    short: str = "",
+    **root: Any,
 ) -> Schema:
     """A CustomResourceDefinition with one version."""
     head = dict.fromkeys(("apiVersion", "kind"), TEXT) | {"metadata": {"type": "object"}}
@@ -71,7 +77,8 @@ def definition(
                 "listKind": f"{resource.kind}List",
                 "plural": resource.plural,
                 "singular": resource.kind.lower(),
-            },
+            }
+            | ({"shortNames": [short]} if short else {}),
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "versions": [version],
         },

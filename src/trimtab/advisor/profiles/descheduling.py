@@ -13,12 +13,16 @@ from trimtab.advisor.profile import Facts, Wish, dig
 from trimtab.advisor.profiles.capabilities import (
     DEV,
     FALLBACK,
+    KEPT,
     SOFT_TAINTER,
     Capabilities,
     profiles_with,
 )
+from trimtab.advisor.profiles.deviation import in_words
 from trimtab.advisor.profiles.eviction_limits import (
     HYPERCONVERGED_REFS,
+    NODE_INPUT,
+    TOTAL_INPUT,
     Limits,
     eviction_limits,
 )
@@ -48,6 +52,7 @@ def descheduler_wish(
         impact=_impact(options, live),
         message=f"KubeDescheduler 'cluster' will be configured with profile '{able.profile}'",
         depends_on=depends_on,
+        reasons=_reasons(options, able, limits),
         warnings=(
             *_without_effect(options, able),
             *_preflight(options, able, facts, live),
@@ -110,6 +115,35 @@ def _impact(options: LoadAwareOptions, live: Free | None) -> str:
     if options.mode == "Predictive":
         return f"{what}; mode Predictive only simulates: nothing is evicted"
     return f"{what}; VMs will be live-migrated away from loaded nodes"
+
+
+def _reasons(
+    options: LoadAwareOptions, able: Capabilities, limits: Limits | None
+) -> dict[str, str]:
+    """Why each field has the value that it gets."""
+    custom, given = "spec.profileCustomizations", "options.loadAware"
+    why = {
+        "spec.managementState": "the descheduler's operator acts on a Managed object only",
+        "spec.deschedulingIntervalSeconds": f"how often load is looked at; {given}."
+        "deschedulingIntervalSeconds",
+        "spec.mode": f"Automatic evicts, Predictive only simulates; {given}.mode",
+        "spec.profiles": f"{able.profile} is the best profile that this KubeDescheduler knows; "
+        f"{' and '.join(KEPT)} stay, others contradict it",
+        f"{custom}.{BACKGROUND}": "an eviction of a VM is a live migration, which takes time: the "
+        "descheduler waits for it",
+        f"{custom}.{SOFT_TAINTER}": "loaded nodes are marked, so that VMs do not move back to them",
+        f"{custom}.{DEVIATION}": in_words(options.dev_deviation_thresholds)
+        + f"; {given}.{DEVIATION}",
+    }
+    for name, source in (("total", TOTAL_INPUT), ("node", NODE_INPUT)):
+        value = (limits.inputs if limits else {}).get(source)
+        option = f"evictionLimit{name.capitalize()}"
+        why[f"spec.evictionLimits.{name}"] = (
+            f"{source.rpartition('.')[2]} of HyperConverged is {value}, and people keep a share"
+            if value is not None
+            else f"moves at a time; {given}.{option}, or the default"
+        )
+    return why
 
 
 def _without_effect(options: LoadAwareOptions, able: Capabilities) -> list[str]:

@@ -51,5 +51,6 @@ class Example:
             severity="Low",
             impact="nothing reads it",
             message=f"ConfigMap '{EXAMPLE.name}' will be configured",
+            reasons={"data": "an example of what a profile sets"},
         )
         return Draft(wishes=(wish,))

@@ -139,6 +139,10 @@ def _swap_wish(facts: Facts) -> Wish:
         impact=f"reboots {who} of pool {names}, one after another",
         message=f"MachineConfig '{swap.NAME}' will turn on swap (partition {swap.LABEL}) for VMs",
         effect=effect_of(desired),
+        reasons={
+            "spec.config": f"turns on the partition {swap.LABEL} and lets kubelets give it to VMs "
+            "only, so that overcommitted memory has somewhere to go"
+        },
         warnings=(f"nodes without a partition labelled {swap.LABEL} run without swap",),
     )
 
@@ -167,6 +171,12 @@ def _density_wish(choice: Choice, facts: Facts, depends_on: tuple[str, ...]) -> 
         impact="VMs that start from now on reserve less memory than they may use",
         message=f"HyperConverged '{ref.name}' will overcommit memory to {choice.ratio} %{shared}",
         depends_on=depends_on,
+        reasons={
+            f"{where}.higherWorkloadDensity": f"VMs reserve 100/{choice.ratio} of their memory, so "
+            "that more of them fit on a node; options.virtHigherDensity.memoryToRequestRatio",
+            f"{where}.ksmConfiguration": "equal pages of VMs are kept once; "
+            "options.virtHigherDensity.ksmConfiguration",
+        },
     )
 
 

@@ -63,6 +63,10 @@ def _wish(role: str, facts: Facts, pools: tuple[Free, ...]) -> Wish:
         impact=impact,
         message=message,
         effect=effect_of(desired),
+        reasons={
+            "spec.kernelArguments": f"{PSI} lets the kernel tell how long work waits for CPU and "
+            "memory; the KubeVirt profiles go by that, and OpenShift leaves it off"
+        },
         warnings=tuple(
             f"MachineConfigPool '{pool}' is paused: the change waits until it is unpaused"
             for pool in paused

@@ -11,6 +11,7 @@ from typing import Any
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.profile import Draft, Facts, OptionError, Wish, dig
+from trimtab.advisor.profiles.deviation import in_words, thresholds
 from trimtab.advisor.profiles.eviction_limits import Limits, eviction_limits
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
@@ -30,7 +31,6 @@ RESTART_NOTE = "trimtab-policy"
 """Annotation of the pod template, without dots so that a path can name it: a changed policy
 restarts the descheduler, which reads it only once."""
 _KEPT = ("nodeSelector", "metricsProviders")
-_DISTANCES = {"Low": 10, "Medium": 20, "High": 30}
 _CONTAINER = "descheduler"
 
 
@@ -78,12 +78,6 @@ def query_of(score: Score) -> str:
     return DEFAULT_QUERY if score.name == DEFAULT_ALGORITHM else score_record(score.name, "avg1m")
 
 
-def thresholds(deviation: str) -> tuple[int, int]:
-    """Points below and above the mean; asymmetric ones begin at the mean."""
-    high = _DISTANCES[deviation.removeprefix("Asymmetric")]
-    return (0 if deviation.startswith("Asymmetric") else high), high
-
-
 def rules_text(score: Score, live: str) -> str:
     """Rules that record the score; the live text itself if it records the same already."""
     groups = rule_groups([score], RuleSettings())
@@ -124,6 +118,10 @@ def _policy_wish(score: Score, text: str, facts: Facts, options: LoadAwareOption
         else "evictions are only simulated",
         message=f"ConfigMap '{POLICY.name}' will make the descheduler go by '{score.name}'",
         depends_on=(RULES_ITEM,),
+        reasons={
+            "data": f"the policy asks for the score {score.name}; "
+            f"{in_words(options.dev_deviation_thresholds)}"
+        },
     )
 
 
@@ -136,6 +134,7 @@ def _rules_wish(score: Score, facts: Facts) -> Wish:
         severity="Low" if exists else "Medium",
         impact="Prometheus records the node score",
         message=f"ConfigMap '{RULES.name}' will record '{score.name}'",
+        reasons={"data": "the policy can only ask Prometheus for a score that is recorded"},
     )
 
 
@@ -164,6 +163,12 @@ def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Wish
         impact="restarts the descheduler",
         message=f"Deployment '{UPSTREAM_DESCHEDULER.name}' will run with the new policy",
         depends_on=(POLICY_ITEM,),
+        reasons={
+            f"spec.template.metadata.annotations.{RESTART_NOTE}": "the descheduler reads its "
+            "policy only once: another policy restarts it",
+            "spec.template.spec.containers": "the interval and --dry-run are options of the "
+            "command line",
+        },
     )
 
 
