@@ -16,6 +16,7 @@ from trimtab.lab.layout import make_private_dir
 from trimtab.lab.pki import ensure_pki, utc_now
 from trimtab.vm.admission import eviction_webhook, guard
 from trimtab.vm.crd import crds
+from trimtab.vm.fence import fence
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
 
 PORTS = {"vm-controller": 8085, "webhook": 9443}
@@ -30,7 +31,7 @@ def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -
 
     def contribute(lab: Lab) -> Contribution:
         programs = [vm_controller(lab, name, flags) for name in names]
-        objects = [*crds(), *guard(), *controller_rbac(), *webhook_rbac()]
+        objects = [*crds(), *guard(), *fence(), *controller_rbac(), *webhook_rbac()]
         if webhook:
             programs.append(eviction_service(lab))
             objects.append(eviction_webhook(client_config(lab)))
@@ -76,6 +77,7 @@ def eviction_service(lab: Lab) -> Component:
             f"--port={port}",
             "--certificate=pki/webhook-server.crt",
             "--key=pki/webhook-server.key",
+            "--client-ca=pki/ca.crt",
         ),
         probes=(HttpsGet(f"https://127.0.0.1:{port}/readyz"),),
         needs=("tokens", "kube-apiserver"),

@@ -24,6 +24,7 @@ from trimtab.vm.lifecycle import next_step
 from trimtab.vm.settings import Settings
 from trimtab.vm.situation import Losses, Precopy, Situation, is_over, is_running
 from trimtab.vm.steps import (
+    AdoptMigration,
     Check,
     ClearMark,
     CreateMigration,
@@ -283,6 +284,11 @@ class World:
                     if status.phase == "Succeeded" and self.settings.mode == "live":
                         assert self.mark != status.source_node, "over, but still marked"
                     self.put_migration(structs.replace(current, status=status))
+            case AdoptMigration(migration=migration, owners=owners):
+                current = self.truth.migrations.get(migration.metadata.name)
+                if current is not None and same_version(current, migration):
+                    meta = structs.replace(current.metadata, owner_references=owners)
+                    self.put_migration(structs.replace(current, metadata=meta))
             case DeleteMigration(migration=migration):
                 assert migration.finished
                 if migration.metadata.name in self.truth.migrations:
@@ -406,6 +412,7 @@ KIND_OF: dict[type, tuple[str, ...]] = {
     PatchPod: ("pods",),
     CreateMigration: ("migrations",),
     WriteMigration: ("migrations",),
+    AdoptMigration: ("migrations",),
 }
 
 

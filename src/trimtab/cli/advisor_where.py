@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from cyclopts import Parameter
 
 from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
+from trimtab.cli.numbers import Seconds
 from trimtab.errors import ConfigError, TrimtabError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Where:
     kubeconfig: Kubeconfig = None
     context: Context = ""
     lab: LabName = ""
-    timeout: Annotated[float, Parameter(help="Seconds to wait for the operator.")] = 600.0
+    timeout: Annotated[Seconds, Parameter(help="Seconds to wait for the operator.")] = 600.0
 
 
 HERE = Where()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trimtab.cli.lab import Flag, Json, Name
+from trimtab.cli.numbers import Seconds
 
 if TYPE_CHECKING:
     from trimtab.lab import LabDir
@@ -83,7 +84,7 @@ def watch(
     *,
     name: Name = "default",
     once: Flag = False,
-    every: Annotated[float, Parameter(help="Seconds between two looks.")] = 1.0,
+    every: Annotated[Seconds, Parameter(help="Seconds between two looks.")] = 1.0,
     json: Json = False,
 ) -> None:
     """Show nodes with bars and classes, evictions and migrations, until Ctrl-C.

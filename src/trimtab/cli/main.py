@@ -7,9 +7,10 @@ is one line in `GROUPS`.
 import os
 import sys
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from trimtab import __version__
+from trimtab.cli.numbers import finite
 from trimtab.errors import TrimtabError
 
 # name: (where it is, what it is for)
@@ -41,6 +42,7 @@ app = App(
     help="Keep a cluster of virtual machines level with the fewest, safest moves.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(validator=finite),
     help_epilogue="Every command has --help with examples; --debug shows where an error came from.",
 )
 app.register_install_completion_command()

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
 from trimtab.cli.examples import examples
+from trimtab.cli.numbers import Seconds
 
 if TYPE_CHECKING:
     from trimtab.qos.reader import Reader
@@ -93,7 +94,7 @@ def top(
     sort: Literal["name", "ttv", "deadline"] = "name",
     namespace: Namespace = "",
     wide: Annotated[bool, Parameter(negative=())] = False,
-    watch: float = 0.0,
+    watch: Seconds = 0.0,
     json: Json = False,
     where: Where = HERE,
 ) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
+from trimtab.cli.numbers import within
 from trimtab.errors import ConfigError
+from trimtab.model.limits import MAX_AT_ONCE
 from trimtab.obs.log import Level
 
 if TYPE_CHECKING:
@@ -23,7 +25,21 @@ Kubeconfig = Annotated[
 ]
 LogLevel = Annotated[Level, Parameter(name="--log-level", help="What is logged, as JSON lines.")]
 Host = Annotated[str, Parameter(name="--host", help="The address to listen on.")]
-Port = Annotated[int, Parameter(name="--port", help="The port to listen on; 0 takes a free one.")]
+API_SERVER = "kube-apiserver-webhook-client"
+ClientCa = Annotated[
+    Path | None,
+    Parameter(help="PEM file of the CA that signed the API server's certificate for webhooks."),
+]
+ClientName = Annotated[str, Parameter(help="The common name in that certificate.")]
+Port = Annotated[
+    int,
+    Parameter(
+        name="--port",
+        help="The port to listen on; 0 takes a free one.",
+        validator=within(0, 65535),
+    ),
+]
+AtOnce = Annotated[int, Parameter(validator=within(1, MAX_AT_ONCE))]
 
 
 LOOP = "trimtab.cli.run_loop:"
@@ -80,8 +96,8 @@ def vm_controller(
     requests: Literal["consumption", "overcommit"] = "consumption",
     bandwidth: str = "1Gi",
     dirty_rate: str = "0",
-    parallel: int = 5,
-    parallel_per_node: int = 2,
+    parallel: AtOnce = 5,
+    parallel_per_node: AtOnce = 2,
     reference_cpu: str = "32",
     reference_memory: str = "128Gi",
     log_level: LogLevel = "info",
@@ -131,7 +147,7 @@ def vm_controller(
 
 @app.command(
     help_epilogue=examples(
-        "trimtab run webhook --certificate tls.crt --key tls.key --port 9443",
+        "trimtab run webhook --certificate tls.crt --key tls.key --client-ca ca.crt",
     )
 )
 def webhook(
@@ -141,6 +157,8 @@ def webhook(
     kubeconfig: Kubeconfig = None,
     host: Host = "127.0.0.1",
     port: Port = 9443,
+    client_ca: ClientCa = None,
+    client_name: ClientName = API_SERVER,
     log_level: LogLevel = "info",
 ) -> None:
     """Answer the API server's question whether a pod may be evicted; mark VMs to be evacuated.
@@ -156,12 +174,14 @@ def webhook(
         PEM file with its key.
     """
     from trimtab import obs
+    from trimtab.kube.callers import Callers
     from trimtab.kube.service import run
     from trimtab.vm.webhook import serve
 
     obs.configure(log_level)
     connection = client(kubeconfig, "webhook")
-    run(serve(connection, host=host, port=port, certificate=certificate, key=key))
+    callers = Callers(client_ca, client_name)
+    run(serve(connection, host=host, port=port, certificate=certificate, key=key, callers=callers))
 
 
 @app.command(
@@ -198,7 +218,7 @@ def exporter(
     allow_scenario
         Let POST /scenario and /feedback create VMs and migrations.
     token_file
-        A file with a token; whoever has it may use the writing endpoints from elsewhere.
+        A file with a token: only with it may one write. Without the option, this computer may.
     scenario
         A scenario file whose VMs are created at the start; file.json#name chooses one of several.
     namespace

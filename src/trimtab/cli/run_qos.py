@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from trimtab.cli.run import Kubeconfig, LogLevel, client
+from trimtab.cli.run import API_SERVER, ClientCa, ClientName, Kubeconfig, LogLevel, client
 from trimtab.errors import ConfigError
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -20,6 +20,8 @@ def qos(
     webhook_port: int = 9444,
     certificate: Annotated[Path | None, Parameter(name=("--certificate", "--tls-cert"))] = None,
     key: Annotated[Path | None, Parameter(name=("--key", "--tls-key"))] = None,
+    client_ca: ClientCa = None,
+    client_name: ClientName = API_SERVER,
     bindings: str = "http://127.0.0.1:10001/bindings",
     default_slo: str = "0.80",
     class_slo: tuple[str, ...] = (),
@@ -97,6 +99,8 @@ def qos(
         webhook_port=webhook_port,
         certificate=certificate,
         key=key,
+        client_ca=client_ca,
+        client_name=client_name,
         bindings=bindings,
         legacy=legacy,
         measure_only=measure_only,

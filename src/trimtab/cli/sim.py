@@ -73,7 +73,7 @@ def sim(
     dry_run
         With --live: decide only, move nothing.
     token_file
-        With --live: the exporter's token, where it is not on this computer.
+        With --live: the exporter's token; that of a lab of yours is found without it.
     score
         Name of a node score (`trimtab scores list`) or a Python file that defines one. Default:
         linear_amplified_ippd_k3; with --live the policy's query.

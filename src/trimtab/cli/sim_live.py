@@ -10,9 +10,12 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from trimtab.cli.lab_context import home
 from trimtab.cli.sim_options import limits_of, pair_of, policy_text
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.exporter.api import FeedbackResult, Moved, Scene
+from trimtab.kube.connection import is_loopback
+from trimtab.loop.settings import EXPORTER_TOKEN_FILE
 from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, read_policy
 from trimtab.prom import Prometheus
 from trimtab.prom import QueryFailed as Refused
@@ -133,7 +136,21 @@ def _query(score: str | None) -> str | None:
     return None if score is None else score_record(choose_score(score).name, "avg1m")
 
 
-def _token(path: Path | None) -> str | None:
+def lab_token(exporter: str) -> Path | None:
+    """The token's file of the lab of this user whose exporter has that address."""
+    url = httpx2.URL(exporter)
+    if not is_loopback(url.host):
+        return None
+    for lab in home().labs():
+        file, spec = lab.path / EXPORTER_TOKEN_FILE, lab.read_spec()
+        if spec is not None and spec.ports.get("exporter") == url.port and file.exists():
+            return file
+    return None
+
+
+def _token(path: Path | None, exporter: str) -> str | None:
+    """What the file says; without one, the token of the lab whose exporter this is."""
+    path = path or lab_token(exporter)
     if path is None:
         return None
     try:
@@ -145,7 +162,7 @@ def _token(path: Path | None) -> str | None:
 async def _cycle(
     prometheus: str, exporter: str, policy: Policy, query: str, chosen: Chosen
 ) -> LiveResult:
-    token = _token(chosen.token_file)
+    token = _token(chosen.token_file, exporter)
     async with Exporter(exporter, token) as side, Prometheus(prometheus) as server:
         scene = await side.scene()
         use = [await server.by_label(name, "node") for name in _USE]

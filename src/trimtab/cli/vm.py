@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
+from trimtab.cli.numbers import CpuUse, MemoryUse
 from trimtab.cli.vm_where import HERE, Where, talk, tell
+from trimtab.model.names import is_object_name
 
 if TYPE_CHECKING:
     from trimtab.vm.desk import Desk
@@ -16,6 +18,14 @@ app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachine
 
 Wait = Annotated[bool, Parameter(negative=(), help="Return when it is so, and show the way there.")]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+
+
+def _object_name(_: Any, name: str) -> None:
+    if name and not is_object_name(name):
+        raise ValueError(f"{name!r} cannot be the name of a node")
+
+
+NodeName = Annotated[str, Parameter(validator=_object_name)]
 Strategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
 
 
@@ -31,9 +41,9 @@ def create(
     *,
     cpu: str = "1",
     memory: str = "1Gi",
-    cpu_use: float | None = None,
-    memory_use: float | None = None,
-    node: str = "",
+    cpu_use: CpuUse | None = None,
+    memory_use: MemoryUse | None = None,
+    node: NodeName = "",
     strategy: Strategy = "LiveMigrate",
     migratable: bool = True,
     stopped: Annotated[bool, Parameter(negative=())] = False,
@@ -163,8 +173,8 @@ def set_(
     *,
     cpu: str | None = None,
     memory: str | None = None,
-    cpu_use: float | None = None,
-    memory_use: float | None = None,
+    cpu_use: CpuUse | None = None,
+    memory_use: MemoryUse | None = None,
     strategy: Strategy | None = None,
     migratable: bool | None = None,
     json: Json = False,
@@ -213,7 +223,7 @@ def migrate(
     name: str,
     /,
     *,
-    to: str = "",
+    to: NodeName = "",
     force: Annotated[bool, Parameter(negative=())] = False,
     wait: Wait = False,
     json: Json = False,

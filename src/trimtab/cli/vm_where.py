@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from cyclopts import Parameter
 
 from trimtab.cli.cluster_options import Context, Kubeconfig, LabName
+from trimtab.cli.numbers import Seconds
 
 if TYPE_CHECKING:
     from trimtab.vm.desk import Desk
@@ -25,7 +26,7 @@ class Where:
     namespace: Annotated[
         str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
     ] = "default"
-    timeout: Annotated[float, Parameter(help="Seconds to wait with --wait.")] = 300.0
+    timeout: Annotated[Seconds, Parameter(help="Seconds to wait with --wait.")] = 300.0
 
 
 HERE = Where()

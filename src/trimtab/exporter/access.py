@@ -1,4 +1,8 @@
-"""Who may change something: this computer itself, or whoever has the token."""
+"""Who may change something: whoever has the token; without one, this computer itself.
+
+On a shared computer others reach a port on the loopback too, so where there is a token the
+loopback is not enough. Web pages of other origins are refused either way.
+"""
 
 import hmac
 from pathlib import Path
@@ -7,7 +11,7 @@ from starlette.requests import Request
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.problems import Refused
-from trimtab.kube.local import is_local
+from trimtab.kube.local import is_foreign_page, is_local
 
 
 class Access:
@@ -19,15 +23,17 @@ class Access:
             raise ConfigError(f"--token-file {token_file}: it is empty; put a token in it")
 
     def check(self, request: Request) -> None:
+        if is_foreign_page(request):
+            raise Refused(403, "Not allowed", "web pages of other origins may not do that")
         scheme, _, offered = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             if not self._is_ours(offered.strip()):
                 raise Refused(401, "Wrong token", "the bearer token is not the exporter's")
+        elif self._file is not None:
+            raise Refused(401, "No token", f"send `Authorization: Bearer …`; it is in {self._file}")
         elif not is_local(request):
-            how = "send `Authorization: Bearer …`" if self._file else "start it with --token-file"
-            raise Refused(
-                403, "Not allowed", f"only this computer may do that without a token; {how}"
-            )
+            how = "only this computer may do that without a token; start it with --token-file"
+            raise Refused(403, "Not allowed", how)
 
     def _is_ours(self, offered: str) -> bool:
         token = self._token() if self._file else b""

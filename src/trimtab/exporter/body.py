@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.problems import Refused
+from trimtab.kube.callers import TooLarge, bounded_body
 from trimtab.model.check import check_counts
 from trimtab.model.expand import expand
 from trimtab.model.scenario import Scenario
@@ -27,13 +28,10 @@ _AT = re.compile(r" - at `(?:key in )?\$?\.?([^`]*)`")
 
 async def read_body(request: Request) -> bytes:
     """The whole body, but never more than 16 MiB of it."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            detail = f"the body is larger than {MAX_BODY >> 20} MiB; send a smaller one"
-            raise Refused(413, "Too large", detail)
-    return bytes(body)
+    try:
+        return await bounded_body(request.receive, MAX_BODY)
+    except TooLarge as error:
+        raise Refused(413, "Too large", f"{error}; send a smaller one") from error
 
 
 def decode(body: bytes, kind: type[T]) -> T:

@@ -9,6 +9,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from trimtab.kube.callers import PEER, common_name
+
 JOINED_BYTES = 16_000
 """Up to here a copy is cheaper than a second record; larger bodies are not copied."""
 
@@ -46,5 +48,13 @@ class Together:
 class Protocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 on such a transport."""
 
+    _peer = ""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(Together(transport))  # type: ignore[arg-type]
+        self._peer = common_name(transport.get_extra_info("peercert"))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._peer:
+            self.scope.update({PEER: self._peer})  # type: ignore[misc]

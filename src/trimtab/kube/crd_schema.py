@@ -3,11 +3,19 @@
 from typing import Any
 
 from trimtab.kube.resources import Kind
+from trimtab.model.quantity import NANO, Quantity
 
 Schema = dict[str, Any]
-_POSITIVE = (
-    "type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))"
-)
+
+
+def _within(most: int) -> str:
+    """CEL: above 0 and at most `most`, for a whole number or a quantity."""
+    number = f"self > 0 && self <= {most}"
+    text = (
+        "isQuantity(self) && quantity(self).isGreaterThan(quantity('0')) && "
+        f"!quantity(self).isGreaterThan(quantity('{most}'))"
+    )
+    return f"type(self) == int ? {number} : {text}"
 
 
 def obj(
@@ -34,33 +42,28 @@ def rule(expression: str, message: str) -> Schema:
     return {"rule": expression, "message": message}
 
 
-def quantity(text: str, *, below_zero: str) -> Schema:
+def quantity(text: str, *, above_zero: str, most: int) -> Schema:
+    """A quantity above 0 and at most `most`; `above_zero` begins the sentence otherwise."""
+    largest = Quantity(most * NANO)
     return {
         "description": text,
         "x-kubernetes-int-or-string": True,
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "maxLength": 32,
         "x-kubernetes-validations": [
-            rule(_POSITIVE, f"{below_zero}, as a quantity like 2, 500m or 4Gi")
+            rule(_within(most), f"{above_zero} and at most {largest}, as a quantity like 2 or 4Gi")
         ],
     }
 
 
 def number(
-    text: str,
-    *,
-    default: float | None = None,
-    most: float | None = None,
-    above_zero: bool = False,
+    text: str, *, most: float | None = None, least: float = 0, default: float | None = None
 ) -> Schema:
-    schema: Schema = {"type": "number", "minimum": 0, "description": text}
-    if above_zero:
-        schema["exclusiveMinimum"] = True
-    if default is not None:
-        schema["default"] = default
+    """A number from `least` to `most`; what people write needs both limits."""
+    schema: Schema = {"type": "number", "minimum": least, "description": text}
     if most is not None:
         schema["maximum"] = most
-    return schema
+    return schema if default is None else schema | {"default": default}
 
 
 def flag(default: bool, text: str) -> Schema:
@@ -74,10 +77,12 @@ def choice(names: tuple[str, ...], text: str, *, default: str | None = None) -> 
     return schema | {"default": default} if default is not None else schema
 
 
-def string(most: int, text: str = "", *, least: int = 0) -> Schema:
+def string(most: int, text: str = "", *, least: int = 0, pattern: str = "") -> Schema:
     schema: Schema = {"type": "string", "maxLength": most}
     if least:
         schema["minLength"] = least
+    if pattern:
+        schema["pattern"] = pattern
     return schema | {"description": text} if text else schema
 
 

@@ -12,12 +12,20 @@ from starlette.requests import Request
 
 def is_local(request: Request) -> bool:
     """Whether a program on this computer asks, not a web page in its browser."""
-    headers = request.headers
-    pages = [headers["origin"]] if "origin" in headers else []
-    names = [_host(f"//{headers.get('host', '')}"), *map(_host, pages)]
-    return _is_loopback(request.client.host if request.client else "") and all(
-        name == "localhost" or _is_loopback(name) for name in names
+    host = _host(f"//{request.headers.get('host', '')}")
+    return (
+        _is_loopback(request.client.host if request.client else "")
+        and (host == "localhost" or _is_loopback(host))
+        and not is_foreign_page(request)
     )
+
+
+def is_foreign_page(request: Request) -> bool:
+    """Whether a web page asks that was not served here: another port is another origin, too."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return False
+    return origin != f"{request.url.scheme}://{request.headers.get('host', '')}"
 
 
 def _host(url: str) -> str:

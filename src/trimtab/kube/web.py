@@ -7,6 +7,7 @@ restart.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,19 +33,32 @@ webhook call lost that way as a failure."""
 
 
 class Tls(Struct, frozen=True):
-    """PEM files, looked at again every `poll_s`."""
+    """PEM files, looked at again every `poll_s`.
+
+    With `client_ca` a caller may show a certificate, and one of another CA ends the connection.
+    """
 
     certificate: Path
     key: Path
     poll_s: float = 2.0
+    client_ca: Path | None = None
 
     def __post_init__(self) -> None:
-        for path in (self.certificate, self.key):
+        for path in self._files():
             if not path.is_file():
                 raise ConfigError(f"{path}: no such file; it must hold a PEM certificate and key")
 
-    def stamp(self) -> tuple[int, int]:
-        return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
+    def _files(self) -> list[Path]:
+        return [path for path in (self.certificate, self.key, self.client_ca) if path is not None]
+
+    def stamp(self) -> list[int]:
+        return [path.stat().st_mtime_ns for path in self._files()]
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """For connections from now on."""
+        context.load_cert_chain(self.certificate, self.key)
+        if self.client_ca is not None:
+            context.load_verify_locations(self.client_ca)
 
 
 def tells(word: str, holds: Callable[[], bool]) -> Route:
@@ -100,6 +114,7 @@ class Web:
 
     async def run(self) -> None:
         """Serve until cancelled; answers under way get a second to finish."""
+        client_ca = self._tls.client_ca if self._tls else None
         config = uvicorn.Config(
             self._application(),
             http=Protocol,
@@ -113,6 +128,8 @@ class Web:
             timeout_keep_alive=KEPT_ALIVE_S,
             ssl_certfile=self._tls.certificate if self._tls else None,
             ssl_keyfile=self._tls.key if self._tls else None,
+            ssl_ca_certs=str(client_ca) if client_ca else None,
+            ssl_cert_reqs=ssl.CERT_OPTIONAL if client_ca else ssl.CERT_NONE,
         )
         server = _Server(config)
         serving = asyncio.ensure_future(server.serve(sockets=[self._socket]))
@@ -134,7 +151,7 @@ class Web:
             try:
                 stamp = self._tls.stamp()
                 if stamp != loaded and config.ssl is not None:
-                    config.ssl.load_cert_chain(self._tls.certificate, self._tls.key)
+                    self._tls.load(config.ssl)
                     loaded = stamp
                     log.info("certificate renewed", file=str(self._tls.certificate))
             except OSError as error:  # half-written: the next look finds both halves

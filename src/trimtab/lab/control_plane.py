@@ -4,6 +4,9 @@ The exact command lines are what tests/unit/lab/golden shows. Each surprising fl
 beside it.
 """
 
+import yaml
+
+from trimtab.kube.callers import API_SERVER as WEBHOOK_CLIENT
 from trimtab.lab.component import ApiGet, Component, HttpsGet, SocketAccepts
 from trimtab.lab.identity import ClientCert, ServerCert, kubeconfig_file
 from trimtab.lab.kwok import lease_s
@@ -13,6 +16,8 @@ from trimtab.lab.stack import Lab
 # etcd and the API server must share their working directory. `:0` is part of the file's name.
 ETCD_SOCKET = "etcd.sock:0"
 PEER_SOCKET = "peer.sock:0"
+ADMISSION_FILE = "config/admission.yaml"
+WEBHOOK_CREDENTIALS = "config/webhook-credentials.yaml"
 
 PORTS = {
     "kube-apiserver": 6443,
@@ -30,6 +35,7 @@ def identities(lab: Lab) -> tuple[tuple[ClientCert, ...], tuple[ServerCert, ...]
         ClientCert("kube-controller-manager", "system:kube-controller-manager"),
         ClientCert("kube-scheduler", "system:kube-scheduler"),
         ClientCert("kwok", "kwok"),
+        ClientCert(WEBHOOK_CLIENT, WEBHOOK_CLIENT),
     )
     names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1")
     servers = (
@@ -38,6 +44,39 @@ def identities(lab: Lab) -> tuple[tuple[ClientCert, ...], tuple[ServerCert, ...]
         ServerCert("kube-scheduler-server"),
     )
     return clients, servers
+
+
+def admission_files(lab: Lab) -> dict[str, str]:
+    """What makes the API server show webhooks a certificate: they believe nobody else.
+
+    The certificate gives no rights; its name is what the webhooks expect.
+    """
+    user = {
+        "client-certificate": str(lab.dir / f"pki/{WEBHOOK_CLIENT}.crt"),
+        "client-key": str(lab.dir / f"pki/{WEBHOOK_CLIENT}.key"),
+    }
+    credentials = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "users": [{"name": "*", "user": user}],  # whatever the webhook's address
+    }
+    configuration = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(lab.dir / WEBHOOK_CREDENTIALS),
+    }
+    admission = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [
+            {"name": name, "configuration": configuration}
+            for name in ("ValidatingAdmissionWebhook", "MutatingAdmissionWebhook")
+        ],
+    }
+    return {
+        WEBHOOK_CREDENTIALS: yaml.safe_dump(credentials, sort_keys=False),
+        ADMISSION_FILE: yaml.safe_dump(admission, sort_keys=False),
+    }
 
 
 def etcd(lab: Lab) -> Component:
@@ -75,6 +114,7 @@ def kube_apiserver(lab: Lab) -> Component:
             "--tls-cert-file=pki/kube-apiserver-server.crt",
             "--tls-private-key-file=pki/kube-apiserver-server.key",
             "--client-ca-file=pki/ca.crt",
+            f"--admission-control-config-file={ADMISSION_FILE}",
             "--service-account-key-file=pki/sa.key",
             "--service-account-signing-key-file=pki/sa.key",
             "--service-account-issuer=https://kubernetes.default.svc",

@@ -19,7 +19,13 @@ from trimtab.lab.component import (
     Task,
     TokenFile,
 )
-from trimtab.lab.control_plane import etcd, identities, kube_apiserver, kube_controller_manager
+from trimtab.lab.control_plane import (
+    admission_files,
+    etcd,
+    identities,
+    kube_apiserver,
+    kube_controller_manager,
+)
 from trimtab.lab.identity import ClientCert, ServerCert, Service, token_file
 from trimtab.lab.kwok import CONFIG_FILE as KWOK_CONFIG
 from trimtab.lab.kwok import kwok, kwok_config
@@ -98,7 +104,11 @@ def _control_plane(lab: Lab, scheduling: str) -> Contribution:
         tasks=_tasks(lab, probe_scheduler_name(scheduling)),
         clients=clients,
         servers=servers,
-        files={SCHEDULER_CONFIG: scheduling, KWOK_CONFIG: kwok_config(lab.spec.nodes)},
+        files={
+            SCHEDULER_CONFIG: scheduling,
+            KWOK_CONFIG: kwok_config(lab.spec.nodes),
+            **admission_files(lab),
+        },
     )
 
 

@@ -16,6 +16,7 @@ from trimtab.loop.rbac import HOME, descheduler_rbac
 from trimtab.scores.files import as_yaml
 from trimtab.vm.admission import guard
 from trimtab.vm.crd import crds
+from trimtab.vm.fence import fence
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
 
 Manifest = dict[str, Any]
@@ -55,9 +56,9 @@ def cluster_rbac() -> list[Manifest]:
 
 
 def cluster_guard() -> list[Manifest]:
-    """The guard that knows the controller under its name in a cluster."""
+    """The guard and the fence, which know the controller under its name in a cluster."""
     home = HOMES["vm-controller"]
-    text = yaml.safe_dump(guard(), sort_keys=False, width=10_000)
+    text = yaml.safe_dump([*guard(), *fence()], sort_keys=False, width=10_000)
     moved: list[Manifest] = yaml.safe_load(
         text.replace(f":{HOME}:vm-controller", f":{home}:vm-controller")
     )

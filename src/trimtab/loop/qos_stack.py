@@ -88,6 +88,7 @@ def _qos(lab: Lab, settings: QosSettings) -> Component:
         f"--webhook-port={lab.port('qos-webhook')}",
         f"--certificate=pki/{_CERTIFICATE}.crt",
         f"--key=pki/{_CERTIFICATE}.key",
+        "--client-ca=pki/ca.crt",
         f"--bindings=http://127.0.0.1:{lab.port('qos-bindings')}/bindings",
         *(["--measure-only"] if settings.measure_only else []),
         *(["--legacy"] if settings.legacy else []),

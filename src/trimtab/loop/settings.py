@@ -20,6 +20,8 @@ SHORTEST_S = 1.0
 
 POLICY_MAP, POLICY_KEY = ("kube-descheduler", "descheduler-policy"), "policy.yaml"
 RULES_MAP = ("monitoring", "trimtab-rules")
+EXPORTER_TOKEN_FILE = "pki/exporter-writing.token"
+"""With it one may write through the exporter; like all files of a lab it is its owner's alone."""
 POLICY_FILE, RULES_FILE = "config/policy.yaml", "config/trimtab.rules.yaml"
 WISHED_POLICY_FILE, WISHED_RULES_FILE = "config/wished.policy.yaml", "config/wished.rules.yaml"
 SCRIPT_FILE = "config/scenario.json"

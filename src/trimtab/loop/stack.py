@@ -7,6 +7,7 @@ the projector and the scenario service put there once.
 
 import base64
 import sys
+from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from trimtab.loop.rules_file import shipped_rules
 from trimtab.loop.scenario import RUNNING, read_script
 from trimtab.loop.scenario_objects import Script
 from trimtab.loop.settings import (
+    EXPORTER_TOKEN_FILE,
     POLICY_FILE,
     POLICY_MAP,
     RULES_MAP,
@@ -40,6 +42,7 @@ from trimtab.loop.settings import (
 from trimtab.loop.soft_tainter_rights import soft_tainter_rights
 from trimtab.vm.admission import eviction_webhook, guard
 from trimtab.vm.crd import crds
+from trimtab.vm.fence import fence
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
 
 PORTS = {
@@ -82,6 +85,7 @@ def loop_stack(
 
 def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str]:
     files = {
+        EXPORTER_TOKEN_FILE: _kept(lab, EXPORTER_TOKEN_FILE) or token_urlsafe(24),
         CONFIG_FILE: prometheus_config(lab),
         WISHED_RULES_FILE: shipped_rules(lab.spec.nodes),
     }
@@ -124,6 +128,7 @@ def _objects(lab: Lab, settings: LoopSettings) -> list[Manifest]:
         *namespaces,
         *crds(),
         *guard(),
+        *fence(),
         eviction_webhook(_client_config(lab)),
         *controller_rbac(),
         *webhook_rbac(),
@@ -169,7 +174,11 @@ def _vm_controller(lab: Lab, settings: LoopSettings) -> Component:
 
 def _webhook(lab: Lab) -> Component:
     url = f"https://127.0.0.1:{lab.port('webhook')}"
-    certificate = ("--certificate=pki/webhook-server.crt", "--key=pki/webhook-server.key")
+    certificate = (
+        "--certificate=pki/webhook-server.crt",
+        "--key=pki/webhook-server.key",
+        "--client-ca=pki/ca.crt",
+    )
     return Component(
         name="webhook",
         argv=trimtab("webhook", f"--port={lab.port('webhook')}", *certificate),
@@ -188,6 +197,7 @@ def _exporter(lab: Lab, settings: LoopSettings) -> Component:
         f"--pressure={msgspec.json.encode(settings.pressure).decode()}",
         "--node-exporter",
         "--allow-scenario",
+        f"--token-file={EXPORTER_TOKEN_FILE}",
     )
 
 

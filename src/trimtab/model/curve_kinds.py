@@ -78,13 +78,13 @@ class Trace(Struct, frozen=True, tag="trace", tag_field="type", forbid_unknown_f
 Curve: TypeAlias = Constant | Steps | Diurnal | Spikes | Trace
 
 
-def check_curve(curve: Curve, field: str) -> None:
-    """Refuse a curve that has no meaning, naming the field."""
-    for problem in _problems(curve):
+def check_curve(curve: Curve, field: str, most: float = MAX_USE) -> None:
+    """Refuse a curve that has no meaning or values above `most`, naming the field."""
+    for problem in _problems(curve, most):
         raise ConfigError(f"{field}: {problem}")
 
 
-def _problems(curve: Curve) -> Iterator[str]:
+def _problems(curve: Curve, most: float) -> Iterator[str]:
     positive: dict[str, float] = {}
     match curve:
         case Constant():
@@ -105,8 +105,8 @@ def _problems(curve: Curve) -> Iterator[str]:
             positive = {"interval": curve.interval}
             if not curve.values:
                 yield "a trace needs at least one value"
-    if not all(0 <= level <= MAX_USE for level in levels(curve)):
-        yield f"values must be within 0..{MAX_USE}"
+    if not all(0 <= level <= most for level in levels(curve)):
+        yield f"values must be within 0..{most}"
     for name, number in positive.items():
         if not MIN_SECONDS <= number <= MAX_SECONDS:
             yield f"{name} must be above 0: {MIN_SECONDS:g} to {MAX_SECONDS:g} s"

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.kube.callers import Callers
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.events import Recorder
@@ -171,9 +172,11 @@ class Qos:
         chosen = self._settings
         if chosen.measure_only or chosen.certificate is None or chosen.key is None:
             return
-        tls = Tls(chosen.certificate, chosen.key)
+        callers = Callers(chosen.client_ca, chosen.client_name)
+        callers.warn()
+        tls = Tls(chosen.certificate, chosen.key, client_ca=chosen.client_ca)
         web = Web(
-            [Webhook(self.stamper).route],
+            [Webhook(self.stamper, callers).route],
             host=chosen.webhook_address or chosen.address,
             port=chosen.webhook_port,
             tls=tls,

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
+from trimtab.kube.callers import API_SERVER
 
 NAME = "qos"
 NAMESPACE = "trimtab-system"
@@ -25,6 +26,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     certificate: Path | None = None
     key: Path | None = None
     """Without a certificate there is no webhook: pods are stamped a moment after creation."""
+    client_ca: Path | None = None
+    """The CA of the API server's certificate for webhooks; without it everybody may call."""
+    client_name: str = API_SERVER
     bindings: str = DEFAULT_BINDINGS
     """Where the scheduler's plugin lists its recent bindings; empty: nowhere."""
     legacy: bool = False

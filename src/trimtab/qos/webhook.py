@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from trimtab.kube.callers import MAX_POD, REFUSED, Callers, TooLarge, bounded_body
 from trimtab.kube.resources import Free
 from trimtab.obs import get_logger
 from trimtab.qos.admission import PATH
@@ -38,16 +39,20 @@ _REVIEW = msgspec.json.Decoder(AdmissionReview)
 
 
 class Webhook:
-    def __init__(self, stamper: Stamper) -> None:
-        self._stamper = stamper
+    def __init__(self, stamper: Stamper, callers: Callers) -> None:
+        self._stamper, self._callers = stamper, callers
 
     @property
     def route(self) -> Route:
         return Route(PATH, self._stamp, methods=["POST"])
 
     async def _stamp(self, request: Request) -> Response:
+        if not self._callers.admit(request.scope):
+            return _refused(403, REFUSED.decode())
         try:
-            review = _REVIEW.decode(await request.body())
+            review = _REVIEW.decode(await bounded_body(request.receive, MAX_POD))
+        except TooLarge as error:
+            return _refused(413, f"{error}\n")
         except msgspec.MsgspecError as error:
             return Response(f"not an AdmissionReview: {error}\n", 400, media_type="text/plain")
         answer = answered(review.request, self._patch(review.request))
@@ -64,6 +69,11 @@ class Webhook:
             stamped.inc()
         log.debug("pod stamped at creation", pod=str(pod.metadata.key), stamp=stamp)
         return patch(pod, stamp)
+
+
+def _refused(status: int, why: str) -> Response:
+    """The connection ends: what is left of the body is not read."""
+    return Response(why, status, {"connection": "close"}, media_type="text/plain")
 
 
 def in_namespace(pod: LifePod, namespace: str) -> LifePod:

@@ -3,8 +3,10 @@
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from trimtab.kube.virt import Load, VirtualMachine, VmAmounts, VmSpec, encode_load
+from trimtab.errors import ConfigError
+from trimtab.kube.virt import Amount, Load, VirtualMachine, VmAmounts, VmSpec, encode_load
 from trimtab.model.curve import Constant, Curve, check_curve, overall_mean, value_at
+from trimtab.model.limits import MAX_BYTES, MAX_CORES
 from trimtab.model.machines import Vm, requested
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.vm.settings import Settings
@@ -16,17 +18,29 @@ def machine(vm: VirtualMachine) -> Vm:
     """The VM as the model knows it; a ConfigError says what its spec gets wrong."""
     spec = vm.spec
     cpu, memory = curves(spec)
-    for curve, field in ((cpu, "spec.load.cpu"), (memory, "spec.load.memory")):
-        check_curve(curve, field)
+    check_curve(cpu, _use_field(spec, "cpu"))
+    check_curve(memory, _use_field(spec, "memory"), most=1)
     return Vm(
         name=vm.metadata.name,
-        cpu=parse_quantity(spec.resources.cpu, "spec.resources.cpu"),
-        memory=parse_quantity(spec.resources.memory, "spec.resources.memory"),
+        cpu=_size(spec.resources.cpu, "spec.resources.cpu", MAX_CORES),
+        memory=_size(spec.resources.memory, "spec.resources.memory", MAX_BYTES),
         cpu_load=cpu,
         memory_load=memory,
         eviction_strategy=spec.eviction_strategy,
         live_migratable=spec.live_migratable,
     )
+
+
+def _use_field(spec: VmSpec, resource: str) -> str:
+    curve = getattr(spec.load, resource) if spec.load else None
+    return f"spec.{'utilization' if curve is None else 'load'}.{resource}"
+
+
+def _size(text: Amount, field: str, most: int) -> Quantity:
+    size, largest = parse_quantity(text, field), Quantity(most * NANO)
+    if not 0 < size.nano <= largest.nano:
+        raise ConfigError(f"{field}: {text!r} must be above 0 and at most {largest}")
+    return size
 
 
 def curves(spec: VmSpec) -> tuple[Curve, Curve]:

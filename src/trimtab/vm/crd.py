@@ -20,6 +20,8 @@ from trimtab.kube.crd_schema import (
     string,
 )
 from trimtab.kube.virt import MIGRATIONS, VMS, MigrationPhase, Phase, Strategy
+from trimtab.model.limits import MAX_BYTES, MAX_CORES, MAX_USE
+from trimtab.model.names import MAX_OBJECT_NAME, OBJECT_NAME
 from trimtab.vm.crd_curve import curve
 
 
@@ -62,20 +64,33 @@ def _vm_spec() -> Schema:
         "running": flag(True, "Whether the VM is to run."),
         "resources": obj(
             {
-                "cpu": quantity("Cores given to the VM.", below_zero="cpu must be above 0"),
-                "memory": quantity("Memory given to the VM.", below_zero="memory must be above 0"),
+                "cpu": quantity(
+                    "Cores given to the VM.",
+                    above_zero="cpu must be above 0",
+                    most=MAX_CORES,
+                ),
+                "memory": quantity(
+                    "Memory given to the VM.",
+                    above_zero="memory must be above 0",
+                    most=MAX_BYTES,
+                ),
             },
             required=["cpu", "memory"],
         ),
         "utilization": obj(
             {
-                "cpu": number("Share of the cores in use; may exceed 1.", default=0.5),
+                "cpu": number(
+                    "Share of the cores in use; may exceed 1.", default=0.5, most=MAX_USE
+                ),
                 "memory": number("Share of the memory in use.", default=0.8, most=1),
             },
             default={},
         ),
         "load": obj(
-            {"cpu": curve("CPU use over time."), "memory": curve("Memory use over time.")},
+            {
+                "cpu": curve("CPU use over time.", most=MAX_USE),
+                "memory": curve("Memory use over time.", most=1),
+            },
             text="Curves over time that replace `utilization`.",
         ),
         "evictionStrategy": choice(
@@ -109,8 +124,12 @@ def _vm_status() -> Schema:
 
 def _migration_spec() -> Schema:
     properties = {
-        "vmName": string(253, "The VM to move.", least=1),
-        "targetNode": string(253, "Where to: a wish, or with `force` a condition."),
+        "vmName": string(MAX_OBJECT_NAME, "The VM to move.", least=1, pattern=f"^{OBJECT_NAME}$"),
+        "targetNode": string(
+            MAX_OBJECT_NAME,
+            "Where to: a wish, or with `force` a condition.",
+            pattern=f"^({OBJECT_NAME})?$",
+        ),
         "force": flag(False, "Only `targetNode` will do."),
     }
     rules = [

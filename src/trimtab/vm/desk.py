@@ -6,7 +6,7 @@ the rest. The same requests can be made with kubectl.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from msgspec import to_builtins
@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import Conflict, NotFound
 from trimtab.kube.resources import EVENTS, PODS, Event, Free, Key, Kind, Pod
 from trimtab.kube.virt import (
     CANCEL_EVACUATION,
@@ -112,8 +112,14 @@ class Desk:
         return await self.client.patch(VMS, name, {"spec": spec}, self.namespace)
 
     async def delete(self, name: str) -> None:
+        """The VM with its migrations, also those that no controller has adopted."""
         await self.get(name)
+        migrations = await self.migrations(name)
         await self.client.delete(VMS, name, self.namespace)
+        for migration in migrations:
+            meta = migration.metadata
+            with suppress(NotFound, Conflict):  # the garbage collector was first
+                await self.client.delete(MIGRATIONS, meta.name, self.namespace, uid=meta.uid)
 
     async def migrate(self, name: str, *, to: str = "", force: bool = False) -> str:
         """Ask for a migration; its name. `to` is a wish, with `force` a condition."""

@@ -2,14 +2,16 @@
 
 from datetime import datetime
 
-from trimtab.kube.virt import VirtualMachineMigration
+from trimtab.kube.virt import VMS, VirtualMachineMigration
 from trimtab.vm.situation import Situation, by_age
-from trimtab.vm.steps import DeleteMigration
+from trimtab.vm.steps import AdoptMigration, DeleteMigration, Wait
 
 EVACUATION_LABEL = "trimtab.dev/evacuation"
 BACKOFF_S, MOST_DOUBLINGS = 20.0, 4
 """KubeVirt counts failures among the five migrations that it keeps: 20 s to 320 s."""
 KEPT = 5
+ORPHAN_S = 600.0
+"""How long a finished migration stays whose VM is gone and that no garbage collector takes."""
 
 
 def is_evacuation(migration: VirtualMachineMigration) -> bool:
@@ -46,6 +48,32 @@ def backoff_left_s(s: Situation) -> float:
     if not count:
         return 0.0
     return max(0.0, s.left_s(at, BACKOFF_S * 2.0 ** min(count - 1, MOST_DOUBLINGS)))
+
+
+def adopt(s: Situation) -> AdoptMigration | None:
+    """A migration that somebody wrote without an owner is made the VM's."""
+    for migration in s.migrations:
+        owners = migration.metadata.owner_references
+        if is_going(migration) or any(owner.kind == VMS.kind for owner in owners):
+            continue
+        return AdoptMigration(migration, (*owners, VMS.owner(s.the_vm, controller=False)))
+    return None
+
+
+def forget_orphans(s: Situation) -> DeleteMigration | Wait | None:
+    """Migrations of a VM that is not there: their reason can be read for a while."""
+    waits = []
+    for migration in newest_first(s):
+        ended = migration.status.completion_time or migration.metadata.creation_timestamp
+        left_s = s.left_s(ended, ORPHAN_S)
+        if left_s <= 0 and not is_going(migration):
+            return DeleteMigration(migration)
+        waits.append(max(left_s, 1.0))
+    return Wait(min(waits)) if waits else None
+
+
+def is_going(migration: VirtualMachineMigration) -> bool:
+    return migration.metadata.deletion_timestamp is not None
 
 
 def forget_oldest(s: Situation) -> DeleteMigration | None:

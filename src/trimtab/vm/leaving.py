@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from trimtab.kube.resources import Pod
 from trimtab.kube.virt import CANCEL_EVACUATION, GUARD_LABEL
 from trimtab.model.machines import Vm
-from trimtab.vm.history import forget_oldest
+from trimtab.vm.history import adopt, forget_oldest, forget_orphans
 from trimtab.vm.migrating import end_all
 from trimtab.vm.situation import Situation, is_leaving, owner_uid
 from trimtab.vm.status import refused, stopped
@@ -31,7 +31,7 @@ def gone(s: Situation) -> Step:
     """
     left = [pod for pod in s.pods if not is_leaving(pod) and (owner_uid(pod) or _is_bare(pod))]
     if not (s.unfinished or left):
-        return forget_oldest(s) or Rest()
+        return forget_oldest(s) or forget_orphans(s) or Rest()
     if not s.checked:
         return Check("the VM is not in the store")
     return end_all(s, f'there is no VM "{s.key}"') or _let_go(left) or Rest()
@@ -94,5 +94,6 @@ STOPPED: tuple[Rule, ...] = (
     _forget_mark,
     _forget_cancel,
     _stopped,
+    lambda s, _: adopt(s),
     lambda s, _: forget_oldest(s),
 )

@@ -13,7 +13,7 @@ from trimtab.model.machines import Vm
 from trimtab.vm.amounts import machine
 from trimtab.vm.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.eviction import FINISHED_PHASES
-from trimtab.vm.history import forget_oldest
+from trimtab.vm.history import adopt, forget_oldest
 from trimtab.vm.launcher import Placement, desired_pod, dressing
 from trimtab.vm.leaving import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.migrating import (
@@ -209,6 +209,7 @@ RUNNING: tuple[Rule, ...] = (
     clear_stale_mark,
     dress,
     advance,
+    lambda s, _: adopt(s),
     accept,
     start,
     evacuate,

@@ -6,11 +6,13 @@ tested value), so one that comes too late fails and the VM is looked at again.
 
 from typing import Literal
 
+from msgspec import structs, to_builtins
+
 from trimtab import errors
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.controller import After, Done, Outcome
-from trimtab.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from trimtab.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
 from trimtab.kube.virt import (
@@ -26,8 +28,17 @@ from trimtab.vm import metrics
 from trimtab.vm.migrating import finished
 from trimtab.vm.own_writes import OwnWrites
 from trimtab.vm.situation import Situation, is_foreign
-from trimtab.vm.status import LOST, absence_ended, applied, applied_migration, next_incarnation
+from trimtab.vm.status import (
+    LOST,
+    absence_ended,
+    applied,
+    applied_migration,
+    condition,
+    next_incarnation,
+    others,
+)
 from trimtab.vm.steps import (
+    AdoptMigration,
     Check,
     ClearMark,
     CreateMigration,
@@ -94,6 +105,8 @@ class Hands:
                 return await self._create_migration(s, migration)
             case WriteMigration():
                 await self._write_migration(s, step)
+            case AdoptMigration():
+                await self._adopt(s, step)
             case DeleteMigration(migration=migration):
                 await self._delete_migration(migration)
                 return WHEN_SEEN
@@ -149,15 +162,25 @@ class Hands:
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 return After(NAMESPACE_ENDS_S)
-            self._tell(s, (News("PodRefused", str(error), warning=True),))
-            raise
+            return await self._refused(s, step, error)
         except Invalid as error:
-            self._tell(s, (News("PodRefused", str(error), warning=True),))
-            raise
+            return await self._refused(s, step, error)
         self._own.note(s.key, created, created=True)
         log.info("pod created", pod=meta.name, target=step.target)
         self._tell(s, step.news)
         return AGAIN
+
+    async def _refused(self, s: Situation, step: CreatePod, error: ApiError) -> Outcome:
+        """The API server does not take the pod: say so, and try again ever later."""
+        self._tell(s, (News("PodRefused", error.message, warning=True),))
+        if step.target and s.current is not None:
+            why = f"the target pod was refused: {error.message}"
+            return await self.do(s, finished(s, s.current, "Failed", why))
+        ready = condition(s.the_vm, "Ready", "False", "PodRefused", error.message, s.now)
+        status = structs.replace(s.status, conditions=(ready, *others(s.the_vm, "Ready")))
+        if status != s.status:
+            return await self.do(s, WriteStatus(status))
+        raise error
 
     async def _meet(self, s: Situation, step: CreatePod, key: Key) -> Outcome:
         """A pod of that name exists: ours from before the last crash, or somebody else's."""
@@ -210,6 +233,14 @@ class Hands:
         log.info("migration written", migration=meta.name, phase=status.phase, why=status.reason)
         if status.phase in FINISHED:
             metrics.count_migration(status)
+
+    async def _adopt(self, s: Situation, step: AdoptMigration) -> None:
+        meta = step.migration.metadata
+        owners = {"ownerReferences": [to_builtins(owner) for owner in step.owners]}
+        patch = {"metadata": identity(meta) | owners}
+        written = await self._client.patch(MIGRATIONS, meta.name, patch, meta.namespace)
+        self._own.note(s.key, written)
+        log.info("migration adopted", migration=meta.name)
 
     async def _delete_migration(self, migration: VirtualMachineMigration) -> None:
         meta = migration.metadata

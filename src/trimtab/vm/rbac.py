@@ -18,7 +18,8 @@ def controller_rbac() -> list[Manifest]:
         rule(GROUP, ["virtualmachines/status", "virtualmachinemigrations/status"], ["patch"]),
         # where OwnerReferencesPermissionEnforcement is on, for pods that block the deletion
         rule(GROUP, ["virtualmachines/finalizers"], ["update"]),
-        rule(GROUP, ["virtualmachinemigrations"], [*LOOK, "create", "delete"]),
+        # patch: to make the VM an owner of a migration that somebody wrote
+        rule(GROUP, ["virtualmachinemigrations"], [*LOOK, "create", "patch", "delete"]),
         rule("", ["pods"], [*LOOK, "create", "patch", "delete"]),
         rule("events.k8s.io", ["events"], ["create", "patch"]),
     ]

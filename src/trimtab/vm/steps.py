@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from trimtab.kube.resources import Free, Pod
+from trimtab.kube.resources import Free, OwnerReference, Pod
 from trimtab.kube.virt import MigrationStatus, VirtualMachineMigration, VmStatus
 
 
@@ -91,6 +91,13 @@ class DeleteMigration(Struct, frozen=True):
     migration: VirtualMachineMigration
 
 
+class AdoptMigration(Struct, frozen=True):
+    """Make the VM an owner of a migration that somebody wrote, so that it goes with the VM."""
+
+    migration: VirtualMachineMigration
+    owners: tuple[OwnerReference, ...]
+
+
 class Check(Struct, frozen=True):
     """Decide again from what the API says at this moment; `why` is for the log."""
 
@@ -119,6 +126,7 @@ Step = (
     | CreateMigration
     | WriteMigration
     | DeleteMigration
+    | AdoptMigration
     | Check
     | Wait
     | Rest

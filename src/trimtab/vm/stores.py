@@ -20,6 +20,7 @@ from trimtab.kube.virt import (
     VirtualMachine,
     VirtualMachineMigration,
 )
+from trimtab.model.names import is_object_name
 from trimtab.vm.launcher import label_value
 from trimtab.vm.own_writes import Look
 from trimtab.vm.situation import named, owner_uid
@@ -65,6 +66,8 @@ class Stores:
 
     async def fresh(self, key: Key) -> Objects:
         """From the API itself: the VM, its pods, and the migration under way."""
+        if not is_object_name(key.name):  # a migration may name anything; no VM is called so
+            return Objects(None, (), tuple(self.migrations.store.by("vm", str(key))))
         vm = await self._get_vm(key)
         label = f"{VM_NAME_LABEL}={label_value(key.name)}"
         listed = await self._client.list(PODS, key.namespace, labels=label)

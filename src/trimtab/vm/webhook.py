@@ -3,6 +3,7 @@
 At most one write: the mark. If it cannot be written, the answer says so and claims nothing.
 A pod that the cache does not know is looked up once, because a pod may be evicted before the
 watch has brought it here. There is never a Retry-After: client-go would repeat the call.
+Who asks must be the API server (`Callers`): the answer to anybody else would move VMs for them.
 """
 
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec import Struct, field
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from trimtab.kube.callers import MAX_EVICTION, REFUSED, Callers, TooLarge, bounded_body
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Invalid, NotFound
 from trimtab.kube.reflector import Reflector
@@ -27,6 +29,7 @@ from trimtab.vm.eviction import Allow, Deny, Mark, Verdict, decide, mark_patch, 
 T = TypeVar("T")
 log = get_logger()
 PATH = "/pod-eviction-validate"
+EVERYBODY = Callers()
 decisions = counter("trimtab_webhook_decisions_total", "Evictions by what was answered", "verdict")
 marking = histogram(
     "trimtab_webhook_marking_seconds", "Time to write a mark", buckets=(0.005, 0.02, 0.1, 0.5, 2.0)
@@ -164,15 +167,21 @@ def answer(request: AdmissionRequest, verdict: Verdict) -> Free:
 class Endpoint:
     """The webhook as a bare ASGI application: requests and responses as objects cost 20 µs."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, callers: Callers = EVERYBODY) -> None:
+        self._cluster, self._callers = cluster, callers
         self._log = log.bind()  # once, not for every line
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._callers.admit(scope):
+            await refuse(send, 403, REFUSED)
+            return
         try:
-            review = _REVIEW.decode(await read_body(receive))
+            review = _REVIEW.decode(await bounded_body(receive, MAX_EVICTION))
+        except TooLarge as error:
+            await refuse(send, 413, f"{error}\n".encode())
+            return
         except msgspec.MsgspecError as error:
-            await reply(send, 400, f"not an AdmissionReview: {error}\n".encode(), b"text/plain")
+            await refuse(send, 400, f"not an AdmissionReview: {error}\n".encode())
             return
         asked = review.request
         verdict = await judge(asked, self._cluster)
@@ -188,28 +197,31 @@ class Endpoint:
         await reply(send, 200, msgspec.json.encode(answer(asked, verdict)), b"application/json")
 
 
-async def read_body(receive: Receive) -> bytes:
-    message = await receive()
-    parts = [message.get("body", b"")]
-    while message.get("more_body"):
-        message = await receive()
-        parts.append(message.get("body", b""))
-    return b"".join(parts)
+async def refuse(send: Send, status: int, why: bytes) -> None:
+    """An answer after which the connection ends: what is left of the body is not read."""
+    decisions.labels(f"refused-{status}").inc()
+    await reply(send, status, why, b"text/plain", (b"connection", b"close"))
 
 
-async def reply(send: Send, status: int, body: bytes, kind: bytes) -> None:
-    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+async def reply(
+    send: Send, status: int, body: bytes, kind: bytes, *more: tuple[bytes, bytes]
+) -> None:
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-def route(cluster: Cluster) -> Route:
-    return Route(PATH, Endpoint(cluster), methods=["POST"])
+def route(cluster: Cluster, callers: Callers = EVERYBODY) -> Route:
+    return Route(PATH, Endpoint(cluster, callers), methods=["POST"])
 
 
-async def serve(client: Client, *, host: str, port: int, certificate: Path, key: Path) -> None:
+async def serve(
+    client: Client, *, host: str, port: int, certificate: Path, key: Path, callers: Callers
+) -> None:
     """Run the webhook until SIGTERM."""
     cluster = CachedCluster(client)
-    direct = {("POST", PATH): Endpoint(cluster)}
-    web = Web([route(cluster)], host=host, port=port, tls=Tls(certificate, key), direct=direct)
+    direct = {("POST", PATH): Endpoint(cluster, callers)}
+    tls = Tls(certificate, key, client_ca=callers.client_ca)
+    web = Web([route(cluster, callers)], host=host, port=port, tls=tls, direct=direct)
+    callers.warn()
     await Service("webhook", reflectors=[cluster.pods, cluster.vms], web=web).run()

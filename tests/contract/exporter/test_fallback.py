@@ -155,7 +155,9 @@ def test_it_ends_well_and_a_token_opens_it(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("s3cret")
     with running_exporter(tmp_path, SCENARIO, f"--token-file={tmp_path / 'token'}") as exporter:
         foreign = {"Host": "exporter.example"}
-        assert exporter.post("/refresh", **foreign).status_code == 403
+        assert exporter.post("/refresh", **foreign).status_code == 401
+        assert exporter.post("/refresh").status_code == 401
+        assert exporter.get("/scenario").status_code == 200
         wrong = exporter.post("/refresh", **foreign, Authorization="Bearer nope")
         assert wrong.status_code == 401
         right = exporter.post("/refresh", **foreign, Authorization="Bearer s3cret")

@@ -20,6 +20,7 @@ from trimtab.policy import read_policy
 from trimtab.scores.files import KEY as RULES_KEY
 from trimtab.vm.admission import eviction_webhook, guard
 from trimtab.vm.crd import crds
+from trimtab.vm.fence import fence
 from trimtab.vm.rbac import controller_rbac, webhook_rbac
 
 LAB_RBAC = {
@@ -64,14 +65,14 @@ def test_every_pod_runs_under_an_account_that_has_its_rights() -> None:
 
 
 def test_the_controller_may_delete_guarded_pods_under_its_name_in_the_cluster() -> None:
-    policy, binding = documents("guard.yaml")
+    shipped = documents("guard.yaml")
     here, in_labs = (
         f"system:serviceaccount:{n}:vm-controller" for n in ("default", "trimtab-system")
     )
-    text = repr([policy, binding])
+    text = repr(shipped)
     assert here in text
     assert in_labs not in text
-    assert text.replace(here, in_labs) == repr(guard())
+    assert text.replace(here, in_labs) == repr([*guard(), *fence()])
 
 
 def test_the_webhook_is_registered_as_in_the_lab() -> None:

@@ -123,6 +123,21 @@ def test_vms_of_others_are_not_touched(lab: RunningLab, exporter: Endpoint) -> N
     lab.kubectl("delete", "vm/own", "--timeout=60s")
 
 
+def test_what_is_shown_can_be_posted_back_although_a_vm_was_made_by_hand(
+    lab: RunningLab, exporter: Endpoint
+) -> None:
+    assert exporter.post("/scenario", hot(a="kwok-node-1")).status_code == 200
+    lab.kubectl("apply", "-f", "-", stdin=VM % ("own", 0.5))
+    wait_until(lambda: "own" in exporter.places(), "own is not placed")
+    shown, before = exporter.get("/scenario").json(), uids(lab)
+    by_hand = [vm["id"] for node in shown["nodes"] for vm in node["vms"] if vm.get("by_hand")]
+    assert by_hand == ["own"]
+    again = exporter.post("/scenario", shown)
+    assert (again.status_code, uids(lab)) == (200, before)
+    assert 'VM "own" was made by hand: it is left as it is' in again.json()["warnings"]
+    lab.kubectl("delete", "vm/own", "--timeout=60s")
+
+
 def test_what_the_api_server_refuses_changes_nothing(lab: RunningLab, exporter: Endpoint) -> None:
     exporter.post("/scenario", hot(a="kwok-node-1"))
     before = uids(lab)

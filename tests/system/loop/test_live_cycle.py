@@ -10,6 +10,7 @@ import pytest
 
 from builders.loops import LoopLab, wait_until
 from trimtab.cli.sim import app
+from trimtab.loop.settings import EXPORTER_TOKEN_FILE
 
 pytestmark = pytest.mark.engines
 HOT = "kwok-node-1"
@@ -18,8 +19,11 @@ HOT = "kwok-node-1"
 def live(loop: LoopLab, capsys: pytest.CaptureFixture[bytes], *options: str) -> Any:
     ports = loop.lab.lab.read_spec().ports  # type: ignore[union-attr]
     urls = [f"http://127.0.0.1:{ports[name]}" for name in ("prometheus", "exporter")]
+    token = f"--token-file={loop.lab.dir / EXPORTER_TOKEN_FILE}"
     code = app(
-        ["--live", *urls, "--json", *options], result_action="return_value", exit_on_error=False
+        ["--live", *urls, token, "--json", *options],
+        result_action="return_value",
+        exit_on_error=False,
     )
     assert code == 0
     return json.loads(capsys.readouterr().out)

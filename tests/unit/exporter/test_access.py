@@ -13,7 +13,15 @@ from trimtab.exporter.problems import Refused
 def a_request(client: str = "127.0.0.1", host: str = "localhost:8000", **headers: str) -> Request:
     raw = [(name.encode(), value.encode()) for name, value in {"host": host, **headers}.items()]
     return Request(
-        {"type": "http", "method": "POST", "path": "/", "headers": raw, "client": (client, 5)}
+        {
+            "type": "http",
+            "scheme": "http",
+            "method": "POST",
+            "path": "/",
+            "query_string": b"",
+            "headers": raw,
+            "client": (client, 5),
+        }
     )
 
 
@@ -36,6 +44,9 @@ def status(access: Access, request: Request) -> int:
         pytest.param(a_request(origin="http://evil.example"), 403, id="a web page"),
         pytest.param(a_request(origin="null"), 403, id="a web page that hides"),
         pytest.param(a_request(origin="http://localhost:8000"), 200, id="a page of ours"),
+        pytest.param(a_request(origin="http://localhost:3000"), 403, id="a page of another port"),
+        pytest.param(a_request(origin="https://localhost:8000"), 403, id="of another scheme"),
+        pytest.param(a_request(origin="http://127.0.0.1:8000"), 403, id="under another name"),
         pytest.param(a_request(host="evil.example"), 403, id="a name that points here"),
         pytest.param(a_request(host="[::1"), 403, id="a host that is none"),
     ],
@@ -56,9 +67,26 @@ def test_with_the_token_everybody_may(tmp_path: Path) -> None:
     assert status(access, bearer("bearer s3cret")) == 200
     assert status(access, bearer("Bearer s3cre")) == 401
     assert status(access, bearer("Bearer ")) == 401
-    assert status(access, bearer("Basic s3cret")) == 403
+    assert status(access, bearer("Basic s3cret")) == 401
     assert status(access, bearer("Bearer wrong", "127.0.0.1")) == 401
     assert status(access, bearer("Bearer sécret")) == 401
+
+
+def test_where_there_is_a_token_this_computer_needs_it_too(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret")
+    access = Access(file)
+    assert status(access, a_request()) == 401
+    assert status(access, a_request(authorization="Bearer s3cret")) == 200
+    with pytest.raises(Refused, match=f"it is in {file}"):
+        access.check(a_request())
+
+
+def test_a_page_of_another_origin_is_refused_even_with_the_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret")
+    page = a_request(origin="http://localhost:3000", authorization="Bearer s3cret")
+    assert status(Access(file), page) == 403
 
 
 def test_a_replaced_token_counts_at_once(tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from builders.lab import a_lab_on_disk
 from builders.prometheus import free_port
 from trimtab.cli.sim import app
+from trimtab.cli.sim_live import lab_token
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
+from trimtab.loop.settings import EXPORTER_TOKEN_FILE
 
 SCORES = {"n1": 0.9, "n2": 0.2, "n3": 0.1}
 USE = {"n1": 0.9, "n2": 0.3, "n3": 0.1}
@@ -214,3 +217,15 @@ def test_bad_input_is_one_clear_line(arguments: list[str], message: str) -> None
     with pytest.raises(ConfigError) as error:
         run(*arguments)
     assert message in str(error.value)
+
+
+def test_the_token_of_a_lab_of_ones_own_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    lab = a_lab_on_disk(tmp_path / "trimtab/labs/mine", ports={"exporter": 8000})
+    assert lab_token("http://localhost:8000") is None
+    (lab.path / EXPORTER_TOKEN_FILE).write_text("s3cret")
+    assert lab_token("http://localhost:8000") == lab.path / EXPORTER_TOKEN_FILE
+    assert lab_token("http://127.0.0.1:8001") is None
+    assert lab_token("http://exporter.example:8000") is None
