@@ -131,7 +131,8 @@ class QueueLab:
         ours = file.read_text()
         config = yaml.safe_load(ours)
         for profile in config["profiles"]:
-            assert profile["plugins"].pop("queueSort")["enabled"] == [{"name": PLUGIN}]
+            for point in ("queueSort", "preFilter"):
+                assert profile["plugins"].pop(point)["enabled"] == [{"name": PLUGIN}]
         write_private(file, yaml.safe_dump(config))
         try:
             yield

@@ -37,6 +37,25 @@ def test_pods_are_tried_in_the_order_of_their_stamps_and_the_first_get_the_place
     queue.empty(home)
 
 
+def test_each_free_place_goes_to_whoever_is_first_whatever_its_back_off(queue: QueueLab) -> None:
+    """All wait after failed attempts, the first ones by key were created last."""
+    home = queue.namespace()
+    queue.create(home, ["0.8"] * NODES * SLOTS, "runs-")
+    wait_until(lambda: len(queue.bound(home)) == NODES * SLOTS, "not bound")
+    waiting = ["0.5", "0.25", "0.9", "0.5", "0.99", "0.95", "1.0", "1.0"]
+    for number, slo in enumerate(waiting):
+        queue.create(home, [slo], f"waits-{number}-")
+    queue.await_tried(home, NODES * SLOTS + len(waiting))
+    wanted = [name for name in queue.by_key(home) if name.startswith("waits-")]
+    served: set[str] = set()
+    for number, first in enumerate(wanted):
+        queue.lab.kubectl("delete", "pod", "-n", home, f"runs-{number:03}", "--wait=false")
+        wait_until(lambda: queue.bound(home) & set(wanted) != served, "the place stays free")
+        served.add(first)
+        assert queue.bound(home) & set(wanted) == served, wanted
+    queue.empty(home)
+
+
 def test_without_the_plugin_the_order_is_another(queue: QueueLab) -> None:
     home, count = queue.namespace(), 30
     with queue.stock_order():
