@@ -60,8 +60,9 @@ def test_the_long_example_is_the_one_that_was_asked_for() -> None:
     assert plan.demand == pytest.approx(1.0875)
 
 
-def test_the_short_example_keeps_its_proportions() -> None:
-    plan = read_experiment(EXAMPLES / "short.yaml")
+@pytest.mark.parametrize("name", ["short", "medium"])
+def test_the_smaller_examples_keep_its_proportions(name: str) -> None:
+    plan = read_experiment(EXAMPLES / f"{name}.yaml")
     assert 1.0 < plan.demand < 1.3
     assert [group.slo for group in plan.classes.values()] == [1.0, 0.9, 0.5]
 
