@@ -283,9 +283,11 @@ def kubectl(
     """Run kubectl against a lab, as its administrator; all other options are kubectl's."""
     from trimtab.cli.lab_context import existing, locate
 
-    program, config = str(locate("kubectl")), str(existing(name).kubeconfig)
+    program, lab = str(locate("kubectl")), existing(name)
+    # What kubectl knows of a server it keeps by port, and another lab may have had this one.
+    own = {"KUBECONFIG": str(lab.kubeconfig), "KUBECACHEDIR": str(lab.path / "kubectl-cache")}
     sys.stdout.flush()
-    os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": config})
+    os.execve(program, ["kubectl", *arguments], {**os.environ, **own})
 
 
 @app.command(help_epilogue=examples("export KUBECONFIG=$(trimtab lab kubeconfig)"))

@@ -48,6 +48,7 @@ def test_kubectl_gets_its_arguments_as_they_are(
     assert program == "/engines/kubectl"
     assert arguments == ["kubectl", *passed_on.split()]
     assert env["KUBECONFIG"] == str(lab.kubeconfig)
+    assert Path(env["KUBECACHEDIR"]).parent == lab.path
 
 
 def test_a_lab_that_is_not_there_is_told_with_those_that_are(state: Path) -> None:
