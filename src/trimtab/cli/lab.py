@@ -77,6 +77,7 @@ def up(
     ocp: Literal["5.10", "5.14", "5.21", "5.32"] | None = None,
     operator: bool | None = None,
     measure_only: bool | None = None,
+    legacy: bool | None = None,
     foreground: Flag = False,
 ) -> None:
     """Start a lab, or resume it with its data and ports; returns when everything is ready.
@@ -123,6 +124,8 @@ def up(
         Whether --with advisor also runs the operator. New lab: yes.
     measure_only
         With qos: keep accounts and serve the page, but leave the queue its stock order.
+    legacy
+        With qos: read the bare annotations `slo` and `controller`, and show the rows by them.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
@@ -144,7 +147,9 @@ def up(
         soft_taints=soft_taints,
     )
     chosen = loop.choose(context.home(), name, with_, given)
-    queue = qos.stack_of(context.home(), name, chosen.names, measure_only)
+    queue = qos.stack_of(
+        context.home(), name, chosen.names, {"measure_only": measure_only, "legacy": legacy}
+    )
     platform = advisor.stack_for(context.home(), name, chosen.names, ocp, operator)
     stacks = {**chosen.stacks, queue.name: queue, platform.name: platform}
     count, cpu, memory, pods = loop.nodes_for(chosen, context.home().lab(name).read_spec(), nodes)

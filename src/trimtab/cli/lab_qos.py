@@ -1,5 +1,7 @@
 """`trimtab lab up --with qos`: from its options to the stack."""
 
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from trimtab.errors import ConfigError
@@ -10,20 +12,24 @@ from trimtab.loop.qos_stack import STACK, QosSettings, from_lab, qos_stack
 
 
 def stack_of(
-    home: Home, name: str, stacks: tuple[str, ...] | None, measure_only: bool | None
+    home: Home, name: str, stacks: tuple[str, ...] | None, given: Mapping[str, bool | None]
 ) -> Stack:
     """The stack as the options say; what is not given stays as it was in this lab."""
     lab = home.lab(name)
     old = lab.read_spec()
-    if measure_only is not None and STACK not in (stacks or (old.stacks if old else ())):
-        raise ConfigError(f"--measure-only belongs to the queue; add --with {STACK}")
+    chosen = {option: value for option, value in given.items() if value is not None}
+    if chosen and STACK not in (stacks or (old.stacks if old else ())):
+        raise ConfigError(f"{_spelled(chosen)} belongs to the queue; add --with {STACK}")
     kept = old.settings.get(STACK) if old else None
     settings = from_lab(kept) if kept else QosSettings()
-    if measure_only not in (None, settings.measure_only) and is_running(lab):
+    wanted = structs.replace(settings, **chosen)
+    if wanted != settings and is_running(lab):
         raise ConfigError(
-            f"lab {name} is running, so --measure-only cannot be taken; "
+            f"lab {name} is running, so {_spelled(chosen)} cannot be taken; "
             f"stop it first: trimtab lab down{name_option(name)}"
         )
-    if measure_only is not None:
-        settings = structs.replace(settings, measure_only=measure_only)
-    return qos_stack(settings)
+    return qos_stack(wanted)
+
+
+def _spelled(options: Mapping[str, bool]) -> str:
+    return " and ".join(f"--{option.replace('_', '-')}" for option in options)

@@ -1,12 +1,15 @@
 """`trimtab run qos`: the ledger of promised availability, its stamps and its page."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from trimtab.cli.run import API_SERVER, ClientCa, ClientName, Kubeconfig, LogLevel, client
 from trimtab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trimtab.qos.promise_limits import Limits
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -33,6 +36,10 @@ def qos(
     max_wait: str = "0",
     max_debt: str = "1h",
     scheduler_name: tuple[str, ...] = ("default-scheduler",),
+    highest_slo: str = "1",
+    promise_budget: float | None = None,
+    enforce_promises: Flag = False,
+    contact: str = "whoever runs this cluster",
     legacy: Flag = False,
     measure_only: Flag = False,
     log_level: LogLevel = "info",
@@ -79,6 +86,16 @@ def qos(
         How much of what its controller owes counts for a new pod's place in the queue.
     scheduler_name
         Pods of these schedulers are stamped; may be repeated.
+    highest_slo
+        The highest SLO that may be promised in a namespace without the annotation
+        qos.trimtab.dev/max-slo.
+    promise_budget
+        Share of the nodes' cores that may be promised in all, as 0.9; without it any.
+    enforce_promises
+        Refuse pods above these limits and cap their promises; otherwise they are warned of and
+        counted.
+    contact
+        Whom a refusal tells people to ask.
     legacy
         Read the bare annotations `slo` and `controller`; all others share one row without a name.
     measure_only
@@ -114,8 +131,23 @@ def qos(
         default_slo=parse_slo(default_slo, "--default-slo"),
         class_slo=dict(_class(each) for each in class_slo),
         scheduler_names=scheduler_name,
+        limits=_limits(highest_slo, promise_budget, enforce_promises, contact),
     )
     run(serve(client(kubeconfig, NAME), settings))
+
+
+def _limits(highest_slo: str, budget: float | None, enforced: bool, contact: str) -> "Limits":
+    from trimtab.qos.promise_limits import Limits
+    from trimtab.qos.slo import parse_slo
+
+    if budget is not None and not 0 < budget <= 100:
+        raise ConfigError(f"--promise-budget {budget:g}: give a share of the cores, as 0.9")
+    return Limits(
+        highest_slo=parse_slo(highest_slo, "--highest-slo"),
+        budget=budget,
+        enforced=enforced,
+        contact=contact,
+    )
 
 
 def _class(text: str) -> tuple[str, float]:

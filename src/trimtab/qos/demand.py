@@ -4,6 +4,7 @@ from trimtab.qos.classes import Advice, ClassReport, Member, overbooking, report
 from trimtab.qos.incarnation import LifePod
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.obstacle import amount, asked
+from trimtab.qos.promise_limits import Ask, Promised, refusal
 from trimtab.qos.rows import Book
 
 
@@ -32,6 +33,29 @@ class Demand:
             wanted[promise.class_name] = (max(slo, promise.slo), cores)
         demands = [(name, slo, cores) for name, (slo, cores) in wanted.items()]
         return overbooking(demands, self._capacity())
+
+    def promised(self) -> Promised:
+        """Cores that are promised to pods that there are, each as far as its SLO goes."""
+        cores = 0.0
+        for account in self._keeper.ledger.accounts.values():
+            pods = self._keeper.members.get(account.owner.uid, {}).values()
+            requested = sum(asked(pod, "cpu") for pod in pods if _is_alive(pod))
+            cores += self._keeper.promise(account).slo * requested
+        return Promised(cores, self._capacity())
+
+    def refusal(self, pod: LifePod) -> str | None:
+        """Why a pod that is about to exist should not be promised what it asks for."""
+        keeper = self._keeper
+        owner = keeper.stores.owner_of(pod)
+        ask = Ask(
+            f"{owner.kind} {owner.namespace}/{owner.name}",
+            owner.namespace,
+            keeper.promise_of(owner, pod, asked=True, uncapped=True).slo,
+            asked(pod, "cpu"),
+        )
+        # The sum is over all accounts, so it is made only where there is a budget.
+        promised = Promised(0.0, 0.0) if keeper.limits.budget is None else self.promised()
+        return refusal(ask, keeper.ceiling(owner), promised, keeper.limits)
 
     def _capacity(self) -> float:
         """Cores of the nodes that pods can be put on."""

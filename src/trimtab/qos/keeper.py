@@ -15,6 +15,7 @@ from trimtab.qos.incarnation import MIRROR, Incarnation, LifePod
 from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
 from trimtab.qos.moments import Sight, changed_at, life_of
+from trimtab.qos.promise_limits import capped, ceiling_of
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
 from trimtab.qos.spans import Counting
@@ -45,6 +46,7 @@ class Keeper:
         self.members: dict[str, dict[str, LifePod]] = {}
         self.ready = False
         self._excluded = frozenset(settings.excluded)
+        self.limits = settings.limits
         self._terms = Terms(settings.default_slo, settings.class_slo, settings.legacy)
         self._promises: dict[str, Promise] = {}
         self._complaints: dict[str, tuple[str, ...]] = {}
@@ -235,10 +237,11 @@ class Keeper:
             known = self._promises[uid] = self.promise_of(account.owner, pod)
         return known
 
-    def promise_of(self, owner: Owner, pod: LifePod | None) -> Promise:
-        above = self.stores.owner_meta(owner)
-        namespace = self.stores.namespaces.store.get(owner.namespace)
-        around = namespace.metadata.labels | namespace.metadata.annotations if namespace else {}
+    def promise_of(
+        self, owner: Owner, pod: LifePod | None, *, asked: bool = False, uncapped: bool = False
+    ) -> Promise:
+        """What holds for such a pod. `asked`: it may never exist, so nobody is told of mistakes."""
+        above, around = self.stores.owner_meta(owner), self._around(owner)
         declared = Declarations(
             pod.metadata.annotations if pod else {},
             above.annotations if above and owner.kind != "Pod" else {},
@@ -246,10 +249,21 @@ class Keeper:
             pod.spec.priority_class_name if pod else "",
         )
         promise, complaints = promised(declared, self._terms)
-        if complaints and self._complaints.get(owner.uid) != complaints:
+        if not uncapped:
+            promise = capped(promise, self.ceiling(owner), self.limits)
+        if complaints and not asked and self._complaints.get(owner.uid) != complaints:
             self._complaints[owner.uid] = complaints
             self.on_complaint(owner, "; ".join(complaints))
         return promise
+
+    def ceiling(self, owner: Owner) -> float:
+        """The highest SLO that may be promised in the owner's namespace."""
+        return ceiling_of(self._around(owner), self.limits)
+
+    def _around(self, owner: Owner) -> dict[str, str]:
+        """Labels and annotations of its namespace."""
+        namespace = self.stores.namespaces.store.get(owner.namespace)
+        return namespace.metadata.labels | namespace.metadata.annotations if namespace else {}
 
     def newest(self, uid: str) -> LifePod | None:
         members: Iterable[LifePod] = self.members.get(uid, {}).values()

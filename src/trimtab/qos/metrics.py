@@ -15,6 +15,11 @@ skew_seconds = gauge(
     "qosaware_clock_skew_seconds", "The API server's clock minus ours; 0 if not certain"
 )
 skew_bound = gauge("qosaware_clock_skew_bound_seconds", "How far off it can be at most")
+above_limits = counter(
+    "qosaware_promises_above_limits_total",
+    "Pods whose promise was above a ceiling or the budget: warned of, or refused",
+    "answer",
+)
 violations = counter("qosaware_slo_violations_total", "Accounts that fell below their SLO", "class")
 pod_wait = histogram(
     "qosaware_pod_wait_seconds",

@@ -1,6 +1,5 @@
 """The page and its API over HTTP; only GET, nothing of a pod's spec leaves the house."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import blake2b
 from typing import Any
@@ -16,8 +15,11 @@ from trimtab.errors import ConfigError
 from trimtab.obs.metrics import exposition
 from trimtab.qos.access import Access, Refused
 from trimtab.qos.classes import Advice, ClassReport
+from trimtab.qos.feed import Feed, TooManyReaders
+from trimtab.qos.html_page import HEADERS, html_page
 from trimtab.qos.keeper import Keeper
 from trimtab.qos.page import by_ttv, page
+from trimtab.qos.promise_limits import Promised
 from trimtab.qos.row import Row, moment
 from trimtab.qos.rows import Book
 from trimtab.qos.settings import Settings
@@ -26,13 +28,24 @@ from trimtab.qos.waiting import NoSuchPod, Waiter, Waiting
 
 API = "qos.trimtab.dev/v1alpha1"
 SORTS = ("name", "ttv", "deadline")
-EVERY_S = 2.0
+STUCK_S = 30.0
+"""A reader of events that takes nothing for so long is dropped."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class PageSettings(Struct, frozen=True, rename="camel"):
     safety_margin: float
     half_life: float
+
+
+class PromisesShown(Struct, frozen=True, rename="camel"):
+    """What is promised in all, in cores, and whether limits are enforced."""
+
+    promised_cores: float
+    capacity_cores: float
+    budget_cores: float | None
+    highest_slo: float
+    enforced: bool
 
 
 class Controllers(Struct, frozen=True, rename="camel"):
@@ -45,6 +58,7 @@ class Controllers(Struct, frozen=True, rename="camel"):
     settings: PageSettings
     classes: list[ClassReport]
     overbooking: list[Advice]
+    promises: PromisesShown
     controllers: list[Row]
 
 
@@ -78,11 +92,13 @@ class Summary:
         skew: Callable[[], int],
         classes: Callable[[int], list[ClassReport]],
         advice: Callable[[], list[Advice]],
+        promised: Callable[[], Promised],
     ) -> None:
         self.leading = leading
         self.skew = skew
         self.classes = classes
         self.advice = advice
+        self.promised = promised
 
 
 class Routes:
@@ -101,6 +117,8 @@ class Routes:
         self._summary = summary
         self._access = access
         self._shown = PageSettings(settings.safety_margin_s, settings.half_life_s)
+        self._limits = settings.limits
+        self._feed = Feed(self._encoded)
 
     def all(self) -> list[Route]:
         endpoints: dict[str, Endpoint] = {
@@ -119,24 +137,34 @@ class Routes:
 
     def _guarded(self, endpoint: Endpoint) -> Endpoint:
         async def guarded(request: Request) -> Response:
-            try:
-                await self._access.check(request)
-                if not self._keeper.ready and endpoint != self.metrics:
-                    return _text("the ledger is being rebuilt; ask again in a moment\n", 503)
-                return await endpoint(request)
-            except Refused as error:
-                return _text(f"{error}\n", error.status)
-            except NoSuchPod as error:
-                return _text(f"{error}\n", 404)
-            except ConfigError as error:
-                return _text(f"{error}\n", 400)
+            response = await self._answered(endpoint, request)
+            response.headers["X-Content-Type-Options"] = "nosniff"
+            return response
 
         return guarded
 
+    async def _answered(self, endpoint: Endpoint, request: Request) -> Response:
+        try:
+            await self._access.check(request)
+            if not self._keeper.ready and endpoint != self.metrics:
+                return _text("the ledger is being rebuilt; ask again in a moment\n", 503)
+            return await endpoint(request)
+        except Refused as error:
+            return _text(f"{error}\n", error.status)
+        except TooManyReaders as error:
+            return _text(f"{error}\n", 503)
+        except NoSuchPod as error:
+            return _text(f"{error}\n", 404)
+        except ConfigError as error:
+            return _text(f"{error}\n", 400)
+
     async def table(self, request: Request) -> Response:
-        """The page; JSON for whoever asks for JSON."""
-        if "application/json" in request.headers.get("accept", ""):
+        """The page as text; JSON and HTML for whoever asks for them."""
+        accepted = request.headers.get("accept", "")
+        if "application/json" in accepted:
             return await self.controllers(request)
+        if "text/html" in accepted:
+            return self._html(request.query_params.get("ns", ""))
         query, now = request.query_params, self._keeper.now()
         namespace, wide = query.get("ns", ""), query.get("wide", "") in ("1", "true")
         by = query.get("sort", "name")
@@ -148,6 +176,11 @@ class Routes:
             lines = (self._book.wide if wide else self._book.lines)(now, namespace)
         text = page(by_ttv(lines) if by == "ttv" else lines, wide=wide)
         return _tagged(request, text.encode())
+
+    def _html(self, namespace: str) -> Response:
+        now = self._keeper.now()
+        text = html_page(self._book.rows(now, namespace), moment(now) or "", namespace)
+        return Response(text, media_type="text/html; charset=utf-8", headers=HEADERS)
 
     async def controllers(self, request: Request) -> Response:
         namespace = request.query_params.get("ns", "")
@@ -162,7 +195,15 @@ class Routes:
             self._shown,
             self._summary.classes(now),
             self._summary.advice(),
+            self._promises(),
             self._book.rows(now, namespace),
+        )
+
+    def _promises(self) -> PromisesShown:
+        promised, limits = self._summary.promised(), self._limits
+        budget = None if limits.budget is None else limits.budget * promised.capacity
+        return PromisesShown(
+            promised.cores, promised.capacity, budget, limits.highest_slo, limits.enforced
         )
 
     async def queue(self, request: Request) -> Response:
@@ -188,15 +229,19 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """The controllers every two seconds, as server-sent events."""
-        namespace = request.query_params.get("ns", "")
+        answers = self._feed.stream(request.query_params.get("ns", ""))
 
         async def stream() -> AsyncIterator[dict[str, str]]:
-            while True:
-                answer = self._controllers(self._keeper.now(), namespace)
-                yield {"event": "controllers", "data": msgspec.json.encode(answer).decode()}
-                await asyncio.sleep(EVERY_S)
+            try:
+                async for answer in answers:
+                    yield {"event": "controllers", "data": answer}
+            finally:
+                await answers.aclose()
 
-        return EventSourceResponse(stream())
+        return EventSourceResponse(stream(), send_timeout=STUCK_S)
+
+    def _encoded(self, namespace: str) -> str:
+        return msgspec.json.encode(self._controllers(self._keeper.now(), namespace)).decode()
 
 
 def _tagged(request: Request, body: bytes) -> Response:

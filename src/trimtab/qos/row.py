@@ -26,6 +26,8 @@ class Row(Struct, frozen=True, rename="camel", kw_only=True):
     class_name: str = field(name="class")
     slo: float
     slo_source: str
+    ceiling: float
+    above_ceiling: bool
     qos: float
     ttv_seconds: float | None
     never_violated: bool

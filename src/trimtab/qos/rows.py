@@ -12,10 +12,12 @@ from trimtab.qos.row import Replicas, Row, State, moment
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import Promise
 from trimtab.qos.stamper import Stamper
-from trimtab.qos.ttv import SECOND, availability, deadline, time_to_violation
+from trimtab.qos.ttv import SECOND, Pace, availability, deadline, time_to_violation
 
 TOLERANCE = 0.01
 """Below its SLO by less than this an account is not called violated: SLO 1 allows no start."""
+ACCURACY = SECOND
+"""A debt smaller than this may be an error of measurement: Kubernetes tells whole seconds."""
 
 
 class Standing(Struct, frozen=True):
@@ -54,8 +56,11 @@ class Book:
         qos = availability(reading.credited, reading.charged, promise.slo)
         ttv = time_to_violation(reading.credited, reading.charged, promise.slo)
         urgent = ttv is not None and ttv < self._stamper.horizon(account.owner).margin
-        below = ttv is not None and ttv < 0 and promise.slo - qos > TOLERANCE
-        state: State = "violated" if below else "atRisk" if urgent else "ok"
+        below = ttv is not None and ttv < -ACCURACY and promise.slo - qos > TOLERANCE
+        # A young account has little time left and loses none of it while nothing of it waits.
+        lapsing = urgent and reading.pace.waiting > 0
+        due = self._deadline(reading.pace, ttv, promise.slo, now) if lapsing else None
+        state: State = "violated" if below else "atRisk" if due is not None else "ok"
         return Standing(account, promise, qos, ttv, state, urgent)
 
     def standings(self, now: int) -> list[Standing]:
@@ -104,8 +109,10 @@ class Book:
 
     def _due(self, account: Account, now: int) -> int | None:
         standing, pace = self.standing(account, now), account.at(now).pace
-        half_life = self._keeper.ledger.half_life
-        return deadline(now, standing.ttv, pace, standing.promise.slo, half_life)
+        return self._deadline(pace, standing.ttv, standing.promise.slo, now)
+
+    def _deadline(self, pace: Pace, ttv: int | None, slo: float, now: int) -> int | None:
+        return deadline(now, ttv, pace, slo, self._keeper.ledger.half_life)
 
     def line(self, account: Account, now: int) -> tuple[Line, str]:
         """One row, and the account's state."""
@@ -200,7 +207,7 @@ class Book:
 
     def row(self, account: Account, now: int) -> Row:
         standing, reading, owner = self.standing(account, now), account.at(now), account.owner
-        slo = standing.promise.slo
+        slo, ceiling = standing.promise.slo, self._keeper.ceiling(owner)
         due = self._due(account, now)
         return Row(
             namespace=owner.namespace,
@@ -210,6 +217,8 @@ class Book:
             class_name=standing.promise.class_name,
             slo=slo,
             slo_source=standing.promise.source,
+            ceiling=ceiling,
+            above_ceiling=slo > ceiling,
             qos=standing.qos,
             ttv_seconds=None if standing.ttv is None else standing.ttv / SECOND,
             never_violated=due is None,

@@ -176,7 +176,7 @@ class Qos:
         callers.warn()
         tls = Tls(chosen.certificate, chosen.key, client_ca=chosen.client_ca)
         web = Web(
-            [Webhook(self.stamper, callers).route],
+            [Webhook(self.stamper, self.demand, callers, chosen.limits.enforced).route],
             host=chosen.webhook_address or chosen.address,
             port=chosen.webhook_port,
             tls=tls,
@@ -189,6 +189,7 @@ class Qos:
             lambda: self.time.skew.offset,
             self.demand.classes,
             self.demand.advice,
+            self.demand.promised,
         )
         access = Access(self._client, self._settings.exposed)
         return Routes(self.keeper, self.book, self.waiting, summary, access, self._settings)

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
 from trimtab.kube.callers import API_SERVER
+from trimtab.qos.promise_limits import Limits
 
 NAME = "qos"
 NAMESPACE = "trimtab-system"
@@ -52,6 +53,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     scheduler_names: tuple[str, ...] = ("default-scheduler",)
     excluded: tuple[str, ...] = ("kube-system", NAMESPACE)
     checkpoint_s: float = 60.0
+    limits: Limits = Limits()
+    """Who may promise how much."""
     series: int = 500
     """Accounts that have metrics of their own; classes always have."""
 

@@ -74,7 +74,7 @@ class Stamper:
         if not (owner.is_vm and claim.pace.running):
             waiting = 1 if owner.is_vm else claim.pace.waiting + 1
             claim = structs.replace(claim, pace=Pace(claim.pace.running, waiting))
-        slo = self._keeper.promise_of(owner, pod).slo
+        slo = self._keeper.promise_of(owner, pod, asked=True).slo
         return self._decide(account.owner, claim, slo, now, now)
 
     def seats(self, account: Account, now: int) -> list[Seat]:

@@ -1,10 +1,12 @@
 """The stamping webhook: a pod is about to be created, and gets its place in the queue.
 
-It never refuses: a pod that it cannot judge is created as it is and goes by its age. It writes
-nothing and waits for nothing, so every replica may answer.
+A pod that it cannot judge is created as it is and goes by its age; it refuses only promises
+above a limit, where limits are enforced. It writes nothing and waits for nothing, so every
+replica may answer.
 """
 
 import base64
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -16,9 +18,10 @@ from trimtab.kube.callers import MAX_POD, REFUSED, Callers, TooLarge, bounded_bo
 from trimtab.kube.resources import Free
 from trimtab.obs import get_logger
 from trimtab.qos.admission import PATH
+from trimtab.qos.demand import Demand
 from trimtab.qos.incarnation import LifePod
 from trimtab.qos.key import ANNOTATION
-from trimtab.qos.metrics import stamped
+from trimtab.qos.metrics import above_limits, stamped
 from trimtab.qos.stamper import Stamper
 
 log = get_logger()
@@ -39,8 +42,11 @@ _REVIEW = msgspec.json.Decoder(AdmissionReview)
 
 
 class Webhook:
-    def __init__(self, stamper: Stamper, callers: Callers) -> None:
-        self._stamper, self._callers = stamper, callers
+    def __init__(
+        self, stamper: Stamper, demand: Demand, callers: Callers, enforced: bool = False
+    ) -> None:
+        self._stamper, self._demand, self._callers = stamper, demand, callers
+        self._enforced = enforced
 
     @property
     def route(self) -> Route:
@@ -55,15 +61,21 @@ class Webhook:
             return _refused(413, f"{error}\n")
         except msgspec.MsgspecError as error:
             return Response(f"not an AdmissionReview: {error}\n", 400, media_type="text/plain")
-        answer = answered(review.request, self._patch(review.request))
+        answer = self._answer(review.request)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    def _patch(self, asked: AdmissionRequest) -> list[Free]:
-        if asked.object is None:
-            return []
-        pod = in_namespace(asked.object, asked.namespace)
-        if not self._stamper.stampable(pod):
-            return []
+    def _answer(self, asked: AdmissionRequest) -> Free:
+        pod = in_namespace(asked.object, asked.namespace) if asked.object else None
+        if pod is None or not self._stamper.stampable(pod):
+            return answered(asked, [])
+        why = self._demand.refusal(pod)
+        if why is not None and not asked.dry_run:
+            above_limits.labels("refused" if self._enforced else "warned").inc()
+        if why is not None and self._enforced:
+            return refused(asked, why)
+        return answered(asked, self._patch(asked, pod), [why] if why else [])
+
+    def _patch(self, asked: AdmissionRequest, pod: LifePod) -> list[Free]:
         stamp = str(self._stamper.at_creation(pod).stamp)
         if not asked.dry_run:
             stamped.inc()
@@ -92,9 +104,20 @@ def patch(pod: LifePod, stamp: str) -> list[Free]:
     return [{"op": "add", "path": path, "value": stamp}]
 
 
-def answered(asked: AdmissionRequest, patch: list[Free]) -> Free:
+def answered(asked: AdmissionRequest, patch: list[Free], warnings: Sequence[str] = ()) -> Free:
     response: Free = {"uid": asked.uid, "allowed": True}
+    if warnings:
+        response["warnings"] = list(warnings)
     if patch:
         body = base64.b64encode(msgspec.json.encode(patch)).decode()
         response |= {"patchType": "JSONPatch", "patch": body}
+    return _review(response)
+
+
+def refused(asked: AdmissionRequest, why: str) -> Free:
+    status = {"code": 403, "reason": "Forbidden", "message": why}
+    return _review({"uid": asked.uid, "allowed": False, "status": status})
+
+
+def _review(response: Free) -> Free:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}

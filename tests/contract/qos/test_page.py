@@ -31,6 +31,10 @@ async def test_the_page_and_its_api(client: Client, account: Client, namespace: 
         assert (await running.http.get("/?sort=luck")).status_code == 400
         as_json = await running.text("/", accept="application/json")
         assert msgspec.json.decode(as_json)["apiVersion"] == "qos.trimtab.dev/v1alpha1"
+        browser = await running.http.get(f"/?ns={namespace}", headers={"accept": "text/html"})
+        assert browser.text.startswith("<!doctype html>")
+        assert f"{namespace}/p1" in browser.text
+        assert browser.headers["x-content-type-options"] == "nosniff"
         assert (await running.http.get("/v1/explain?pod=nobody")).status_code == 400
         assert (await running.http.get("/v1/explain?pod=a/b")).status_code == 404
         assert (await running.http.get("/v1/history?uid=none")).status_code == 404

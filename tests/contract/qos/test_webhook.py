@@ -8,14 +8,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from builders.apiserver import ApiServer, free_port
 from builders.kube import pod_to_create
 from builders.qos import Running, running_qos
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
+from trimtab.kube.errors import Forbidden
 from trimtab.kube.resources import PODS, free_kind
 from trimtab.qos.admission import stamping_webhook
 from trimtab.qos.key import ANNOTATION, parse
+from trimtab.qos.promise_limits import Limits
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import ANNOTATION as SLO
 
@@ -36,7 +40,14 @@ async def stamping(
     certificate = apiserver.ca.issue_cert("127.0.0.1")
     pem = directory / "webhook.pem"
     certificate.private_key_and_cert_chain_pem.write_to_path(str(pem))
-    settings = Settings(port=0, bindings="", webhook_port=free_port(), certificate=pem, key=pem)
+    settings = Settings(
+        port=0,
+        bindings="",
+        webhook_port=free_port(),
+        certificate=pem,
+        key=pem,
+        limits=Limits(highest_slo=0.99, enforced=True, contact="the platform team"),
+    )
     ca = base64.b64encode(apiserver.ca.cert_pem.bytes()).decode()
     where = {"url": f"https://127.0.0.1:{settings.webhook_port}", "caBundle": ca}
     async with running_qos(account, settings) as running:
@@ -70,6 +81,8 @@ async def test_pods_are_stamped_when_they_are_created_and_let_in_when_nobody_ans
             assert stamp is not None
             assert stamp.rank == 10_000, "of 0.99, not what was supplied"
             assert annotations[SLO] == "99%"
+            with pytest.raises(Forbidden, match=r"asks for an SLO of 1; .* the platform team"):
+                await created(client, namespace, "too-much", annotations={SLO: "100%"})
             apart = await created(client, "kube-system", "apart")
             assert ANNOTATION not in apart
             answer = await running.json("/v1/queue")

@@ -132,6 +132,6 @@ def test_settings_come_back_from_a_lab_as_they_went() -> None:
 def test_measuring_only_without_the_queue_is_refused(tmp_path: Path) -> None:
     home = Home(tmp_path)
     with pytest.raises(ConfigError, match="add --with qos"):
-        stack_of(home, "default", ("loop",), True)
-    stack = stack_of(home, "default", ("loop", "qos"), True)
+        stack_of(home, "default", ("loop",), {"measure_only": True})
+    stack = stack_of(home, "default", ("loop", "qos"), {"measure_only": True, "legacy": True})
     assert stack.settings["measure_only"] is True

@@ -36,7 +36,7 @@ def url() -> Iterator[str]:
     """A page in another thread, as in another process."""
     world = a_world()
     demand = Demand(world.keeper, world.book)
-    summary = Summary(lambda: True, lambda: 0, demand.classes, demand.advice)
+    summary = Summary(lambda: True, lambda: 0, demand.classes, demand.advice, demand.promised)
     access = Access(unconnected(), exposed=False)
     routes = Routes(world.keeper, world.book, world.waiting, summary, access, world.settings)
     web = Web(routes.all())

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from starlette.requests import Request
 
-from builders.qos import START, World, a_life, a_life_pod, at, unconnected
+from builders.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
 from trimtab.errors import ConfigError
 from trimtab.kube.local import is_local
 from trimtab.qos.access import Access, Refused
@@ -146,7 +146,33 @@ async def test_a_promise_of_one_is_not_broken_by_a_quick_start() -> None:
     world.put(a_life_pod("p", created=0, scheduled=1, annotations={SLO: "1"}))
     standing = world.book.standing(world.account("uid-p"), at(1000))
     assert standing.ttv == -SECOND
-    assert standing.state == "atRisk"
+    assert standing.state == "ok", "nothing waits"
+
+
+@pytest.mark.parametrize("slo", ["0.8", "0.99", "0.999", "1"])
+async def test_a_healthy_account_is_never_told_at_risk(slo: str) -> None:
+    """It has little time left when it is young, and loses none while all of it runs."""
+    world = World()
+    signals, told = a_signals(world)
+    world.put(a_life_pod("p", created=0, scheduled=0.4, annotations={SLO: slo}))
+    for second in range(30, 7200, 90):
+        signals.judge(at(second))
+    assert told.reasons == []
+
+
+async def test_an_account_whose_pods_wait_no_more_than_promised_is_not_at_risk() -> None:
+    world = World()
+    signals, told = a_signals(world)
+    notes, owner = {SLO: "0.5"}, controlled_by("ReplicaSet", "web")
+    world.owner("ReplicaSet", "web")
+    for number in range(3):
+        scheduled = None if number == 2 else 0.0
+        pod = a_life_pod(f"web-{number}", created=0, scheduled=scheduled, owner=owner)
+        pod.metadata.annotations.update(notes)
+        world.put(pod)
+    for second in range(30, 3600, 90):
+        signals.judge(at(second))
+    assert told.reasons == []
 
 
 def series_of(world: World, limit: int = 500) -> dict[str, Any]:
