@@ -81,10 +81,13 @@ class Account:
             self.incarnations += 1
         alive, until = known.ended is None, 0 if first else max(self.known_until, sight.known_until)
         turns, by_ready = len(known.turns), self.counting.by_ready
+        gated = known.is_gated
         if not known.learn(facts, sight.changed, until, by_ready=by_ready) and not first:
             return None
         if len(known.turns) - turns == 2:  # it was not ready in between, for how long nobody saw
             self.gap += known.turns[-1] - known.turns[-2]
+        if gated and known.ungated is not None and not sight.witnessed:
+            self.gap += max(0, known.ungated - max(until, known.created))
         if facts.vague and facts.ended is None and alive and known.ended is not None:
             self.gap += max(0, sight.now - known.ended)
         self._changed()
@@ -123,7 +126,7 @@ class Account:
             pod.exact, pod.started = True, None  # its binding is in the other account
         if pod.ungated is not None:
             pod.ungated = max(pod.ungated, since)
-        pod.turns = []
+        pod.turns, pod.joined = [], True
         self.pods[pod.uid] = pod
         self.incarnations += self.left.pop(pod.uid, None) is None
         self._changed()
@@ -148,12 +151,12 @@ class Account:
     def note(self, at: int, pod: str, what: str) -> None:
         self.history.append(Transition(at, pod, what))
 
-    def lose(self, uid: str, known_until: int, now: int) -> None:
-        """A pod vanished while nobody watched: it counts until it was last seen."""
+    def lose(self, uid: str, at: int, unknown: int) -> None:
+        """A pod vanished while nobody watched: it counts until `at`, give or take so much."""
         pod = self.pods.get(uid)
         if pod is not None and pod.ended is None:
-            pod.close(known_until)
-            self.gap += max(0, now - known_until)
+            pod.close(at)
+            self.gap += max(0, unknown)
             self._changed()
 
     def want(self, wanted: bool, at: int) -> None:
@@ -185,7 +188,14 @@ class Account:
 
     def settle(self, now: int, present: Iterable[str] = ()) -> None:
         """Put what cannot change any more into the sums; `present` pods are remembered by uid."""
-        over = [p for p in self.pods.values() if p.ended is not None and p.ended <= now - SETTLE]
+        still_there = set(present)
+        over = [
+            pod
+            for pod in self.pods.values()
+            if pod.ended is not None
+            and pod.ended <= now - SETTLE
+            and not (pod.joined and pod.uid in still_there)  # since when it is here matters
+        ]
         if not over:
             return
         if self.owner.is_vm:
@@ -193,7 +203,6 @@ class Account:
         else:
             for pod in over:
                 self._take(pod_spans(pod, self.counting))
-        still_there = set(present)
         for pod in over:
             del self.pods[pod.uid]
             self.closed.about += 0 if self.counting.charge_binding else pod.about_binding

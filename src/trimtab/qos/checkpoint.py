@@ -38,8 +38,13 @@ class Checkpoints:
         self._random = Random().random
         self._made: set[str] = set()
         self._rebuilt = False
+        self._rebuilt_from = 0
         self._unwritten: dict[str, int] = {}
         self.written_at: dict[str, int] = {}
+
+    def begin(self, version: int) -> None:
+        """The ledger will be rebuilt from what happened since this version of the pods."""
+        self._rebuilt_from = version
 
     def know(self, uids: Iterable[str]) -> None:
         """The ledger is rebuilt; these have their objects already."""
@@ -48,8 +53,8 @@ class Checkpoints:
 
     def changed(self, uid: str) -> None:
         """From now until it is written again, an account is newer than its checkpoint."""
-        # what a rebuild tells is older than what the store knows: who can say how old
-        version = self._keeper.stores.pod_version() if self._rebuilt else 0
+        # what a rebuild tells is older than what the store knows
+        version = self._keeper.stores.pod_version() if self._rebuilt else self._rebuilt_from
         self._unwritten.setdefault(uid, version)
 
     def complete_version(self, uid: str) -> int:

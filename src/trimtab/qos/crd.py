@@ -100,6 +100,7 @@ def _pod() -> Schema:
         "name": string(253),
         "exact": flag(False, "Binding was measured."),
         "gated": flag(False, "It had scheduling gates."),
+        "joined": flag(False, "It came from another account when it was created here."),
     }
     turns: Schema = {
         "type": "array",

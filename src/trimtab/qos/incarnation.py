@@ -96,6 +96,8 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
     """Its scheduling gates kept it from the scheduler at first."""
     ungated: int | None = None
     """When the last of them was removed."""
+    joined: bool = False
+    """It came from another account, at `created`."""
     turns: list[int] = field(default_factory=list)
     """When it became ready, then not ready, and so on; kept only where that counts."""
     vague: bool = False

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from trimtab.kube.resources import Namespace, ObjectMeta, OwnerReference, metadata
 from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
+from trimtab.qos.attention import Attention
 from trimtab.qos.identity import THROUGH
 from trimtab.qos.incarnation import MIRROR, Incarnation, LifePod
 from trimtab.qos.key import ANNOTATION as KEY
@@ -44,6 +45,7 @@ class Keeper:
         self.stamped_at: dict[str, int] = {}
         """When a pod's stamp was last seen to change."""
         self.members: dict[str, dict[str, LifePod]] = {}
+        self.attention = Attention()
         self.ready = False
         self._excluded = frozenset(settings.excluded)
         self.limits = settings.limits
@@ -53,6 +55,8 @@ class Keeper:
         self.on_complaint: Callable[[Owner, str], None] = _log_complaint
         self.on_touch: Callable[[str], None] = lambda _: None
         """Called with an account whose stamps may be out of date."""
+        self.on_begin: Callable[[str], None] = lambda _: None
+        """Called with the account of a VM that has no pod yet: nothing else tells of it."""
         self._aside: list[tuple[LifePod | None, LifePod | None, int, int]] = []
 
     def follow(self) -> None:
@@ -68,7 +72,7 @@ class Keeper:
         """The ledger is rebuilt: take in what happened meanwhile, and everything after it."""
         self.ready = True
         for pod in self.stores.pods.store:
-            self._see(pod, life_of(pod), Sight(changed_at(pod), self.now()))
+            self._see(pod, life_of(pod), Sight(changed_at(pod), self.now(), witnessed=False))
         waiting, self._aside = self._aside, []
         for each in waiting:
             self._take(*each)
@@ -79,15 +83,17 @@ class Keeper:
     # Pods
 
     def _pod_changed(self, old: LifePod | None, new: LifePod | None) -> None:
-        unseen = round(self.stores.pods.gap_s * SECOND)
+        now, unseen = self.now(), round(self.stores.pods.gap_s * SECOND)
+        if new is None:  # nothing says when an object was removed
+            unseen = max(unseen, self.attention.unseen(now))
         if self.ready:
-            self._take(old, new, self.now(), unseen)
+            self._take(old, new, now, unseen)
         elif self.stores.pods.synced.is_set():  # the first list is read by `open`
-            self._aside.append((old, new, self.now(), unseen))
+            self._aside.append((old, new, now, unseen))
 
     def _take(self, old: LifePod | None, new: LifePod | None, at: int, unseen: int) -> None:
         if new is not None and unseen:
-            self._see(new, life_of(new), Sight(changed_at(new), at, at - unseen))
+            self._see(new, life_of(new), Sight(changed_at(new), at, at - unseen, witnessed=False))
         elif new is not None:
             self._see(new, life_of(new, at), Sight(changed_at(new, at), at))
         elif old is not None:
@@ -206,6 +212,7 @@ class Keeper:
                 return  # its past is not known: it begins with its first pod
             account = self.ledger.account(new.owner)
             account.begin(created)
+            self.on_begin(meta.uid)
         lives = any(pod.ended is None for pod in account.pods.values())
         # stopped while nobody watched: it was when its last pod ended
         account.want(new.wanted, now if new.wanted or lives else account.latest())

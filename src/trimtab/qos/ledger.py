@@ -7,7 +7,7 @@ after a restart: the accounts are the same in the end.
 from collections.abc import Callable
 from copy import copy
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import Incarnation
@@ -97,6 +97,46 @@ class Ledger:
             if was is None and now is not None:
                 self._tell(account, pod, what, now)
 
+    def observe_past(self, facts: Incarnation, owner: Owner, sight: Sight) -> None:
+        """How a pod was before it came to an account that was written down later."""
+        since = self._came_elsewhere(facts.uid, owner, sight.changed)
+        if since is None or facts.created >= since:
+            return
+        account = self.account(owner)
+        account.left[facts.uid] = since
+        self._since.setdefault(facts.uid, since)
+        ended = since if facts.ended is None else min(facts.ended, since)
+        past = structs.replace(facts, uid=f"{facts.uid}@{since}", ended=ended, vague=False)
+        if account.observe(past, sight) is not None:
+            self._tell(account, past, LEFT, since)
+
+    def release(self, uid: str, owner: Owner, at: int) -> None:
+        """A pod came to the account of `owner`, which knows that already: it is in no other."""
+        account, there = self.of_pod(uid), self.accounts[owner.uid]
+        if account is None or account is there or uid not in account.pods:
+            return
+        pod = account.pods[uid]
+        self._tell(account, pod, LEFT, account.leave(uid, at))
+        if uid in there.pods or uid in there.done:
+            self._account_of[uid] = owner.uid
+        else:  # and it is gone from there, too
+            del self._account_of[uid]
+
+    def _came_elsewhere(self, uid: str, owner: Owner, after: int) -> int | None:
+        """When a pod came to another account, the first time after a moment."""
+        came = [
+            pod.created
+            for account in self.accounts.values()
+            if account.owner != owner
+            for key, pod in account.pods.items()
+            if key.partition("@")[0] == uid and pod.created >= after
+        ]
+        return min(came, default=self._since.get(uid))
+
+    def left_at(self, uid: str) -> int:
+        """When a pod last changed its account; 0 if it never did."""
+        return self._since.get(uid, 0)
+
     def gone(self, uid: str, at: int) -> None:
         """A pod's object is gone; if nothing said before that it ended, it ended now."""
         account = self.of_pod(uid)
@@ -110,14 +150,18 @@ class Ledger:
         if pod is not None and pod.ended is not None:
             self._tell(account, pod, "ended", pod.ended)
 
-    def lost(self, uid: str, known_until: int, now: int) -> bool:
-        """A pod vanished while nobody watched; true if that is what ended it."""
+    def lost(self, uid: str, known_until: int, now: int, ended: int | None = None) -> bool:
+        """A pod vanished between two moments; true if that is what ended it.
+
+        It counts until `ended`, or until it was last known to be there.
+        """
         account = self.of_pod(uid)
         pod = account.pods.get(uid) if account is not None else None
         if account is None or pod is None or pod.ended is not None:
             return False
-        account.lose(uid, known_until, now)
-        self._tell(account, pod, LOST, known_until)
+        at = known_until if ended is None else ended
+        account.lose(uid, at, now - known_until)
+        self._tell(account, pod, LOST, at)
         return True
 
     def measured(self, uid: str, start: int, end: int) -> bool:
@@ -180,6 +224,8 @@ class Ledger:
             known_until = max(before.known_until, sight.known_until) if sight else 0
             pod = before.pods.get(uid)
             at = before.leave(uid, max(known_until, sight.changed) if sight else facts.latest())
+            if sight is not None and not sight.witnessed and pod is not None:
+                before.gap += max(0, at - max(known_until, pod.created))
             self._since[uid] = at
             self._tell(before, pod or facts, LEFT, at)
         since = self._since.get(uid)

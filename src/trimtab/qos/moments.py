@@ -25,6 +25,8 @@ class Sight(Struct, frozen=True):
     now: int
     known_until: int = 0
     """Up to then nothing happened that was not seen."""
+    witnessed: bool = True
+    """It was seen to become so; otherwise it may have since `known_until`."""
 
 
 def life_of(pod: LifePod, seen_at: int | None = None) -> Incarnation:

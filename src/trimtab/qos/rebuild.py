@@ -6,7 +6,7 @@ counts until it was last seen, and the time since is noted on the account as a g
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
@@ -58,6 +58,9 @@ class Rebuild:
         """Pods whose objects were removed, and the last moment before that."""
         self._replayed = 0
 
+    on_start: Callable[[int], object] = staticmethod(lambda _: None)
+    """Called with the version from which on everything is told again."""
+
     @property
     def owners(self) -> list[str]:
         """The uids of those who had a checkpoint."""
@@ -67,6 +70,7 @@ class Rebuild:
         """Make the keeper's ledger what it would be if nobody had been away."""
         for stored in await self._stored():
             self._adopt(stored)
+        self.on_start(self._start() if self._known else self._keeper.stores.pod_version())
         gap = not await self._replay() if self._known else False
         self._advance(self._keeper.now(), None)
         self._skip_what_is_in_the_sums()
@@ -149,16 +153,23 @@ class Rebuild:
             return
         uid, owner = pod.metadata.uid, self._keeper.owner_of(pod)
         self._advance(newest_moment(pod), owner if event.type == "ADDED" else None)
-        account = ledger.of_pod(uid)
-        known = self._known.get(account.owner.uid if account is not None else owner.uid)
-        if known is not None and int(pod.metadata.resource_version or 0) <= known.version:
-            return  # it is in the checkpoint
+        known = self._known.get(owner.uid)
+        version = int(pod.metadata.resource_version or 0)
         if not self._keeper.counts(pod):
+            return
+        if known is not None and version <= known.version:  # it is in the checkpoint
+            ledger.release(uid, owner, self._stream_clock)
             return
         self._replayed += 1
         # the stream is in order: it happened after all that was told before
         clock = max(self._stream_clock, known.as_of if known else 0)
         sight = Sight(clock, self._keeper.now(), clock)
+        account = ledger.of_pod(uid)
+        there = self._known.get(account.owner.uid) if account is not None else None
+        elsewhere = there is not None and version <= there.version
+        if elsewhere or (account is None and clock + SECOND <= ledger.left_at(uid)):
+            ledger.observe_past(life_of(pod), owner, sight)
+            return
         provisional = self._keeper.is_provisional(owner)
         ledger.observe(life_of(pod), owner, sight, provisional=provisional)
         if event.type == "DELETED":
@@ -167,8 +178,8 @@ class Rebuild:
     def _advance(self, clock: int, comes: Owner | None) -> None:
         """Time has come to `clock`, at which a pod of `comes` was created.
 
-        An object's removal has no time of its own. A controller replaces its pod at once;
-        otherwise it was between the events before and after, and that is a gap.
+        An object's removal has no time of its own: it was between the events before and after,
+        and if they are far apart, that is a gap. A controller replaces its pod at once.
         """
         if clock <= self._stream_clock:
             return
@@ -176,22 +187,23 @@ class Rebuild:
         self._stream_clock, self._vanished = clock, {}
         for uid, since in vanished.items():
             account = ledger.of_pod(uid)
-            if account is not None and account.owner == comes:
-                ledger.gone(uid, max(since, clock))
-                continue
+            replaced = account is not None and account.owner == comes
             if clock - since > SECOND:  # the grain of the API's times
-                ledger.lost(uid, since, clock)
-            ledger.gone(uid, since)
+                ledger.lost(uid, since, clock, ended=clock if replaced else since)
+            ledger.gone(uid, max(since, clock) if replaced else since)
 
     # What nobody saw
 
     def _close_vanished(self) -> int:
         present = {pod.metadata.uid for pod in self._keeper.stores.pods.store}
         now, lost = self._keeper.now(), 0
-        self._keeper.ledger.prune(present)
-        for known in self._known.values():
-            for uid in known.account.pods.keys() - present:
-                lost += self._keeper.ledger.lost(uid, known.as_of, now)
+        ledger = self._keeper.ledger
+        ledger.prune(present)
+        for account in list(ledger.accounts.values()):
+            known = self._known.get(account.owner.uid)
+            until = known.as_of if known is not None else self._stream_clock
+            for uid in account.pods.keys() - present:
+                lost += ledger.lost(uid, until, now)
         return lost
 
     def _skip_what_is_in_the_sums(self) -> None:

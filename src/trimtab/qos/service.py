@@ -24,6 +24,7 @@ from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
 from trimtab.qos import metrics
 from trimtab.qos.access import Access
+from trimtab.qos.attention import EVERY_S
 from trimtab.qos.bindings import Bindings
 from trimtab.qos.checkpoint import Checkpoints
 from trimtab.qos.demand import Demand
@@ -91,10 +92,15 @@ class Qos:
             "qos-stamps", restamper.reconcile, lambda: accounts, at_most_every_s=1.0
         )
         self.keeper.on_touch = self.stamping.nudge
+        self.keeper.on_begin = self._begun
         self.keeper.on_complaint = self.signals.complain
         self.keeper.ledger.listen(self._heard)
         self.stores.pods.on_gap = self._missed
         self.keeper.follow()
+
+    def _begun(self, uid: str) -> None:
+        self.checkpoints.changed(uid)
+        self.saving.nudge(uid)
 
     def _heard(self, change: Change) -> None:
         uid = change.account.owner.uid
@@ -128,6 +134,7 @@ class Qos:
         started = time.monotonic()
         await self.measure_skew()
         rebuild = Rebuild(self._client, self.keeper)
+        rebuild.on_start = self.checkpoints.begin
         outcome = await rebuild.run()
         self.checkpoints.know(rebuild.owners)
         self._counted_from = outcome.as_of or self._counted_from
@@ -145,6 +152,11 @@ class Qos:
             if turn % TIDY_EVERY == 0:
                 for account in list(self.keeper.ledger.accounts.values()):
                     self.keeper.tidy(account, now)
+
+    async def pay_attention(self) -> None:
+        while True:
+            self.keeper.attention.look(self.time())
+            await asyncio.sleep(EVERY_S)
 
     async def watch_skew(self) -> None:
         while True:
@@ -230,7 +242,7 @@ async def assemble(qos: Qos, web: Web, settings: Settings) -> QosService:
     """The service of these parts; kinds that are not served yet are followed when they are."""
     there = await qos.stores.served()
     later: list[Reflector[Any]] = [each for each in qos.stores.optional if each not in there]
-    jobs = [qos.bindings.run, qos.judge, qos.watch_skew, qos.serve_webhook]
+    jobs = [qos.bindings.run, qos.pay_attention, qos.judge, qos.watch_skew, qos.serve_webhook]
     return QosService(
         qos.rebuild,
         reflectors=[*qos.stores.needed, *there],

@@ -119,7 +119,7 @@ def test_a_pod_that_disappears_without_a_word_ends_when_it_is_missed() -> None:
 
 def test_a_pod_lost_from_sight_counts_until_then_and_leaves_a_gap() -> None:
     account = an_account(a_life(created=0, bound=2))
-    account.lose("p1", at(60), at(100))
+    account.lose("p1", at(60), 40 * S)
     assert sums(account, 1000) == (58, 2, 0)
     assert account.gap == 40 * S
 

@@ -1,7 +1,5 @@
 """A restarted ledger equals one that never stopped, whatever happened meanwhile."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -9,33 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import World, a_life_pod, at, controlled_by, few, when
-from builders.virtualtime import run
-from trimtab.kube.codec import WatchEvent
-from trimtab.kube.errors import Expired, Status
-from trimtab.kube.resources import ObjectMeta, OwnerReference
-from trimtab.qos.account import Account
+from builders.qos import World, a_life_pod, controlled_by, few, when
+from builders.qos_restart import NEWEST, Happening, History, checkpoint, rebuilt
+from trimtab.kube.resources import OwnerReference
 from trimtab.qos.incarnation import LifePod, PodMeta, Written
-from trimtab.qos.rebuild import Outcome, Rebuild
-from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
+from trimtab.qos.rebuild import Outcome
+from trimtab.qos.wire import QosAccount
 
 KINDS = {
     "StatefulSet": controlled_by("StatefulSet", "web"),
     "VirtualMachine": controlled_by("VirtualMachine", "web", api="trimtab.dev/v1alpha1"),
 }
-
-NEWEST = 1000
-"""What the pods' store knows up to: other objects have versions too."""
-AT_ONCE, SLOW_S = 3, 2.0
-
-
-class Happening(msgspec.Struct, order=True):
-    """A watch event at a second."""
-
-    at: float
-    version: int
-    type: str
-    pod: LifePod
 
 
 class Plan(msgspec.Struct):
@@ -90,52 +72,6 @@ def play(world: World, events: list[Happening]) -> None:
             world.put(event.pod)
 
 
-class Api:
-    """What a rebuild asks the API server for; each watch ends after a few events, as it may."""
-
-    def __init__(
-        self, accounts: list[QosAccount], events: list[Happening], gone: bool = False
-    ) -> None:
-        self._accounts, self._events, self._gone = accounts, events, gone
-        self.watches = 0
-        self.on_watch: Callable[[], None] = lambda: None
-
-    async def list(self, _: object) -> list[QosAccount]:
-        return self._accounts
-
-    async def watch(
-        self, kind: object, namespace: object, params: dict[str, Any], idle_s: float
-    ) -> AsyncIterator[tuple[WatchEvent[LifePod], ...]]:
-        self.watches += 1
-        self.on_watch()
-        if self._gone:
-            raise Expired("watch", Status(410))
-        start = int(params["resourceVersion"])
-        later = [event for event in self._events if event.version > start]
-        for event in later[:AT_ONCE]:
-            await asyncio.sleep(SLOW_S)
-            yield (WatchEvent(event.type, event.pod),)
-        if len(later) < AT_ONCE:
-            bookmark = LifePod(metadata=PodMeta(resource_version=str(NEWEST)))
-            yield (WatchEvent("BOOKMARK", bookmark),)
-
-
-def checkpoint(account: Account, second: float, version: int, complete: int = 0) -> QosAccount:
-    ledger = written_down(account, at(second), str(version), str(complete))
-    stored = QosAccount(
-        metadata=ObjectMeta(name="x"),
-        spec=QosAccountSpec(owner=account.owner),
-        status=QosAccountStatus(ledger=ledger),
-    )
-    return msgspec.json.decode(msgspec.json.encode(stored), type=QosAccount)
-
-
-def rebuilt(world: World, api: Api) -> Outcome:
-    """The outcome, once the world's ledger is what a restart makes of it."""
-    world.stores.pods._version = str(NEWEST)
-    return run(Rebuild(api, world.keeper).run())  # type: ignore[arg-type]
-
-
 def a_world(kind: str) -> World:
     world = World()
     if kind == "StatefulSet":
@@ -160,7 +96,7 @@ def restarted(
     play(later, [*before, *missed])
     later.keeper._aside.clear()  # it was not there to see it
     later.second = back_at
-    outcome = rebuilt(later, Api(saved, [*before, *missed], gone))
+    outcome = rebuilt(later, History(saved, [*before, *missed], gone))
     play(live, missed)
     rest = [event for event in events if event.at > back_at]
     play(live, rest)
@@ -222,7 +158,7 @@ def test_who_ends_while_the_past_is_replayed_is_not_lost() -> None:
     play(later, events)
     later.keeper._aside.clear()
     ahead = Happening(89, NEWEST + 1, "ADDED", newer)  # the store will hear of it later
-    api = Api([checkpoint(live.account("uid-web"), 10, 2)], [*events, ahead])
+    api = History([checkpoint(live.account("uid-web"), 10, 2)], [*events, ahead])
     later.second = 90
 
     def end() -> None:
@@ -244,7 +180,7 @@ def a_restart(
     later.keeper._aside.clear()
     later.second = second
     events = [] if gone else [Happening(0, 900, "MODIFIED", pod) for pod in pods]
-    rebuilt(later, Api(saved, events, gone))
+    rebuilt(later, History(saved, events, gone))
     return later
 
 
@@ -319,7 +255,7 @@ def test_an_end_that_a_checkpoint_knows_is_not_forgotten() -> None:
     [
         pytest.param([], 58, 30, id="nothing came after it: a gap until now"),
         pytest.param([("other", 80)], 58, 20, id="something else came after it: until then"),
-        pytest.param([("web", 80)], 78, 0, id="its controller replaced it: then"),
+        pytest.param([("web", 80)], 78, 20, id="its controller replaced it: then"),
     ],
 )
 def test_a_removal_that_has_no_time_is_bounded_by_what_came_after(
@@ -340,7 +276,7 @@ def test_a_removal_that_has_no_time_is_bounded_by_what_came_after(
     later.put(*(event.pod for event in events if event.type == "ADDED"))
     later.keeper._aside.clear()
     later.second = 90
-    rebuilt(later, Api(saved, events))
+    rebuilt(later, History(saved, events))
     assert later.sums("uid-web")[0] == running
     assert later.account("uid-web").gap / 10**9 == gap
 
@@ -374,7 +310,7 @@ def test_a_pod_that_came_and_went_between_two_accounts_checkpoints_is_counted() 
     later.put(other)
     later.keeper._aside.clear()
     later.second = 20
-    outcome = rebuilt(later, Api(saved, [Happening(9, 6, "DELETED", brief)]))
+    outcome = rebuilt(later, History(saved, [Happening(9, 6, "DELETED", brief)]))
     assert (outcome.replayed, outcome.lost) == (1, 0)
     assert later.sums("uid-web") == (1 + 3, 1 + 1)
     assert later.sums("uid-db") == (19, 1)
