@@ -6,7 +6,7 @@ these types and holds the limits; `None` means "the user said nothing".
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import field
 
@@ -106,6 +106,27 @@ class Ignored(Wire, frozen=True):
     manager: str = ""
 
 
+class Accepted(Wire, frozen=True):
+    """Ours: a value that somebody else gave a field and that may stay."""
+
+    item: str = ""
+    field: str = ""
+    value: Any = None
+    removed: bool = False
+    """The field is not there, and may stay away."""
+
+
+class Change(Wire, frozen=True):
+    """Ours: a field that is not as it was applied, as it is now."""
+
+    field: str = ""
+    value: Any = None
+    removed: bool = False
+    added: bool = False
+    """Nobody of us asked for it."""
+    by: tuple[str, ...] = ()
+
+
 class Spec(Wire, frozen=True):
     profile: str = ""
     action: Action = "DryRun"
@@ -119,6 +140,8 @@ class Spec(Wire, frozen=True):
     """Ours: when set, only the plan with this id may be applied."""
     ignore: tuple[Ignore, ...] = ()
     """Ours: what plans neither write nor compare."""
+    accepted: tuple[Accepted, ...] = ()
+    """Ours: drift that may stay."""
 
 
 class TargetRef(Wire, frozen=True):
@@ -174,6 +197,10 @@ class Item(Wire, frozen=True):
     """Ours: the write was made; what is still waited for is its effect."""
     drifted: bool = False
     """Ours: it was Completed, and is not as it was then."""
+    drift: tuple[Change, ...] = ()
+    """Ours: in which fields."""
+    accepted: tuple[Accepted, ...] = ()
+    """Ours: values of others that it leaves as they are."""
 
 
 class Approval(Wire, frozen=True):
@@ -212,6 +239,11 @@ class PlatformStatus(Wire, frozen=True):
     applied_options: Options | None = None
     applied_ignore: tuple[Ignore, ...] = ()
     """Ours: what the plan was told to leave to others."""
+    applied_accepted: tuple[Accepted, ...] = ()
+    looked_at: datetime | None = None
+    """Ours: as of when the plan holds."""
+    looked_for: str = ""
+    """Ours: which request for another look that answers."""
     items: tuple[Item, ...] = ()
     conditions: tuple[Condition, ...] = ()
     plan_id: str = ""

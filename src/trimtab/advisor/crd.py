@@ -31,6 +31,7 @@ _NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE = f"^({_NAME})?$"
 LABEL_KEY = rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_NAME}$"
 _FREE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+ANY: Schema = {"x-kubernetes-preserve-unknown-fields": True}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
 
@@ -81,8 +82,22 @@ def _spec() -> Schema:
         },
         "options": _options(),
         "ignore": _ignore(),
+        "accepted": _accepted("Drift that may stay, for as long as the field has this value."),
     }
     return obj(properties, required=["profile"], rules=_spec_rules())
+
+
+def _accepted(text: str) -> Schema:
+    entry = obj(
+        {
+            "item": string(253, "The item of the plan.", least=1),
+            "field": {"type": "string", "maxLength": 512, "pattern": FIELD},
+            "value": ANY | {"description": "What it is."},
+            "removed": {"type": "boolean", "description": "The field is not there."},
+        },
+        required=["item", "field"],
+    )
+    return _list(entry, 32, text)
 
 
 def _ignore() -> Schema:
@@ -240,6 +255,9 @@ def _status() -> Schema:
             32,
             "What the plan was told to leave to others.",
         ),
+        "appliedAccepted": _accepted("The drift that the plan was told to leave."),
+        "lookedAt": _TIME | {"description": "As of when the plan holds."},
+        "lookedFor": string(64, "The request for another look that this answers."),
         "items": _items(),
         "conditions": _conditions(),
         "planId": string(12, "Stands for the plan: items, inputs, state. See approvedPlan."),
@@ -314,6 +332,20 @@ def _items() -> Schema:
             ),
             "applied": {"type": "boolean", "description": "Written; its effect is waited for."},
             "drifted": {"type": "boolean", "description": "Not as it was when completed."},
+            "drift": _list(
+                obj(
+                    {
+                        "field": string(1024),
+                        "value": ANY | {"description": "What it is now."},
+                        "removed": {"type": "boolean"},
+                        "added": {"type": "boolean"},
+                        "by": _list({"type": "string", "maxLength": 256}, 16),
+                    }
+                ),
+                256,
+                "The fields that are not as they were applied.",
+            ),
+            "accepted": _accepted("Values of others that it leaves as they are."),
         },
         required=["name"],
     )

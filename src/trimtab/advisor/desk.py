@@ -8,15 +8,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from msgspec import structs, to_builtins
 
-from trimtab.advisor.api import CONFIGS, GROUP, VERSION, Ignore, VirtPlatformConfig
+from trimtab.advisor.api import CONFIGS, GROUP, VERSION, Accepted, Ignore, VirtPlatformConfig
 from trimtab.advisor.guidance import MOVING, PHASES, told
+from trimtab.advisor.looking import LOOK_AGAIN
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
+from trimtab.kube.errors import AlreadyExists, Forbidden, NotFound, Unavailable
 from trimtab.kube.resources import Free, free_kind
 
 T = TypeVar("T")
@@ -53,7 +55,7 @@ class Desk:
             ) from error
 
     async def plan(self, name: str) -> VirtPlatformConfig:
-        """The plan as it is, or a first one; what is being applied is left alone."""
+        """The plan as of now, or a first one; what is being applied is left alone."""
         known = {each.metadata.name: each for each in await self.all()}
         if name not in known:
             try:
@@ -64,7 +66,19 @@ class Desk:
             await self._change(known[name], action="DryRun")
         elif known[name].status.phase in ("RolledBack", "Failed", "CompletedWithUpgrade"):
             return await self.plan_again(name)
-        return await self.settled(name)
+        return await self.look(name)
+
+    async def look(self, name: str) -> VirtPlatformConfig:
+        """What the operator sees now; whoever may only read gets what it saw last."""
+        config = await self.settled(name)
+        request = uuid4().hex[:12]
+        patch = {"metadata": {"annotations": {LOOK_AGAIN: request}}}
+        try:
+            await self._admitted(lambda: self._client.patch(CONFIGS, name, patch))
+        except Forbidden:
+            self._say(f"{name}: you may not ask for another look; this is what was seen last")
+            return config
+        return await self._until(name, lambda config: config.status.looked_for == request)
 
     async def plan_file(self, given: Free) -> VirtPlatformConfig:
         """What a manifest would change: it is stored as a preview, whatever its action says."""
@@ -111,14 +125,32 @@ class Desk:
         await self._change(config, ignore=to_builtins(rules))
         return await self.settled(name)
 
+    async def accept(self, name: str, fields: Sequence[str]) -> VirtPlatformConfig:
+        """Let drift stay as it is: these fields, or all."""
+        config = await self.look(name)
+        await self._change(config, accepted=to_builtins(with_accepted(config, fields)))
+        return await self.settled(name)
+
+    async def no_longer_accept(self, name: str, fields: Sequence[str]) -> VirtPlatformConfig:
+        """Plan these fields again, or all."""
+        config = await self.get(name)
+        kept = without_accepted(config, fields)
+        await self._change(config, accepted=to_builtins(kept))
+        return await self.settled(name)
+
     async def settled(self, name: str) -> VirtPlatformConfig:
         """Wait until the operator has seen the last edit and rests."""
+        return await self._until(name, lambda _: True)
+
+    async def _until(
+        self, name: str, holds: Callable[[VirtPlatformConfig], bool]
+    ) -> VirtPlatformConfig:
         deadline = time.monotonic() + self._timeout_s
         while True:
             config = await self.get(name)
             status = config.status
             seen = status.observed_generation >= config.metadata.generation
-            if seen and status.phase not in MOVING:
+            if seen and status.phase not in MOVING and holds(config):
                 return config
             self._say(progress(config))
             if time.monotonic() > deadline:
@@ -181,6 +213,37 @@ def changed_rules(config: VirtPlatformConfig, rule: Ignore, *, remove: bool) -> 
             f"{name}: no item of its plan manages {rule.field}; managed are: {', '.join(managed)}"
         )
     return [*rules, *([] if rule in rules else [rule])]
+
+
+def with_accepted(config: VirtPlatformConfig, fields: Sequence[str]) -> list[Accepted]:
+    """What is accepted afterwards: the drift there is, in these fields or in all."""
+    name = config.metadata.name
+    found = [
+        Accepted(item=item.name, field=each.field, value=each.value, removed=each.removed)
+        for item in config.status.items
+        for each in item.drift
+        if not fields or each.field in fields
+    ]
+    lacking = [field for field in fields if field not in {each.field for each in found}]
+    if lacking or not found:
+        what = f"{', '.join(lacking)} has" if lacking else "it has"
+        raise ConfigError(
+            f"{name}: there is no drift to accept: {what} not changed, or the object is gone; "
+            f"see: trimtab advisor status {name}"
+        )
+    new = {(each.item, each.field) for each in found}
+    kept = [each for each in config.spec.accepted if (each.item, each.field) not in new]
+    return [*kept, *found]
+
+
+def without_accepted(config: VirtPlatformConfig, fields: Sequence[str]) -> list[Accepted]:
+    known = [each.field for each in config.spec.accepted]
+    lacking = [field for field in fields if field not in known]
+    if lacking or not known:
+        what = ", ".join(lacking) or "nothing"
+        told = ", ".join(known) or "none"
+        raise ConfigError(f"{config.metadata.name}: {what} is accepted; there are: {told}")
+    return [each for each in config.spec.accepted if fields and each.field not in fields]
 
 
 def _meets(field: str, managed: str) -> bool:

@@ -7,7 +7,7 @@ diff, because apply does not remove it: it is named all the same.
 
 from msgspec import structs
 
-from trimtab.advisor.api import Item, PlatformStatus
+from trimtab.advisor.api import Change, Item, PlatformStatus
 from trimtab.advisor.becoming import become, stay
 from trimtab.advisor.diff import has_changes, object_diff
 from trimtab.advisor.fields import (
@@ -67,7 +67,7 @@ def _returned(s: Situation, item: Item) -> Item:
     live = s.seen.live.get(item.target_ref)
     diff = object_diff(item.target_ref, live, live) if live is not None else ""
     message = "in desired state again" if item.drifted else item.message
-    return structs.replace(item, drifted=False, message=message, diff=diff)
+    return structs.replace(item, drifted=False, message=message, diff=diff, drift=())
 
 
 def _told(s: Situation, item: Item, preview: Preview | None) -> Item:
@@ -77,29 +77,42 @@ def _told(s: Situation, item: Item, preview: Preview | None) -> Item:
     diff = object_diff(item.target_ref, preview.live, preview.after)
     changed = what_changed(item, preview.live)
     if not changed and not has_changes(diff):
-        return structs.replace(item, diff=diff, drifted=False)
+        return structs.replace(item, diff=diff, drifted=False, drift=())
     message = f"{DRIFT}: {', '.join(changed) or 'see the diff'}"
-    return structs.replace(item, diff=diff, drifted=True, message=message[:1024])
+    drift = changes_of(item, preview.live)
+    return structs.replace(item, diff=diff, drifted=True, message=message[:1024], drift=drift)
 
 
 def what_changed(item: Item, live: Free | None) -> list[str]:
     """Fields that are not as desired and keys that we did not ask for, with who wrote them."""
     if live is None:
         return ["the object was deleted"]
-    told = []
-    for dotted in item.managed_fields:
-        root = parse_path(dotted)
-        _, wanted = dig(item.desired_state, root)
-        for leaf in leaves(wanted):
-            path = (*root, *leaf)
-            have, want = dig(live, path), dig(item.desired_state, path)
-            if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
-                told.append(_by(".".join(path), others_of(live, path), removed=not have[0]))
-    told += [_by(f"{path} (added)", managers) for path, managers in strangers(live, item)]
+    told = [_by(change) for change in changes_of(item, live)]
     told += [f"{path} should be gone" for path in left_behind(item.desired_state, live)]
     return told
 
 
-def _by(path: str, managers: tuple[str, ...], *, removed: bool = False) -> str:
-    who = f" by {', '.join(managers)}" if managers else ""
-    return f"{path} {'removed' if removed else 'changed'}{who}".replace("(added) changed", "added")
+def changes_of(item: Item, live: Free | None) -> tuple[Change, ...]:
+    """Each field that is not as desired, or not asked for, as it is now."""
+    if live is None:
+        return ()
+    found = []
+    for dotted in item.managed_fields:
+        root = parse_path(dotted)
+        _, wanted = dig(item.desired_state, root)
+        for path in ((*root, *leaf) for leaf in leaves(wanted)):
+            have, want = dig(live, path), dig(item.desired_state, path)
+            if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
+                by = others_of(live, path)
+                found.append(Change(".".join(path), have[1], removed=not have[0], by=by))
+    added = [
+        Change(path, dig(live, parse_path(path))[1], added=True, by=managers)
+        for path, managers in strangers(live, item)
+    ]
+    return (*found, *added)
+
+
+def _by(change: Change) -> str:
+    what = "removed" if change.removed else "added" if change.added else "changed"
+    who = f" by {', '.join(change.by)}" if change.by else ""
+    return f"{change.field} {what}{who}"

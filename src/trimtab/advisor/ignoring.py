@@ -124,7 +124,7 @@ def _drop(at: Any, path: Path) -> None:
         del at[path[0]]
 
 
-def _put(at: Free, path: Path, value: Any) -> None:
+def put(at: Free, path: Path, value: Any) -> None:
     for part in path[:-1]:
         inner = at.get(part)
         at[part] = inner if isinstance(inner, dict) else {}
@@ -142,7 +142,7 @@ def to_write(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free:
     for path in paths:
         there, value = dig(live, path)
         if there and any(owner.manager == MANAGER for owner in owners_of(live, path)):
-            _put(body, path, value)
+            put(body, path, value)
     return body
 
 
@@ -154,7 +154,7 @@ def overlooked(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free |
     seen = deepcopy(live)
     for path in paths:
         wanted, value = dig(item.desired_state, path)
-        _put(seen, path, value) if wanted else _drop(seen, path)
+        put(seen, path, value) if wanted else _drop(seen, path)
         for entry in (seen.get("metadata") or {}).get("managedFields") or ():
             if entry.get("manager") == MANAGER and not wanted:
                 _drop(entry.get("fieldsV1"), tuple(f"f:{part}" for part in path))

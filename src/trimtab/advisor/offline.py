@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 from msgspec import Struct, field
 
-from trimtab.advisor.api import Ignore, Options, TargetRef
+from trimtab.advisor.accepting import accepting
+from trimtab.advisor.api import Accepted, Ignore, Options, TargetRef
 from trimtab.advisor.ignoring import ignoring, overlooked, to_write
 from trimtab.advisor.kinds import NAMESPACES, resource_of
 from trimtab.advisor.plan import Plan, Preview, make_plan, target_of, wished_item
@@ -74,6 +75,7 @@ def plan_offline(
     options: Options | None,
     directory: Directory,
     ignore: tuple[Ignore, ...] = (),
+    accepted: tuple[Accepted, ...] = (),
 ) -> Plan:
     """The plan that the operator would draft on a cluster in that state."""
     missing = [need for need in profile.needs(options) if need.resource.crd not in directory.crds]
@@ -82,7 +84,7 @@ def plan_offline(
         raise MissingError(f"profile {profile.name}: missing definitions: {said}")
     draft = profile.draft(options, directory.facts(profile, options))
     live = {w.name: directory.objects.get(target_of(w.desired)) for w in draft.wishes}
-    draft = ignoring(draft, ignore, live)
+    draft = ignoring(accepting(draft, accepted, live), ignore, live)
     previews = {wish.name: _preview(wish, directory, ignore) for wish in draft.wishes}
     return make_plan(draft, previews, options)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from msgspec import ValidationError, convert, structs, to_builtins
 
-from trimtab.advisor import metrics
+from trimtab.advisor import looking, metrics
 from trimtab.advisor.access import Access
 from trimtab.advisor.advertise import advertisement
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
@@ -146,6 +146,9 @@ class Operator(Controller):
         if isinstance(step, Look):
             s = structs.replace(s, seen=await reading.see(s, (step.want,)))
             step = next_step(s)
+        if isinstance(step, Rest) and looking.is_asked(s):
+            wanted = ("plan",) if looking.needs_plan(s) else ()
+            step = looking.answered(structs.replace(s, seen=await reading.see(s, wanted)))
         if isinstance(step, Act):
             step = await self._act(s, step, access)
         return await self._do(raw, config, step)

@@ -136,6 +136,8 @@ def _planned(s: Situation, plan: Plan) -> PlatformStatus:
         operator_version=s.version,
         applied_options=s.config.spec.options,
         applied_ignore=s.config.spec.ignore,
+        applied_accepted=s.config.spec.accepted,
+        looked_at=s.now,
         plan_id=plan.plan_id,
         inputs=plan.inputs,
         warnings=plan.warnings,

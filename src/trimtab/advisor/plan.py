@@ -10,7 +10,7 @@ from msgspec import Struct, convert, structs, to_builtins
 
 from trimtab.advisor.api import Item, Options, Severity, Taking, TargetRef
 from trimtab.advisor.diff import has_changes, object_diff
-from trimtab.advisor.fields import digest, snapshot_hash
+from trimtab.advisor.fields import digest, parse_path, snapshot_hash
 from trimtab.advisor.ignoring import left_out, managed_without, paths_of
 from trimtab.advisor.ownership import given_up
 from trimtab.advisor.profile import Draft, Wish
@@ -64,6 +64,7 @@ def wished_item(wish: Wish) -> Item:
         warnings=wish.warnings,
         reasons=tuple(reasons_of(wish.managed_fields, wish.desired, wish.reasons)),
         ignored=wish.ignored,
+        accepted=wish.accepted,
     )
 
 
@@ -143,9 +144,10 @@ def differs(items: Iterable[Item], wishes: Sequence[Wish], *, severities: bool =
 
 def _differs(item: Item, wish: Wish, severities: bool) -> bool:
     paths = paths_of(item.ignored)
+    apart = (*paths, *(parse_path(each.field) for each in item.accepted))
     return (
         item.target_ref != target_of(wish.desired)
-        or left_out(item.desired_state or {}, paths) != left_out(stored(wish.desired), paths)
+        or left_out(item.desired_state or {}, apart) != left_out(stored(wish.desired), apart)
         or item.managed_fields != managed_without(wish.managed_fields, wish.desired, paths)
         or (severities and item.impact_severity != wish.severity)
     )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from trimtab.advisor.api import Ignored, Options, Severity, TargetRef
+from trimtab.advisor.api import Accepted, Ignored, Options, Severity, TargetRef
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 
@@ -90,6 +90,8 @@ class Wish(Struct, frozen=True):
     """Why a managed field, or all below a path, gets its value."""
     ignored: tuple[Ignored, ...] = ()
     """What the spec says to leave to others; profiles do not set it."""
+    accepted: tuple[Accepted, ...] = ()
+    """Values of others that may stay; profiles do not set it."""
 
 
 class Draft(Struct, frozen=True):

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from trimtab.advisor import pools
+from trimtab.advisor.accepting import accepting
 from trimtab.advisor.access import Access
-from trimtab.advisor.api import Ignore, Item, Options, TargetRef
+from trimtab.advisor.api import Ignore, Item, Options, Spec, TargetRef
 from trimtab.advisor.ignoring import ignoring, overlooked, to_write
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, namespace_of
 from trimtab.advisor.plan import Plan, Preview, make_plan, plan_of, target_of, wished_item
@@ -101,7 +102,7 @@ class Reading:
         if isinstance(draft, Trouble):
             return structs.replace(seen, draft=draft, plan=draft)
         try:
-            draft = await self._without_ignored(draft, s.config.spec.ignore)
+            draft = await self._with_exceptions(draft, s.config.spec)
             previews = {
                 wish.name: await self._preview(wished_item(wish), s.config.spec.ignore)
                 for wish in draft.wishes
@@ -117,12 +118,12 @@ class Reading:
         live = old | {target_of(w.desired): previews[w.name].live for w in draft.wishes}
         return await self._planned(structs.replace(seen, draft=draft), plan, live)
 
-    async def _without_ignored(self, draft: Draft, rules: tuple[Ignore, ...]) -> Draft:
-        if not rules:
+    async def _with_exceptions(self, draft: Draft, spec: Spec) -> Draft:
+        if not spec.ignore and not spec.accepted:
             return draft
         refs = {wish.name: target_of(wish.desired) for wish in draft.wishes}
         live = {name: await self._access.get(ref) for name, ref in refs.items()}
-        return ignoring(draft, rules, live)
+        return ignoring(accepting(draft, spec.accepted, live), spec.ignore, live)
 
     async def _preview(self, item: Item, rules: tuple[Ignore, ...]) -> Preview:
         """What applying the item would do, without what is ignored."""

@@ -8,6 +8,7 @@ from trimtab.advisor.alerts import alert_groups
 from trimtab.advisor.approval import REQUESTED_BY
 from trimtab.advisor.conditions import EDIT_WAR, INPUT_DRIFT, REVIEW_AGAIN, TEXTS, UPGRADE
 from trimtab.advisor.crd import config_crd
+from trimtab.advisor.looking import LOOK_AGAIN
 from trimtab.kube.crd_schema import Schema
 
 FILE = "docs/reference/virtplatformconfig.md"
@@ -27,6 +28,7 @@ _MARKERS = {
 }
 _NOTES = {
     REQUESTED_BY: "annotation: who asked for it last, written by admission",
+    LOOK_AGAIN: "annotation: another value asks the operator to look at the cluster again",
     AUTO_CREATED: "annotation: the operator created the object to advertise the profile",
     DESCRIPTION: "annotation: what the profile does",
     IMPACT_SUMMARY: "annotation: what it does to the cluster",

@@ -64,7 +64,8 @@ class Situation(Struct, frozen=True):
     def asked_otherwise(self) -> bool:
         """Whether the plan was made for other options, or with other fields left to others."""
         spec, status = self.config.spec, self.status
-        return (spec.options, spec.ignore) != (status.applied_options, status.applied_ignore)
+        before = (status.applied_options, status.applied_ignore, status.applied_accepted)
+        return (spec.options, spec.ignore, spec.accepted) != before
 
 
 class News(Struct, frozen=True):

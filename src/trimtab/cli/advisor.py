@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.advisor_ignore import IGNORE_EXAMPLES, ignore
+from trimtab.cli.advisor_exceptions import ACCEPT_EXAMPLES, IGNORE_EXAMPLES, accept, ignore
 from trimtab.cli.advisor_where import (
     DEFAULT,
     HERE,
@@ -16,7 +16,7 @@ from trimtab.cli.advisor_where import (
     Where,
     agreed,
     as_failure,
-    ignore_of,
+    exceptions_of,
     options_of,
     read_config,
     talk,
@@ -53,10 +53,11 @@ def plan(
     json: Json = False,
     where: Where = HERE,
 ) -> int:
-    """Show what a profile would change; nothing is changed. Exits with 2 if there is something.
+    """Look again and show what a profile would change. Exits with 2 if there is something.
 
-    Live, the operator drafts the plan: a profile that nobody looked at yet becomes a preview
-    (action DryRun). With --manifests the same plan is made from saved manifests.
+    Nothing is changed. Live, the operator drafts the plan as of now: a profile that nobody
+    looked at yet becomes a preview (action DryRun). With --manifests the same plan is made from
+    saved manifests.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) 
             built_in().get(name),
             options_of(config),
             read_directory(manifests),
-            ignore_of(config),
+            *exceptions_of(config),
         )
     except ConfigError as error:
         raise as_failure(error) from error
@@ -108,16 +109,17 @@ def _show(config: "VirtPlatformConfig", json: bool) -> int:
     """A plan, or why there is none."""
     from trimtab.advisor.guidance import PHASES, exit_code
     from trimtab.advisor.summary import summarise
-    from trimtab.view.advisor import as_json, show_config, show_plan
+    from trimtab.view.advisor import as_json, as_of, show_config, show_plan
     from trimtab.view.terminal import err, show_json
 
     status = config.status
     if json:
         show_json(as_json(config))
-    elif status.phase in ("PrerequisiteFailed", "Failed") and not status.items:
-        show_config(config)
+    elif status.phase in ("PrerequisiteFailed", "Failed"):
+        show_config(config)  # the reason; its items are those of an earlier plan
     else:
-        show_plan(status.items, status.warnings, f"plan {status.plan_id or '-'} {status.phase}")
+        title = f"plan {status.plan_id or '-'} {status.phase}, {as_of(status)}"
+        show_plan(status.items, status.warnings, title)
         if status.phase:
             err.print(f"next: {PHASES[status.phase].next}", markup=False)
     return exit_code(config, summarise(status.items).pending)
@@ -125,23 +127,30 @@ def _show(config: "VirtPlatformConfig", json: bool) -> int:
 
 @app.command(help_epilogue=examples("trimtab advisor diff", "trimtab advisor diff | less -R"))
 def diff(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) -> int:
-    """Show the diffs of the plan as it is, and nothing else. Exits with 2 if there are any.
+    """Look again and show the diffs of the plan. Exits with 2 if there are any.
+
+    `patch` takes them: what is no diff is a comment.
 
     Parameters
     ----------
     profile
         Which profile.
     """
+    from trimtab.advisor.guidance import told
     from trimtab.advisor.summary import summarise
-    from trimtab.view.advisor import show_diffs
-    from trimtab.view.terminal import show_json
+    from trimtab.view.advisor import as_of, show_diffs
+    from trimtab.view.terminal import err, show_json
 
-    items = talk(where, lambda desk: desk.get(profile)).status.items
+    config = talk(where, lambda desk: desk.look(profile))
+    status = config.status
+    if status.phase in ("PrerequisiteFailed", "Failed"):
+        raise TrimtabError(f"{profile} is {status.phase}, so there is no plan: {told(config)}")
     if json:
-        show_json({item.name: item.diff for item in items})
+        show_json({item.name: item.diff for item in status.items})
     else:
-        show_diffs(items)
-    return 2 if summarise(items).pending else 0
+        show_diffs(status.items)
+        err.print(as_of(status), markup=False)
+    return 2 if summarise(status.items).pending else 0
 
 
 @app.command(
@@ -285,6 +294,7 @@ def _watch(profile: str, where: Where) -> int:
 
 
 app.command(ignore, help_epilogue=IGNORE_EXAMPLES)
+app.command(accept, help_epilogue=ACCEPT_EXAMPLES)
 
 
 @app.command(help_epilogue=examples("trimtab advisor history", "trimtab advisor history --json"))

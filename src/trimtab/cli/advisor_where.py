@@ -12,7 +12,7 @@ from trimtab.cli.numbers import Seconds
 from trimtab.errors import ConfigError, TrimtabError
 
 if TYPE_CHECKING:
-    from trimtab.advisor.api import Ignore, Options
+    from trimtab.advisor.api import Accepted, Ignore, Options
     from trimtab.advisor.desk import Desk
 
 T = TypeVar("T")
@@ -83,17 +83,20 @@ def options_of(config: dict[str, Any]) -> "Options | None":
         raise TrimtabError(f"spec.options: {error}") from error
 
 
-def ignore_of(config: dict[str, Any]) -> "tuple[Ignore, ...]":
-    """What a manifest leaves to others."""
+def exceptions_of(
+    config: dict[str, Any],
+) -> "tuple[tuple[Ignore, ...], tuple[Accepted, ...]]":
+    """What a manifest leaves to others, and the drift that it accepts."""
     import msgspec
 
-    from trimtab.advisor.api import Ignore
+    from trimtab.advisor.api import Accepted, Ignore
 
-    given = (config.get("spec") or {}).get("ignore") or ()
+    spec = config.get("spec") or {}
     try:
-        return msgspec.convert(given, tuple[Ignore, ...])
+        ignored = msgspec.convert(spec.get("ignore") or (), tuple[Ignore, ...])
+        return ignored, msgspec.convert(spec.get("accepted") or (), tuple[Accepted, ...])
     except msgspec.ValidationError as error:
-        raise TrimtabError(f"spec.ignore: {error}") from error
+        raise TrimtabError(f"spec.ignore, spec.accepted: {error}") from error
 
 
 def agreed(question: str) -> bool:

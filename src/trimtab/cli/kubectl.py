@@ -20,6 +20,7 @@ COMMANDS = (
     "history",
     "explain",
     "ignore",
+    "accept",
 )
 """Those of the advisor, which may be called without its name."""
 _FILES = (".yaml", ".yml", ".json")
@@ -42,7 +43,7 @@ Configure the cluster for VMs, as `trimtab advisor` does:
   diff        The same as differences only       status      How far it is
   apply       Hand a configuration over          rollback    Put back what was there before
   history     What was done                      explain     A profile or a phase, in words
-  ignore      Leave a field to others
+  ignore      Leave a field to others            accept      Let drift stay as it is
 
 All other commands need no cluster: trimtab --help
 """

@@ -6,7 +6,8 @@ from typing import Any
 from msgspec import structs
 from rich.text import Text
 
-from trimtab.advisor.api import Event, Item, VirtPlatformConfig
+from trimtab.advisor.accepting import shown
+from trimtab.advisor.api import Event, Item, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.diff import has_changes
 from trimtab.advisor.guidance import PHASES, told
 from trimtab.advisor.profile import Profile
@@ -44,12 +45,23 @@ def show_plan(
 
 def exceptions(items: Iterable[Item]) -> list[str]:
     """What the items leave to others, a line each: a plan never keeps it to itself."""
-    return [
+    ignored = [
         f"ignored: {item.name}: {each.field}"
         + (f", which manager {each.manager} owns" if each.manager else "")
         for item in items
         for each in item.ignored
     ]
+    accepted = [
+        f"accepted: {item.name}: {each.field} stays {shown(each)}"
+        for item in items
+        for each in item.accepted
+    ]
+    return ignored + accepted
+
+
+def as_of(status: PlatformStatus) -> str:
+    """When the operator last compared the plan with the cluster."""
+    return f"as of {status.looked_at:%Y-%m-%d %H:%M:%S} UTC" if status.looked_at else "as of -"
 
 
 def _show_item(item: Item) -> None:
@@ -151,6 +163,7 @@ def as_json(config: VirtPlatformConfig) -> dict[str, Any]:
         "phase": status.phase,
         "message": told(config),
         "planId": status.plan_id,
+        "asOf": status.looked_at,
         "summary": plain(summarise(status.items)),
         "warnings": status.warnings,
         "items": status.items,

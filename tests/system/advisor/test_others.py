@@ -15,6 +15,7 @@ from builders.advisorlab import (
     Free,
     a_config,
     advisor_cluster,
+    install_release,
     item,
     operator,
     wait,
@@ -41,7 +42,7 @@ def applied(desk: Desk) -> Desk:
     options = {"loadAware": {"enablePSIMetrics": False}}
     wait(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), lambda: "it is not advertised")
     desk.apply(
-        a_config(LOAD_AWARE, options=options, ignore=[]),
+        a_config(LOAD_AWARE, options=options, ignore=[], accepted=[]),
         flags=("--server-side", "--force-conflicts"),
     )
     status = desk.await_phase(LOAD_AWARE, "ReviewRequired", "Completed")
@@ -122,6 +123,52 @@ def test_what_an_ignored_manager_writes_stays(applied: Desk) -> None:
     assert spec(applied)["mode"] == "Automatic"
 
 
+def test_drift_that_is_accepted_stays_until_it_changes_again(applied: Desk) -> None:
+    said = trimtab(applied, "accept", expect=1)
+    assert "there is no drift to accept" in said
+    set_by_hand(applied, mode="Predictive", deschedulingIntervalSeconds=600)
+    applied.await_phase(LOAD_AWARE, "Drifted")
+    told = trimtab(applied, "accept", "--field", "spec.mode", expect=2)
+    assert "ReviewRequired" in told  # the rest is still to be decided
+    set_by_hand(applied, deschedulingIntervalSeconds=60)
+    shown = trimtab(applied, "plan")
+    assert "no changes" in shown
+    assert f"accepted: {LOAD}: spec.mode stays Predictive" in shown
+    assert spec(applied)["mode"] == "Predictive"
+
+    set_by_hand(applied, mode="Automatic")
+    status = applied.await_phase(LOAD_AWARE, "Drifted")
+    assert item(status, LOAD)["drift"][0]["field"] == "spec.mode"
+    set_by_hand(applied, mode="Predictive")
+    applied.await_phase(LOAD_AWARE, "Completed")
+    trimtab(applied, "accept", "--remove", expect=2)
+    status = applied.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert "+  mode: Automatic" in item(status, LOAD)["diff"]
+
+
+def test_a_plan_is_shown_as_of_now(applied: Desk) -> None:
+    applied.act(
+        LOAD_AWARE, action="DryRun", options={"loadAware": {"deschedulingIntervalSeconds": 90}}
+    )
+    first = applied.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert "-  deschedulingIntervalSeconds: 60" in item(first, LOAD)["diff"]
+    set_by_hand(applied, deschedulingIntervalSeconds=77)
+    shown = trimtab(applied, "plan", expect=2)
+    assert "-  deschedulingIntervalSeconds: 77" in shown
+    assert "ReviewRequired, as of 20" in shown
+    set_by_hand(applied, deschedulingIntervalSeconds=78)
+    diff = trimtab(applied, "diff", expect=2)
+    assert "-  deschedulingIntervalSeconds: 78" in diff
+    assert "as of 20" in diff
+    plan = json.loads(trimtab(applied, "plan", "--json", expect=2))
+    history = [line["what"] for line in applied.status(LOAD_AWARE)["history"]]
+    trimtab(applied, "plan", expect=2)  # nothing new: nothing is written down
+    assert [line["what"] for line in applied.status(LOAD_AWARE)["history"]] == history
+    done = trimtab(applied, "approve", "--plan", plan["planId"])
+    assert "approved" in done
+    applied.await_phase(LOAD_AWARE, "Completed")
+
+
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
@@ -134,3 +181,16 @@ def test_what_an_ignored_manager_writes_stays(applied: Desk) -> None:
 )
 def test_rules_that_say_nothing_are_refused(desk: Desk, rule: Free, says: str) -> None:
     assert says in desk.refused(a_config(LOAD_AWARE, ignore=[rule]))
+
+
+def test_without_a_plan_the_reason_is_printed_and_not_the_last_plan(applied: Desk) -> None:
+    applied.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
+    try:
+        applied.act(LOAD_AWARE, action="DryRun", waitTimeout="1h")
+        applied.await_phase(LOAD_AWARE, "PrerequisiteFailed")
+        shown = trimtab(applied, "plan", expect=1)
+        assert "install the Kube Descheduler Operator" in shown
+        assert "+++" not in shown
+        assert "install the Kube Descheduler Operator" in trimtab(applied, "diff", expect=1)
+    finally:
+        install_release(applied, "5.32")

@@ -1,0 +1,41 @@
+"""Another look because somebody asks: the same plan as of now, or on to another one."""
+
+from datetime import UTC, datetime
+
+from msgspec import structs
+
+from trimtab.advisor.api import Phase, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.looking import LOOK_AGAIN, answered, is_asked, needs_plan
+from trimtab.advisor.plan import Plan
+from trimtab.advisor.situation import Seen, Situation
+from trimtab.kube.resources import ObjectMeta
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def situation(phase: Phase, asked: str, plan_id: str = "a") -> Situation:
+    meta = ObjectMeta(name="x", annotations={LOOK_AGAIN: asked} if asked else {})
+    status = PlatformStatus(phase=phase, plan_id="a", looked_for="old")
+    seen = Seen(plan=Plan((), "", plan_id))
+    return Situation(VirtPlatformConfig(metadata=meta, status=status), NOW, "1", seen=seen)
+
+
+def test_only_another_request_is_one() -> None:
+    assert is_asked(situation("Completed", "new"))
+    assert not is_asked(situation("Completed", "old"))
+    assert not is_asked(situation("Completed", ""))
+
+
+def test_the_same_plan_is_as_of_now() -> None:
+    for phase in ("ReviewRequired", "Completed", "PrerequisiteFailed"):
+        s = situation(phase, "new")
+        after = answered(s).status
+        assert after == structs.replace(s.status, looked_for="new", looked_at=NOW)
+
+
+def test_another_plan_is_drafted_and_approves_nothing() -> None:
+    s = situation("ReviewRequired", "new", plan_id="b")
+    assert needs_plan(s)
+    after = answered(s).status
+    assert (after.phase, after.plan_id, after.approval) == ("Drafting", "a", None)
+    assert not is_asked(structs.replace(s, config=structs.replace(s.config, status=after)))
