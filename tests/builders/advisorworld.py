@@ -23,6 +23,7 @@ from trimtab.advisor.api import (
     TargetRef,
     VirtPlatformConfig,
 )
+from trimtab.advisor.approval import REQUESTED_BY
 from trimtab.advisor.executing import acted
 from trimtab.advisor.phases import next_step, wants
 from trimtab.advisor.plan import Preview, make_plan, plan_of, target_of
@@ -96,11 +97,15 @@ class World:
 
     # What users and others do
 
-    def edit(self, **spec: Any) -> None:
-        after = structs.replace(self.config.spec, **spec)
-        if after != self.config.spec:
+    def edit(self, by: str = "admin", **spec: Any) -> None:
+        """As admission does, who turns the action or names a plan is noted."""
+        before, after = self.config.spec, structs.replace(self.config.spec, **spec)
+        if after != before:
             meta = self.config.metadata
             meta = structs.replace(meta, generation=meta.generation + 1)
+            names = after.approved_plan not in ("", before.approved_plan)
+            if names or (after.action != before.action and after.action in ("Apply", "Rollback")):
+                meta = structs.replace(meta, annotations={REQUESTED_BY: by})
             self.config = structs.replace(self.config, metadata=meta, spec=after)
 
     def hand(self, field: str, value: Any, manager: str = "kubectl-edit") -> None:

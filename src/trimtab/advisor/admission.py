@@ -1,7 +1,8 @@
 """Admission policies: who asked is written down by the API server, not by the one who asks.
 
-`identity` stamps the user on every edit that asks for something to happen, and keeps the
-stamp otherwise. `rules` refuses an approval of a plan that is not the one under review.
+`identity` stamps the user on every edit that decides something (turns the action, names a plan,
+sets the bypass), and keeps the stamp otherwise. `rules` refuses an approval of a plan that is
+not the one under review.
 `approval` lets only those who may `approve` ask: a plan can reboot every node, and somebody
 who may edit objects may not do that otherwise. All are policies rather than webhooks: nothing
 has to run for them.
@@ -24,10 +25,21 @@ _PLAN = "has(object.spec.approvedPlan) ? object.spec.approvedPlan : ''"
 _OLD_PLAN = (
     "oldObject != null && has(oldObject.spec.approvedPlan) ? oldObject.spec.approvedPlan : ''"
 )
+_USER = "request.userInfo.username"
+_TURNED = (
+    "(has(object.spec.action) && object.spec.action in ['Apply', 'Rollback'] && (oldObject == null "
+    "|| !has(oldObject.spec.action) || object.spec.action != oldObject.spec.action))"
+)
+_BYPASSED = (
+    "(has(object.spec.bypassOptimisticLock) && object.spec.bypassOptimisticLock && (oldObject == "
+    "null || !has(oldObject.spec.bypassOptimisticLock) || !oldObject.spec.bypassOptimisticLock))"
+)
 _VARIABLES = [
     {"name": "plan", "expression": _PLAN},
     {"name": "approves", "expression": f"variables.plan != '' && variables.plan != ({_OLD_PLAN})"},
     {"name": "edited", "expression": "oldObject == null || object.spec != oldObject.spec"},
+    {"name": "turned", "expression": f"{_TURNED} || {_BYPASSED}"},
+    {"name": "decides", "expression": "variables.approves || variables.turned"},
     {"name": "asks", "expression": f"variables.approves || (variables.edited && {_ACTING})"},
 ]
 _NOTE = f"'{REQUESTED_BY}'"
@@ -61,7 +73,10 @@ def identity() -> list[Manifest]:
         "variables": [
             *_VARIABLES,
             {"name": "have", "expression": have},
-            {"name": "who", "expression": f"variables.asks ? request.userInfo.username : ({old})"},
+            {
+                "name": "who",
+                "expression": f"variables.decides ? request.userInfo.username : ({old})",
+            },
         ],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
     }

@@ -137,7 +137,7 @@ class Spec(Wire, frozen=True):
     """Go duration; empty waits forever."""
     options: Options | None = None
     approved_plan: str = ""
-    """Ours: when set, only the plan with this id may be applied."""
+    """Ours: approves the plan with this id, for one start."""
     ignore: tuple[Ignore, ...] = ()
     """Ours: what plans neither write nor compare."""
     accepted: tuple[Accepted, ...] = ()
@@ -211,6 +211,22 @@ class Approval(Wire, frozen=True):
     at: datetime | None = None
 
 
+class Asked(Wire, frozen=True):
+    """Ours: what the spec asked for when it was last looked at; see `approval`."""
+
+    generation: int = 0
+    action: str = ""
+    approved_plan: str = ""
+    options: str = ""
+    """Digest of the options."""
+    plan: str = ""
+    """The plan that `action: Apply` stands for, until it is started."""
+    used: bool = False
+    """`approved_plan` has started its plan."""
+    by: str = ""
+    at: datetime | None = None
+
+
 class Remediation(Wire, frozen=True):
     """Ours: re-applies after drift, for the guard against edit wars."""
 
@@ -251,6 +267,7 @@ class PlatformStatus(Wire, frozen=True):
     inputs: Free = field(default_factory=dict)
     """Ours: the input values the plan was made from, by name; a change re-plans."""
     approval: Approval | None = None
+    asked: Asked | None = None
     reverse: bool = False
     """Ours: this plan takes back what was applied."""
     remediation: Remediation | None = None

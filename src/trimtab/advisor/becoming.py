@@ -19,7 +19,6 @@ def become(
     detail: str = "",
     *,
     status: PlatformStatus | None = None,
-    by: str = "",
     **changes: Any,
 ) -> Write:
     """Enter `phase`; `status` is the one to start from if it is not the stored one."""
@@ -33,8 +32,7 @@ def become(
     )
     news: tuple[News, ...] = ()
     if phase not in _UNTOLD and s.status.phase != phase:
-        history = recorded(after, phase, s.now, by=by, outcome=detail)
-        after = structs.replace(after, history=history)
+        after = structs.replace(after, history=recorded(after, phase, s.now, outcome=detail))
         news = (News(phase, detail or TEXTS[phase], phase in _WARNINGS),)
     return Write(after, news)
 

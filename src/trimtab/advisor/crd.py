@@ -20,6 +20,7 @@ from trimtab.advisor.api import (
     Target,
     Verb,
 )
+from trimtab.advisor.history import MOST
 from trimtab.advisor.profiles.deviation import all_in_words
 from trimtab.kube.crd_schema import Schema, choice, column, count, crd, flag, obj, rule, string
 
@@ -56,7 +57,7 @@ def _spec() -> Schema:
         "profile": choice(get_args(ProfileName), "What the cluster is configured for."),
         "action": choice(
             get_args(Action),
-            "DryRun plans, Apply carries the plan out, Rollback plans the way back, "
+            "DryRun plans, Apply carries out the plan that is shown, Rollback plans the way back, "
             "Ignore leaves everything as it is.",
             default="DryRun",
         ),
@@ -78,7 +79,7 @@ def _spec() -> Schema:
             "type": "string",
             "pattern": "^([0-9a-f]{12})?$",
             "maxLength": 12,
-            "description": "When set, only the plan with this id is applied.",
+            "description": "Approves the plan with this id, for one start, and no other.",
         },
         "options": _options(),
         "ignore": _ignore(),
@@ -269,6 +270,19 @@ def _status() -> Schema:
                 "at": _TIME | {"description": "When the operator took note of it."},
             }
         ),
+        "asked": obj(
+            {
+                "generation": count("The generation of the spec that was looked at."),
+                "action": string(16, "The action when the spec was last looked at."),
+                "approvedPlan": string(12, "The approvedPlan then."),
+                "options": string(12, "A digest of the options then."),
+                "plan": string(12, "The plan that action: Apply stands for until it starts."),
+                "used": {"type": "boolean", "description": "approvedPlan has started its plan."},
+                "by": string(512, "Who turned the action or named the plan."),
+                "at": _TIME | {"description": "When."},
+            },
+            text="What the spec asked for when it was last looked at.",
+        ),
         "reverse": {"type": "boolean", "description": "The plan takes back what was applied."},
         "remediation": obj(
             {
@@ -362,7 +376,7 @@ def _history() -> Schema:
             "outcome": string(256),
         }
     )
-    return _list(line, 20, "What happened, the newest last.")
+    return _list(line, MOST, "What happened, the newest last.")
 
 
 def _conditions() -> Schema:

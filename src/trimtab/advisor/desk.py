@@ -109,7 +109,17 @@ class Desk:
                 f"{name}: the plan is {status.plan_id} now, not {plan}; look at it again"
             )
         action = "Rollback" if config.spec.action == "Rollback" else "Apply"
+        if config.spec.approved_plan == status.plan_id:  # it was started once for that already
+            config = await self._withdrawn(config)
         return await self._change(config, action=action, approvedPlan=status.plan_id)
+
+    async def _withdrawn(self, config: VirtPlatformConfig) -> VirtPlatformConfig:
+        """The same plan without an approval that was used, so that it can be given again."""
+        await self._change(config, approvedPlan="")
+        after = await self.settled(config.metadata.name)
+        if (now := after.status.plan_id) != config.status.plan_id:
+            raise Conflict(f"{config.metadata.name}: the plan is {now} now; look at it again")
+        return after
 
     async def go_back(self, name: str) -> VirtPlatformConfig:
         """Ask for the way back; its plan waits for approval like any other."""

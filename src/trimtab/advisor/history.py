@@ -4,11 +4,11 @@ from datetime import datetime
 
 from trimtab.advisor.api import Event, PlatformStatus
 
-MOST = 20
+MOST = 40
 
 
 def recorded(
-    status: PlatformStatus, what: str, now: datetime, *, by: str = "", outcome: str = ""
+    status: PlatformStatus, what: str, now: datetime, by: str = "", outcome: str = ""
 ) -> tuple[Event, ...]:
     """The history with one more line; the oldest go first."""
     line = Event(at=now, what=what, plan_id=status.plan_id, by=by, outcome=outcome[:256])

@@ -7,19 +7,21 @@ that dies between two steps is continued by the next one, which cannot tell the 
 from msgspec import structs
 
 from trimtab.advisor import durations
-from trimtab.advisor.api import Item, PlatformStatus
+from trimtab.advisor.api import Approval, Item, Phase, PlatformStatus
 from trimtab.advisor.approval import (
     acknowledged,
-    approval,
     begun_anew,
+    granted,
     is_approved,
-    is_held,
+    noted,
+    shown,
     waiting_text,
 )
 from trimtab.advisor.becoming import become, mark, moved, stay
 from trimtab.advisor.conditions import REVIEW_AGAIN
 from trimtab.advisor.editwar import resumed
 from trimtab.advisor.executing import execute
+from trimtab.advisor.history import recorded
 from trimtab.advisor.inputs import input_drift, inputs_changed
 from trimtab.advisor.ownership import left_behind
 from trimtab.advisor.plan import Plan, changes_nothing, worst
@@ -27,6 +29,7 @@ from trimtab.advisor.profile import Draft
 from trimtab.advisor.rollback import Record, forgotten, is_taken_back
 from trimtab.advisor.settled import drifted, settled, upgradable
 from trimtab.advisor.situation import Remember, Rest, Situation, Step, Trouble, Want, Write
+from trimtab.advisor.summary import summarise
 
 PREREQUISITES_S = 120.0
 REVIEW_S = 300.0
@@ -40,7 +43,7 @@ _WANTS: dict[str, tuple[Want, ...]] = {
     "Completed": ("draft", "live"),
     "CompletedWithErrors": ("draft", "live"),
     "CompletedWithUpgrade": ("draft",),
-    "Drifted": ("live",),
+    "Drifted": ("draft", "live"),
 }
 
 
@@ -53,6 +56,14 @@ def wants(s: Situation) -> tuple[Want, ...]:
 
 
 def next_step(s: Situation) -> Step:
+    now = noted(s)
+    step = _next_step(now)
+    if isinstance(step, Rest) and now.status != s.status:
+        return Write(now.status)
+    return step
+
+
+def _next_step(s: Situation) -> Step:
     if s.config.spec.action == "Ignore":
         return _ignore(s)
     if (problem := durations.problem(s.config.spec.wait_timeout)) is not None:
@@ -107,10 +118,10 @@ def _draft(s: Situation) -> Step:
     fresh = _planned(s, plan)
     if changes_nothing(plan.items) and _is_clean(s, plan):
         return _nothing_to_do(s, plan, fresh)
-    if is_approved(s, plan.plan_id) and _is_free(s, plan):
-        return start(s, acknowledged(fresh, "Acknowledged", s.now))
+    if is_approved(s, plan.plan_id):
+        return start(s, fresh)
     text = waiting_text(s, plan.plan_id)
-    return become(s, "ReviewRequired", text, status=fresh)
+    return become(s, "ReviewRequired", text, status=shown(fresh))
 
 
 def _is_clean(s: Situation, plan: Plan) -> bool:
@@ -121,10 +132,6 @@ def _is_clean(s: Situation, plan: Plan) -> bool:
         else is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
         for item in plan.items
     )
-
-
-def _is_free(s: Situation, plan: Plan) -> bool:
-    return not is_held(s.status) or s.config.spec.approved_plan == plan.plan_id
 
 
 def _planned(s: Situation, plan: Plan) -> PlatformStatus:
@@ -157,7 +164,8 @@ def _nothing_to_do(s: Situation, plan: Plan, fresh: PlatformStatus) -> Step:
     if rest != s.seen.record:
         return Remember(rest)
     done = tuple(_found(s, item) for item in plan.items if item.verb == "apply")
-    after = acknowledged(structs.replace(fresh, items=done), "DriftResolved", s.now)
+    met = granted(s, fresh) if is_approved(s, plan.plan_id) else shown(fresh)
+    after = acknowledged(structs.replace(met, items=done), "DriftResolved", s.now)
     if s.status.reverse:
         return become(s, "RolledBack", "There is nothing to take back", status=after)
     if any(item.state == "InProgress" for item in done):
@@ -175,15 +183,11 @@ def _found(s: Situation, item: Item) -> Item:
 
 def start(s: Situation, status: PlatformStatus) -> Write:
     """Approved: from here on items are carried out."""
-    granted = approval(_with(s, status))
-    text = f"Plan {status.plan_id}"
-    if status.reverse:
-        return become(s, "RollingBack", text, status=status, by=granted.by, approval=granted)
-    return become(s, "InProgress", text, status=status, by=granted.by, approval=granted)
-
-
-def _with(s: Situation, status: PlatformStatus) -> Situation:
-    return structs.replace(s, config=structs.replace(s.config, status=status))
+    phase: Phase = "RollingBack" if status.reverse else "InProgress"
+    after = granted(s, status)
+    given = after.approval or Approval()
+    line = recorded(after, "Approved", given.at or s.now, given.by, str(summarise(after.items)))
+    return become(s, phase, f"Plan {status.plan_id}", status=structs.replace(after, history=line))
 
 
 def _prerequisites(s: Situation) -> Step:
@@ -205,14 +209,8 @@ def _review(s: Situation) -> Step:
     if isinstance(draft, Draft) and inputs_changed(s, draft):
         return input_drift(s, draft)
     if is_approved(s, status.plan_id):
-        explicit = spec.approved_plan == status.plan_id
-        if explicit or s.edited or not is_held(status):
-            return start(s, acknowledged(status, "Acknowledged", s.now))
-        return Rest(REVIEW_S)
-    if s.edited:
-        status = acknowledged(status, "Acknowledged", s.now)
-    text = waiting_text(_with(s, status), status.plan_id)
-    return stay(s, text, status=status) or Rest(REVIEW_S)
+        return start(s, status)
+    return stay(s, waiting_text(s, status.plan_id)) or Rest(REVIEW_S)
 
 
 def _replan(s: Situation, status: PlatformStatus, reason: str, text: str) -> Write:

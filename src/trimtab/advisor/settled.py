@@ -95,14 +95,34 @@ def upgradable(s: Situation) -> Step:
 
 
 def drifted(s: Situation) -> Step:
-    if s.edited:
+    heals = _heals(s)
+    if s.asked_otherwise or (s.edited and not heals):
         return begun_anew(s)
+    if (lacking := _lacking(s)) is not None:
+        return lacking
+    if s.edited:
+        return stay(s, status=resumed(s)) or Rest(CHECK_S)
     if not is_drifted(s):
         calm = structs.replace(s, config=structs.replace(s.config, status=resumed(s)))
         return become(s, "Completed", status=reported(calm, back=True))
     again = drifting(s)
     if again is not None:
         return again
-    if s.config.spec.action == "Apply" and s.config.spec.bypass_optimistic_lock:
-        return remedy(s)
-    return Rest(CHECK_S)
+    return remedy(s) if heals else Rest(CHECK_S)
+
+
+def _heals(s: Situation) -> bool:
+    """Whether the plan that was approved is applied again without asking."""
+    spec, approval = s.config.spec, s.status.approval
+    approved = approval is not None and approval.plan_id == s.status.plan_id
+    return approved and spec.action == "Apply" and spec.bypass_optimistic_lock
+
+
+def _lacking(s: Situation) -> Write | None:
+    """What the profile needs is gone, or other inputs would give another plan."""
+    draft = s.seen.draft
+    if isinstance(draft, Trouble) and draft.kind == "prerequisite":
+        return become(s, "PrerequisiteFailed", draft.message)
+    if isinstance(draft, Draft) and inputs_changed(s, draft):
+        return input_drift(s, draft)
+    return None

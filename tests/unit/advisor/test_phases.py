@@ -129,7 +129,7 @@ ROWS: list[object] = [
         lambda: planned(failure_policy="Continue"), refuse, "CompletedWithErrors", id="Continue"
     ),
     pytest.param(completed, nothing, "Completed", id="completed stays"),
-    pytest.param(completed, lambda w: w.options(900), "Completed", id="new options are applied"),
+    pytest.param(completed, lambda w: w.options(900), "ReviewRequired", id="new options: review"),
     pytest.param(
         completed,
         lambda w: (w.options(900), w.edit(action="DryRun")),
@@ -265,6 +265,10 @@ def test_a_changed_input_is_reviewed_although_the_action_is_apply() -> None:
     assert "limit (5 → 9)" in marker.message
     assert world.run().phase == "ReviewRequired"
     world.edit(wait_timeout="1h")
+    assert world.run().phase == "ReviewRequired", "no approval, whoever edits what"
+    world.edit(action="DryRun")
+    world.run()
+    world.edit(action="Apply")
     status = world.run()
     assert status.phase == "Completed"
     assert not is_true(status, INPUT_DRIFT)
@@ -404,7 +408,7 @@ def test_a_repaired_field_clears_the_drift() -> None:
 
 
 @pytest.mark.proves("B6")
-def test_completed_with_errors_is_not_completed_and_an_edit_tries_again() -> None:
+def test_completed_with_errors_is_not_completed_and_an_edit_plans_again() -> None:
     world = planned(failure_policy="Continue")
     refuse(world)
     status = world.run()
@@ -414,6 +418,9 @@ def test_completed_with_errors_is_not_completed_and_an_edit_tries_again() -> Non
     assert world.run() == status
     world.refused = ""
     world.edit(wait_timeout="1h")
+    status = world.run()
+    assert status.phase == "ReviewRequired"
+    world.edit(approved_plan=status.plan_id)
     assert world.run().phase == "Completed"
     assert not is_true(world.config.status, "CompletedWithErrors")
 
