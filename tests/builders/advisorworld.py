@@ -125,6 +125,12 @@ class World:
         )
         self.edit(options=Options(load_aware=chosen))
 
+    def recreate(self, action: Action = "Ignore") -> None:
+        """Somebody deletes the object; what is advertised comes back, without a status."""
+        meta = structs.replace(self.config.metadata, uid="v", generation=1, annotations={})
+        spec = Spec(profile=self.config.spec.profile, action=action)
+        self.config = VirtPlatformConfig(metadata=meta, spec=spec)
+
     # What the profile wishes
 
     def draft(self) -> Draft | Trouble:
@@ -209,6 +215,9 @@ class World:
                     seen = structs.replace(seen, draft=self.draft())
                 case "plan":
                     seen = self._plan(s, seen)
+                case "recorded":
+                    found = {p.ref: self.objects.get(p.ref) for p in self.record.priors}
+                    seen = structs.replace(seen, live=deepcopy(found))
                 case "live":
                     live = {i.target_ref: self.objects.get(i.target_ref) for i in s.status.items}
                     seen = structs.replace(seen, live=deepcopy(live), health=self._health(s))

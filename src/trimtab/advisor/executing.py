@@ -22,7 +22,14 @@ from trimtab.advisor.ownership import is_kept, is_same
 from trimtab.advisor.plan import Preview, all_over, all_pending, differs, stored
 from trimtab.advisor.pools import Health
 from trimtab.advisor.profile import Draft
-from trimtab.advisor.rollback import Record, confirmed, forgotten, is_taken_back, remembered
+from trimtab.advisor.rollback import (
+    Record,
+    confirmed,
+    forgotten,
+    is_taken_back,
+    remembered,
+    undone,
+)
 from trimtab.advisor.situation import (
     Act,
     Applied,
@@ -87,14 +94,24 @@ def _objection(s: Situation) -> Step | None:
         return Look("previews")
     for item in items:
         preview = s.seen.previews.get(item.name)
-        if preview is None:
-            continue
-        if preview.refused and s.config.spec.failure_policy == "Abort":
+        if preview and preview.refused and s.config.spec.failure_policy == "Abort":
             return failed(s, item, f"{preview.refused}; nothing was applied")
-        more = tuple(take for take in preview.takes if take not in item.takes)
-        if more and not s.config.spec.bypass_optimistic_lock:
+        if more := _more(s, item):
             return _contested(s, item, more)
     return None
+
+
+def _more(s: Situation, item: Item) -> tuple[Taking, ...]:
+    """Fields of others that were not in the plan that was reviewed."""
+    preview, prior = s.seen.previews.get(item.name), s.seen.record.of(item.target_ref)
+    takes: tuple[Taking, ...] = ()
+    if item.verb == "apply":
+        takes = preview.takes if preview else ()
+    elif prior is not None:
+        takes = undone(prior, s.seen.live.get(item.target_ref))
+    if s.config.spec.bypass_optimistic_lock:
+        return ()
+    return tuple(take for take in takes if take not in item.takes)
 
 
 def _unwritten(status: PlatformStatus) -> tuple[Item, ...]:
@@ -154,6 +171,8 @@ def _carried_out(s: Situation, item: Item) -> Step:
         written = _is_written(s.seen.previews.get(item.name))
     if written:
         return _write(s, structs.replace(item, applied=True))
+    if item.verb != "apply" and (more := _more(s, item)):
+        return _contested(s, item, more)
     return Act(item, force=s.config.spec.bypass_optimistic_lock)
 
 
@@ -231,7 +250,7 @@ def acted(s: Situation, item: Item, result: Result) -> Step:
 
 def _contested(s: Situation, item: Item, takes: tuple[Taking, ...]) -> Step:
     who = ", ".join(f"{take.field} from {take.manager}" for take in takes)
-    text = f"Applying {item.target_ref} would now also take {who}"
+    text = f"{_DOING[item.verb].capitalize()} {item.target_ref} would now also take {who}"
     status = mark(s, s.status, REVIEW_AGAIN, True, "ConflictsChanged", text)
     return become(s, "Drafting", status=status)
 

@@ -18,14 +18,16 @@ from trimtab.advisor.approval import (
     waiting_text,
 )
 from trimtab.advisor.becoming import become, mark, moved, stay
-from trimtab.advisor.conditions import REVIEW_AGAIN
+from trimtab.advisor.conditions import REVIEW_AGAIN, TEXTS
 from trimtab.advisor.editwar import resumed
 from trimtab.advisor.executing import execute
+from trimtab.advisor.fields import is_ours
 from trimtab.advisor.history import recorded
 from trimtab.advisor.inputs import input_drift, inputs_changed
 from trimtab.advisor.ownership import left_behind
 from trimtab.advisor.plan import Plan, changes_nothing, worst
 from trimtab.advisor.profile import Draft
+from trimtab.advisor.recovery import recovered
 from trimtab.advisor.rollback import Record, forgotten, is_taken_back
 from trimtab.advisor.settled import drifted, settled, upgradable
 from trimtab.advisor.situation import Remember, Rest, Situation, Step, Trouble, Want, Write
@@ -44,12 +46,15 @@ _WANTS: dict[str, tuple[Want, ...]] = {
     "CompletedWithErrors": ("draft", "live"),
     "CompletedWithUpgrade": ("draft",),
     "Drifted": ("draft", "live"),
+    "Failed": ("live",),
 }
 
 
 def wants(s: Situation) -> tuple[Want, ...]:
     """What must be read before `next_step` can decide."""
-    if s.config.spec.action == "Ignore" or _turned(s):
+    if s.config.spec.action == "Ignore":
+        return () if s.status.phase == "Ignored" else ("recorded",)
+    if _turned(s):
         return ()
     wanted = _WANTS.get(s.status.phase, ())
     return tuple(w for w in wanted if not (s.status.reverse and w == "draft"))
@@ -85,7 +90,9 @@ def _next_step(s: Situation) -> Step:
             return upgradable(s)
         case "Drifted":
             return drifted(s)
-        case "Failed" | "RolledBack":
+        case "Failed":
+            return begun_anew(s) if s.edited else recovered(s)
+        case "RolledBack":
             return begun_anew(s) if s.edited else Rest()
         case _:
             reverse = s.config.spec.action == "Rollback"
@@ -96,7 +103,18 @@ def _ignore(s: Situation) -> Step:
     severity = worst(s.status.items, s.impact)
     if s.status.phase == "Ignored" and s.status.impact_severity == severity:
         return Rest()
-    return become(s, "Ignored", impact_severity=severity)
+    return become(s, "Ignored", _ignored_text(s), impact_severity=severity)
+
+
+def _ignored_text(s: Situation) -> str:
+    """Also after the object was deleted and made anew: what is still there of an earlier plan."""
+    priors = s.seen.record.priors
+    ours = ", ".join(str(prior.ref) for prior in priors if is_ours(s.seen.live.get(prior.ref)))
+    if not ours:
+        return ""
+    halfway = not all(prior.applied for prior in priors)
+    what = "A plan was stopped halfway and left" if halfway else "An earlier plan left"
+    return f"{TEXTS['Ignored']}. {what} its mark on {ours}; action: Rollback takes it back"
 
 
 def _is_news(s: Situation) -> bool:
@@ -200,7 +218,7 @@ def _prerequisites(s: Situation) -> Step:
 
 
 def _review(s: Situation) -> Step:
-    status, spec = s.status, s.config.spec
+    status = s.status
     if not status.reverse and s.asked_otherwise:
         return _replan(s, status, "OptionsChanged", "The options were edited during the review")
     draft = s.seen.draft

@@ -44,6 +44,8 @@ class Reading:
                     seen = structs.replace(seen, draft=await self._draft(s.config.spec.options))
                 case "plan":
                     seen = await self._plan(s, seen)
+                case "recorded":
+                    seen = structs.replace(seen, live=await self._recorded(()))
                 case "live":
                     seen = await self._look(s, seen)
                 case "previews":

@@ -6,13 +6,13 @@ is applied. Fields are put back in their former owner's name, then our name is t
 empty apply in place of both would delete the fields instead.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
 from msgspec import Struct, structs
 
-from trimtab.advisor.api import MANAGER, Item, TargetRef
+from trimtab.advisor.api import MANAGER, Item, Taking, TargetRef
 from trimtab.advisor.diff import object_diff
 from trimtab.advisor.fields import Path, dig, is_ours, leaves, merge_patch, others_of, parse_path
 from trimtab.kube.resources import Free
@@ -114,6 +114,7 @@ def reverse_item(prior: Prior, live: Free | None) -> Item:
     after = put_back(prior, live) if prior.existed and live is not None else None
     verb = "restore" if prior.existed else "delete"
     reboots = prior.ref.kind == "MachineConfig"
+    takes = undone(prior, live)
     return Item(
         name=f"{verb}-{prior.item}",
         target_ref=prior.ref,
@@ -124,7 +125,36 @@ def reverse_item(prior: Prior, live: Free | None) -> Item:
         desired_state=prior.desired,
         message=f"{prior.ref.kind} '{prior.ref.name}' will be {_done(prior)}",
         managed_fields=tuple(field.path for field in prior.fields),
+        takes=takes,
+        warnings=tuple(_warnings(takes)),
     )
+
+
+def undone(prior: Prior, live: Free | None) -> tuple[Taking, ...]:
+    """Fields that others wrote after us, and that going back overwrites or deletes."""
+    if live is None:
+        return ()
+    after = put_back(prior, live) if prior.existed else {}
+    found = {
+        Taking(field=".".join(path), manager=manager)
+        for path in leaves({key: value for key, value in live.items() if key not in _NO_WORK})
+        if dig(after, path) != dig(live, path)
+        for manager in others_of(live, path)
+    }
+    return tuple(sorted(found, key=lambda take: (take.field, take.manager)))[:MOST_TAKES]
+
+
+MOST_TAKES = 256
+_NO_WORK = ("apiVersion", "kind", "metadata", "status")
+"""Not somebody's settings."""
+
+
+def _warnings(takes: Iterable[Taking]) -> Iterator[str]:
+    later: dict[str, list[str]] = {}
+    for take in takes:
+        later.setdefault(take.manager, []).append(take.field)
+    for manager, fields in later.items():
+        yield f"undoes what {manager} wrote later: {', '.join(fields)}"[:1024]
 
 
 def _says(prior: Prior) -> str:

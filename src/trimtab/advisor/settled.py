@@ -12,6 +12,7 @@ from trimtab.advisor.fields import snapshot_hash
 from trimtab.advisor.inputs import input_drift, inputs_changed
 from trimtab.advisor.plan import differs, stored
 from trimtab.advisor.profile import Draft
+from trimtab.advisor.recovery import recovered
 from trimtab.advisor.situation import Rest, Situation, Step, Trouble, Write
 
 CHECK_S = 60.0
@@ -31,7 +32,7 @@ def settled(s: Situation) -> Step:
         if step is not None:
             return step
     if s.status.phase == "CompletedWithErrors":
-        return Rest(CHECK_S)
+        return recovered(s)
     return drifting(s) or _unsettled(s) or _quiet(s)
 
 

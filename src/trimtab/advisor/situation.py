@@ -20,7 +20,7 @@ from trimtab.advisor.profile import Draft
 from trimtab.advisor.rollback import Record
 from trimtab.kube.resources import Free
 
-Want = Literal["draft", "plan", "live", "previews"]
+Want = Literal["draft", "plan", "live", "previews", "recorded"]
 
 
 class Trouble(Struct, frozen=True):

@@ -86,6 +86,7 @@ async def test_killed_after_each_write_the_plan_ends_the_same(desk: Desk) -> Non
     assert applies(live) == 1
     assert [line["what"] for line in status["history"]] == [
         "ReviewRequired",
+        "Approved",
         "InProgress",
         "Completed",
     ]

@@ -19,8 +19,10 @@ from builders.advisorlab import (
     OperatorProcess,
     a_config,
     advisor_cluster,
+    await_established,
     condition,
     install,
+    install_release,
     is_true,
     item,
     namespace,
@@ -303,6 +305,40 @@ def test_what_the_options_no_longer_ask_for_is_removed(desk: Desk) -> None:
     assert shared() is None
     desk.act(DENSITY, action="Ignore", options=None)
     desk.await_phase(DENSITY, "Ignored")
+
+
+def test_a_definition_that_comes_back_in_another_release_is_reviewed(desk: Desk) -> None:
+    target = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
+    await_established(desk, install_release(desk, "5.14"))
+    desk.act(LOAD_AWARE, action="DryRun", options={"loadAware": {"enablePSIMetrics": False}})
+    approve(desk, LOAD_AWARE)
+    assert "DevKubeVirtRelieveAndMigrate" in desk.get(*target)["spec"]["profiles"]
+    desk.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
+    await_established(desk, install_release(desk, "5.32"))
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert "+  - KubeVirtRelieveAndMigrate" in item(status, LOAD)["diff"]
+    desk.act(LOAD_AWARE, failurePolicy="Continue")
+    desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    desk.act(LOAD_AWARE, approvedPlan="")
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert not desk.exists(*target), "nobody approved it"
+    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
+    status = desk.await_phase(LOAD_AWARE, "Completed")
+    assert status["approval"]["planId"] == status["planId"]
+    approved = [line for line in status["history"] if line["what"] == "Approved"]
+    assert (approved[-1]["planId"], approved[-1]["by"]) == (status["planId"], "admin")
+
+    interval = {"spec": {"deschedulingIntervalSeconds": 120}}
+    desk.patch("kubedescheduler", "cluster", interval, "-n", target[2], "--field-manager=alice")
+    desk.await_phase(LOAD_AWARE, "Drifted")
+    desk.act(LOAD_AWARE, action="Rollback")
+    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    later = {"field": "spec.deschedulingIntervalSeconds", "manager": "alice"}
+    assert later in status["items"][0]["takes"], "whose work goes is said before it goes"
+    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
+    desk.await_phase(LOAD_AWARE, "RolledBack")
+    desk.act(LOAD_AWARE, action="Ignore", options=None)
+    desk.await_phase(LOAD_AWARE, "Ignored")
 
 
 def density(**options: object) -> Free:
