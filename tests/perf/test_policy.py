@@ -24,7 +24,7 @@ from trimtab.policy.filters import Filter
 from trimtab.policy.numbers import classify_nodes, mean_of, percent_of, thresholds_around, usage_of
 
 LAUNCHER = Traits(request_evict_only=True, local_storage=True)
-CEILING_US = {100: 1_500.0, 1_000: 4_000.0, 10_000: 30_000.0}
+CEILING_US = {100: 900.0, 1_000: 1_200.0, 10_000: 3_400.0}  # three times what was measured
 PODS = 16
 
 
@@ -89,7 +89,7 @@ def test_a_pod_is_filtered_in_microseconds(
         best = min(best, (process_time() - start) / len(pods) * 1e6)
     with capsys.disabled():
         print(f"\npolicy: {best:.2f} µs a pod, {passed} of {len(pods)} pass")
-    assert best < 15
+    assert best < 6
 
 
 def test_replicas_are_classified_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,4 +111,4 @@ def test_replicas_are_classified_together(capsys: pytest.CaptureFixture[str]) ->
         spent.append((process_time() - start) / 50 * 1e6)
     with capsys.disabled():
         print(f"\npolicy: 20 replicas at once {spent[0]:.0f} µs, one by one {spent[1]:.0f} µs")
-    assert spent[0] < 5_000
+    assert spent[0] < 620

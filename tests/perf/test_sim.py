@@ -7,18 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from trimtab.model.curve import Constant, Trace
 from trimtab.model.machines import Node, Vm
 from trimtab.model.quantity import cores, gib
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenario import Migration, Scenario
 from trimtab.sim import simulate
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, Timing
 
 SLACK = 3.0
-RECORDED = Path(__file__).parents[3] / "shared" / "data" / "google-2011-vms.npz"
+"""A ceiling is at most three times what was measured, in CPU time on a busy computer."""
+MIGRATION_US = 90.0
+DATA = Path(__file__).parents[3] / "shared" / "data"
+RECORDED, PLANETLAB = DATA / "google-2011-vms.npz", DATA / "planetlab-20110303.npz"
 FIVE_MINUTES = Timing(descheduling_s=300.0)
 
 
@@ -50,6 +54,30 @@ def synthetic(nodes: int, vms: int, duration_s: float) -> Scenario:
     )
 
 
+def planetlab() -> Scenario:
+    """A day of 1,052 recorded VMs, 4 cores and 2 GiB each, on 800 nodes of 8 cores."""
+    if not PLANETLAB.exists():
+        pytest.skip(f"no recorded loads at {PLANETLAB}")
+    with np.load(PLANETLAB) as data:
+        cpu: NDArray[np.float64] = data["cpu_percent"] / 100
+    return Scenario(
+        name="planetlab",
+        nodes=tuple(Node(f"n{i}", cores(8), gib(16)) for i in range(800)),
+        vms=tuple(
+            Vm(f"v{i}", cores(4), gib(2), cpu_load=Trace(tuple(row)), memory_load=Constant(0.5))
+            for i, row in enumerate(cpu.tolist())
+        ),
+        duration_s=86_400.0,
+        requests="overcommit",
+    )
+
+
+def unlimited(scenario: Scenario, **more: Any) -> RunSpec:
+    """Whoever is to go goes at once: no limit on evictions, nor on migrations."""
+    free = replace(scenario, migration=Migration(per_cluster=10**6, per_node_outbound=10**6))
+    return RunSpec(free, limits=(10**6, 10**6), timing=FIVE_MINUTES, **more)
+
+
 def timed(spec: RunSpec) -> tuple[float, Outcome]:
     """CPU seconds of one run, set-up included."""
     begin = time.process_time()
@@ -65,7 +93,7 @@ def tell(what: str, seconds: float, outcome: Outcome) -> None:
     )
 
 
-def test_a_day_of_cycles_a_minute_each_takes_two_seconds() -> None:
+def test_a_day_of_cycles_a_minute_each() -> None:
     spec = RunSpec(synthetic(100, 1600, 86_400.0))
     seconds, outcome = timed(spec)
     tell("100 nodes x 1,600 VMs x 1,440 cycles", seconds, outcome)
@@ -73,21 +101,37 @@ def test_a_day_of_cycles_a_minute_each_takes_two_seconds() -> None:
     assert seconds < 2.0 * SLACK
 
 
-def test_a_day_of_five_minute_cycles_takes_half_a_second() -> None:
+def test_a_day_of_five_minute_cycles() -> None:
     spec = RunSpec(synthetic(100, 1600, 86_400.0), timing=FIVE_MINUTES)
     seconds, outcome = timed(spec)
     tell("100 nodes x 1,600 VMs x 288 cycles", seconds, outcome)
     assert seconds < 0.5 * SLACK
 
 
-def test_ten_thousand_nodes_take_90_seconds_and_4_gigabytes() -> None:
+def test_a_day_of_ten_thousand_nodes() -> None:
     spec = RunSpec(synthetic(10_000, 100_000, 86_400.0), timing=FIVE_MINUTES)
     seconds, outcome = timed(spec)
     tell("10,000 nodes x 100,000 VMs x 288 cycles", seconds, outcome)
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(f"peak memory of the process: {peak_gb:.2f} GB")
-    assert seconds < 90.0 * SLACK
-    assert peak_gb < 4.0
+    assert seconds < 4.0 * SLACK
+    assert peak_gb < 1.0
+
+
+def test_a_recorded_day_without_limits() -> None:
+    """Some 240 VMs leave their node in every cycle."""
+    seconds, outcome = timed(unlimited(planetlab(), score="cpu_focused", thresholds=(0.0, 3.5)))
+    tell("800 nodes x 1,052 VMs x 288 cycles without limits", seconds, outcome)
+    assert outcome.card.migrations > 50_000
+    assert 1e6 * seconds / outcome.card.migrations < MIGRATION_US * SLACK
+
+
+def test_a_migration_costs_no_more_where_thousands_move_at_once() -> None:
+    """Eleven thousand in every cycle: each costs about what it costs among hundreds."""
+    seconds, outcome = timed(unlimited(synthetic(1000, 16_000, 4 * 300.0)))
+    tell("1,000 nodes x 16,000 VMs x 4 cycles without limits", seconds, outcome)
+    assert outcome.card.migrations > 30_000
+    assert 1e6 * seconds / outcome.card.migrations < MIGRATION_US * SLACK
 
 
 def seconds_a_cycle(nodes: int, cycles: int = 60) -> float:

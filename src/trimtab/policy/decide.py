@@ -126,7 +126,7 @@ class _Cycle:
             filter=Filter(profile.evictor, self._view),
             pre_eviction=PreEviction(profile.evictor, self._view),
             evictions=self._evictions,
-            destinations=Destinations([self._selection.nodes[n] for n in targets]),
+            destinations=Destinations(self._selection.nodes, targets),
             choose=self._choose,
             source=source,
             resources=plugin.resources,

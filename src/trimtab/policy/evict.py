@@ -138,9 +138,16 @@ class Engine(Struct, kw_only=True):
 class Destinations:
     """The taints of the destinations; a pod must tolerate all those of at least one (E7b)."""
 
-    def __init__(self, nodes: Sequence[NodeView]) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: Sequence[NodeView], numbers: Sequence[int] | None = None) -> None:
+        """Those of `nodes` with these numbers; all of them if none are given."""
+        self._all = nodes
+        self._numbers = range(len(nodes)) if numbers is None else numbers
         self._known: dict[Traits, bool] = {}
+
+    @property
+    def _nodes(self) -> Iterator[NodeView]:
+        """One after the other: the first one decides, as a rule, and there may be 100,000."""
+        return (self._all[number] for number in self._numbers)
 
     def tolerated_by(self, traits: Traits) -> bool:
         try:

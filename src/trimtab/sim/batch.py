@@ -14,7 +14,7 @@ from trimtab.sim.card import report_card
 from trimtab.sim.cluster import Cluster, recount
 from trimtab.sim.control import Control
 from trimtab.sim.descheduler import limits_of
-from trimtab.sim.fleet import Fleet
+from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.policies import policy_of
@@ -47,7 +47,8 @@ class Batch:
             Replica(spec, seed, cluster, r, self._accounts.change)
             for r, (seed, cluster) in enumerate(zip(seeds, self.clusters, strict=True))
         ]
-        self._counted = -1
+        self._counted: tuple[Floats | None, Floats | None] = (None, None)
+        """The loads of VMs (CPU, memory) that the sums are made of."""
         self._recount()
         self._recorder = Recorder(self._timeline.cycles, len(seeds), fleet.nodes)
         self._before = [replica.placement() for replica in self._replicas]
@@ -84,9 +85,10 @@ class Batch:
         self._recount()
 
     def _recount(self) -> None:
-        if self._counted != self._loads.version:
-            recount(self.clusters, self.sums.where, self.sums.cpu, self.sums.memory)
-            self._counted = self._loads.version
+        loads, sums = self._loads, self.sums
+        if loads.cpu is not self._counted[0] or loads.memory is not self._counted[1]:
+            recount(self.clusters, sums.where, sums.cpu, sums.memory, self._counted)
+            self._counted = loads.cpu, loads.memory
 
     def _happen(self, happening: Happening) -> None:
         match happening.what:

@@ -41,6 +41,9 @@ def lower_bounds(
     limits: evictions per cycle in all and per node; None is no limit.
     """
     nodes = fleet.nodes
+    # The VMs node by node, sorted once: going over a million of them for each hot node took 16 s.
+    by_node = np.argsort(where, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=nodes + 1))])
     moves: dict[int, int] = {}
     least: dict[int, float] = {}
     for load, capacity in ((cpu, fleet.cpu_capacity), (memory, fleet.memory_capacity)):
@@ -48,7 +51,7 @@ def lower_bounds(
         excess = (share - (share.mean() + BAND)) * capacity
         # Half a unit is rounding, not excess: loads are whole units.
         for node in np.flatnonzero(excess > 0.5).tolist():
-            here = np.flatnonzero(where == node)
+            here = by_node[first[node] : first[node + 1]]
             count = fewest(load[here], float(excess[node]))
             weight = least_weight(load[here], memory[here], float(excess[node]))
             moves[node] = max(moves.get(node, 0), count)

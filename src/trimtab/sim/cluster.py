@@ -84,6 +84,26 @@ class Cluster:
         memory_share = min(memory / fleet.allocatable_memory.item(node), 1.0)
         self.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)
 
+    def settle(self, vms: Places, nodes: Places) -> None:
+        """At the start: reserve for many VMs and put them on their nodes, all at once."""
+        fleet, touched = self.fleet, np.unique(nodes)
+        for sums, each in (
+            (self.requested_cpu, fleet.requested_cpu[vms]),
+            (self.requested_memory, fleet.requested_memory[vms]),
+            (self.pods, np.ones_like(vms)),
+            (self.cpu, self.loads.cpu[vms]),
+            (self.memory, self.loads.memory[vms]),
+        ):
+            np.add.at(sums, nodes, each)
+        for sums, load in ((self.cpu, self.loads.cpu), (self.memory, self.loads.memory)):
+            np.subtract.at(sums, self.where[vms], load[vms])
+        self.where[vms] = nodes
+        self.changed.extend(touched.tolist())
+        cpu_share = np.minimum(self.requested_cpu / fleet.allocatable_cpu, 1.0)
+        memory_share = np.minimum(self.requested_memory / fleet.allocatable_memory, 1.0)
+        evenness = ((1 - abs(cpu_share - memory_share) / 2) * 100).astype(np.int64)
+        self.evenness[touched] = evenness[touched]
+
     def moving(self) -> Floats:
         """Load arriving minus load leaving, as shares of each node: (2, nodes), CPU and memory.
 
@@ -118,17 +138,27 @@ class Cluster:
         return np.flatnonzero(self.where == node)
 
 
-def recount(clusters: list[Cluster], where: Places, cpu: Floats, memory: Floats) -> None:
+def recount(
+    clusters: list[Cluster],
+    where: Places,
+    cpu: Floats,
+    memory: Floats,
+    known: tuple[Floats | None, Floats | None] = (None, None),
+) -> None:
     """Sum every node of every replica anew: needed whenever loads changed.
 
     where: (replicas, vms); cpu, memory: (replicas, nodes + 1), filled in place.
+    known: the loads (CPU, memory) that the sums hold already; the same arrays are not summed.
     """
     loads = clusters[0].loads
     replicas, width = cpu.shape
-    bins = (where + (np.arange(replicas) * width)[:, None]).ravel()
-    for sums, load in ((cpu, loads.cpu), (memory, loads.memory)):
+    bins = where[0] if replicas == 1 else (where + (np.arange(replicas) * width)[:, None]).ravel()
+    for sums, load, before in ((cpu, loads.cpu, known[0]), (memory, loads.memory, known[1])):
+        if load is before:
+            continue
         weights = load if replicas == 1 else np.tile(load, replicas)
         sums[:] = np.bincount(bins, weights, minlength=replicas * width).reshape(cpu.shape)
-    for cluster in clusters:
-        for vm, node in cluster.landing.items():
-            cluster.memory[node] += loads.memory[vm]
+        if load is loads.memory:
+            for cluster in clusters:
+                for vm, node in cluster.landing.items():
+                    cluster.memory[node] += load[vm]

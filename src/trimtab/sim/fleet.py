@@ -70,8 +70,8 @@ class Fleet:
         self.cpu_size = _ratios((vm.cpu for vm in vms), REFERENCE_CPU)
         self.memory_size = _ratios((vm.memory for vm in vms), REFERENCE_MEMORY)
         self.requested_cpu, self.requested_memory = _requests(scenario)
-        self.dirty_rate = np.array([float(vm.dirty_rate) for vm in vms], dtype=np.float64)
-        self.fates = tuple(on_eviction(vm) for vm in vms)
+        self.dirty_rate = np.fromiter((float(vm.dirty_rate) for vm in vms), dtype=np.float64)
+        self.fates = tuple(map(on_eviction, vms))
         self.on_eviction = _integers(self.fates)
         """The same as an array; NumPy compares its single numbers with an enum slowly."""
         self.first_node = _integers(
@@ -95,7 +95,8 @@ def _integers(values: Iterable[int]) -> Integers:
 
 def _ratios(amounts: Iterable[Quantity], reference: Quantity) -> Floats:
     """Amounts in units of 1e-9 of the reference node."""
-    return np.array([amount.nano / reference.nano * UNITS for amount in amounts], dtype=np.float64)
+    whole = reference.nano
+    return np.fromiter((amount.nano / whole * UNITS for amount in amounts), dtype=np.float64)
 
 
 def _accepts(node: Node) -> bool:
@@ -113,12 +114,12 @@ def _soft_taints(node: Node) -> int:
 
 def _requests(scenario: Scenario) -> tuple[Integers, Integers]:
     """Milli-cores and bytes of each VM's pod, fixed for its life."""
-    known: dict[tuple[Quantity, Quantity, int, int], tuple[int, int]] = {}
+    known: dict[tuple[int, int, int, int], tuple[int, int]] = {}
     found = []
     by_load = scenario.requests == "consumption"  # otherwise only the size counts
     for vm in scenario.vms:
         loads = (id(vm.cpu_load), id(vm.memory_load)) if by_load else (0, 0)
-        kind = (vm.cpu, vm.memory, *loads)
+        kind = (vm.cpu.nano, vm.memory.nano, *loads)
         if kind not in known:
             cpu, memory = requested(vm, scenario.requests)
             known[kind] = (cpu.milli_value(), memory.value())

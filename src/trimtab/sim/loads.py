@@ -159,7 +159,8 @@ def _group(curves: list[Curve], edges: Floats) -> Group:
 class Loads:
     """CPU and memory of every VM, slice by slice; VMs that are not there use nothing.
 
-    `version` grows whenever a load may have changed, so that sums are redone only then.
+    `cpu` and `memory` are new arrays whenever a load may have changed, so that sums are redone
+    only then.
     """
 
     def __init__(self, fleet: Fleet, edges: Floats) -> None:
@@ -169,7 +170,6 @@ class Loads:
         self._cpu = _Resource([vm.cpu_load for vm in vms], fleet.cpu_size, edges)
         self._memory = _Resource([vm.memory_load for vm in vms], fleet.memory_size, edges)
         self._key: Key | None = None
-        self.version = 0
         self._raw = self._cpu.at_the_start(), self._memory.at_the_start()
         self._mask()
         self.measured = self.cpu, self.memory
@@ -195,6 +195,5 @@ class Loads:
         self._mask()
 
     def _mask(self) -> None:
-        self.version += 1
         self.cpu: Floats = self._raw[0] if self._all_present else self._raw[0] * self._present
         self.memory: Floats = self._raw[1] if self._all_present else self._raw[1] * self._present

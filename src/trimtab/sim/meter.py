@@ -97,7 +97,8 @@ class Meter:
         """
         short = np.ones(len(cpu_share) + 1)
         short[:-1] = 1.0 - 1.0 / np.maximum(cpu_share, 1.0)
-        self.unserved[replica] += demand * (short * seconds)[where]
+        some = (short > 0.0)[where].nonzero()[0]  # few, even among a million
+        self.unserved[replica, some] += demand[some] * (short * seconds)[where[some]]
 
     def miss(self, replica: int, where: NDArray[np.intp], demand: Floats, seconds: float) -> None:
         """Some VMs should run and do not."""

@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from trimtab.sim.cluster import Cluster
+from trimtab.sim.cluster import Cluster, Flags, Places
 from trimtab.sim.scheduler import Scheduler
 
 BOOT_S = 5.0
@@ -25,16 +25,48 @@ class Starts:
 
         A node that is cordoned from the start has the VMs that it was given before.
         """
-        for vm in np.flatnonzero(self._cluster.fleet.present).tolist():
-            only = self._first_node(vm)
-            kept = only if only is not None and self._scheduler.fits(vm, only) else None
-            node = self._scheduler.choose(vm) if only is None else kept
-            if node is None:
-                self._waiting[vm] = only
-            else:
-                self._cluster.reserve(vm, node)
-                self._cluster.put(vm, node)
+        vms = np.flatnonzero(self._cluster.fleet.present)
+        named = self._cluster.fleet.first_node[vms] >= 0
+        # Stretches of VMs that all name a node, or that all do not.
+        turns = np.flatnonzero(named[1:] != named[:-1]) + 1
+        for some in np.split(vms, turns):
+            if len(some) and self._first_node(some[0]) is not None:
+                some = some[~self._place_at_once(some)]
+            for vm in some.tolist():
+                self._place_first(vm)
         return tuple(self._waiting)
+
+    def _place_at_once(self, vms: Places) -> Flags:
+        """Place those that name a node with room for all who name it; says who they are.
+
+        In whatever order they come, each of them fits. One by one they took a quarter of a run
+        with 100,000 VMs.
+        """
+        cluster, fleet = self._cluster, self._cluster.fleet
+        nodes = fleet.first_node[vms]
+        roomy = np.ones(fleet.nodes, dtype=np.bool_)
+        for asked, used, whole in (
+            (fleet.requested_cpu[vms], cluster.requested_cpu, fleet.allocatable_cpu),
+            (fleet.requested_memory[vms], cluster.requested_memory, fleet.allocatable_memory),
+            (np.ones_like(vms), cluster.pods, fleet.allocatable_pods),
+        ):
+            total = np.zeros(fleet.nodes, dtype=np.int64)
+            np.add.at(total, nodes, asked)
+            roomy &= used + total <= whole
+        settled = roomy[nodes]
+        cluster.settle(vms[settled], nodes[settled])
+        return np.asarray(settled)
+
+    def _place_first(self, vm: int) -> None:
+        """Put one VM where its scenario or the scheduler wants it."""
+        only = self._first_node(vm)
+        kept = only if only is not None and self._scheduler.fits(vm, only) else None
+        node = self._scheduler.choose(vm) if only is None else kept
+        if node is None:
+            self._waiting[vm] = only
+        else:
+            self._cluster.reserve(vm, node)
+            self._cluster.put(vm, node)
 
     def arrive(self, vm: int, now: float) -> None:
         """A VM was created; its first pod may name a node."""

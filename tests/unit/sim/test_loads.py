@@ -48,13 +48,16 @@ def test_vms_that_share_a_curve_share_its_evaluation_but_not_its_size() -> None:
     assert loads.cpu.tolist() == [0.25 / 32 * 1e9, 0.25 * 16 / 32 * 1e9]
 
 
-def test_the_version_grows_only_when_a_load_may_have_changed() -> None:
+def test_the_array_is_a_new_one_only_when_a_load_may_have_changed() -> None:
     loads = loads_of([Constant(0.5), Trace((0.2, 0.7), interval=120.0)])
-    versions = []
+    cpu, memory = [], []
     for slice_ in range(3):
         loads.enter(slice_)
-        versions.append(loads.version)
-    assert versions[0] == versions[1] < versions[2]
+        cpu.append(loads.cpu)
+        memory.append(loads.memory)
+    assert cpu[0] is cpu[1]
+    assert cpu[1] is not cpu[2]
+    assert memory[0] is memory[1] is memory[2]
 
 
 def test_a_vm_that_is_not_there_uses_nothing() -> None:
