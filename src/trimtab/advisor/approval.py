@@ -86,7 +86,7 @@ def _before(s: Situation) -> Asked:
 def _chosen(s: Situation) -> str:
     """What a plan is made from, as far as people choose it."""
     spec = s.config.spec
-    return digest(to_builtins((spec.options, spec.ignore)))[:12]
+    return digest(to_builtins((spec.options, spec.ignore, spec.accepted)))[:12]
 
 
 def is_approved(s: Situation, plan_id: str) -> bool:

@@ -146,6 +146,25 @@ def test_drift_that_is_accepted_stays_until_it_changes_again(applied: Desk) -> N
     assert "+  mode: Automatic" in item(status, LOAD)["diff"]
 
 
+def test_the_guides_order_works(applied: Desk) -> None:
+    """`trimtab advisor apply`, drift, two patches, rollback, and `action: Apply` once more."""
+    set_by_hand(applied, mode="Predictive")
+    applied.await_phase(LOAD_AWARE, "Drifted")
+    trimtab(applied, "apply", "--yes")  # leaves approvedPlan behind
+    set_by_hand(applied, mode="Predictive")
+    applied.await_phase(LOAD_AWARE, "Drifted")
+    applied.act(LOAD_AWARE, action="DryRun")
+    applied.await_phase(LOAD_AWARE, "ReviewRequired")
+    applied.act(LOAD_AWARE, action="Apply")
+    applied.await_phase(LOAD_AWARE, "Completed")
+    trimtab(applied, "rollback", "--yes")
+    applied.act(LOAD_AWARE, action="DryRun")
+    applied.await_phase(LOAD_AWARE, "ReviewRequired")
+    applied.act(LOAD_AWARE, action="Apply")
+    applied.await_phase(LOAD_AWARE, "Completed")
+    assert spec(applied)["mode"] == "Automatic"
+
+
 def test_a_plan_is_shown_as_of_now(applied: Desk) -> None:
     applied.act(
         LOAD_AWARE, action="DryRun", options={"loadAware": {"deschedulingIntervalSeconds": 90}}
