@@ -99,9 +99,15 @@ def locate(name: str, cache: Path | None = None) -> Path:
     """The built program for exactly this repository's pins.
 
     Without `cache` this process's environment names it: the one place outside `cli` that looks
-    there, so that tests and scripts need one argument. Services are given their path.
+    there, so that tests and scripts need one argument. Services are given their path. Pages of
+    Prometheus that are not made yet are one page that says how.
     """
-    entry = find(name, cache or cache_dir(os.environ))
+    from trimtab.engines import pages  # it needs this module
+
+    place = cache or cache_dir(os.environ)
+    if name == pages.NAME:
+        return pages.ensure_a_page(place)
+    entry = find(name, place)
     if entry is None:
         raise NotReady(f"{name} is not built; run: trimtab engines build")
     return entry.binary

@@ -40,6 +40,15 @@ def prometheus(lab: Lab) -> Component:
     )
 
 
+def link_pages(lab: Lab) -> None:
+    """Let this Prometheus serve its own pages, or the one that says how to make them."""
+    link, target = lab.dir / "static", lab.locate("prometheus-ui")
+    if link.is_symlink() and link.readlink() == target:
+        return
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
 def prometheus_config(lab: Lab) -> str:
     """The file; rules are in a file beside it, which the projector writes."""
     pace_s = SCRAPE_S / lab.spec.clock.scale
