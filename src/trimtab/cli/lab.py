@@ -3,11 +3,17 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.examples import examples
+
+if TYPE_CHECKING:
+    from trimtab.lab import LabDir, LabStatus
+    from trimtab.loop.keeping_up import KeepingUp
+
+PACE_LIMIT_S = 3.0
 
 app = App(name="lab", help="A real Kubernetes control plane with fake nodes on this computer.")
 
@@ -198,14 +204,39 @@ def down(*, name: Name = "default") -> None:
 @app.command(help_epilogue=examples("trimtab lab status", "trimtab lab status --json | jq .phase"))
 def status(*, name: Name = "default", json: Json = False) -> int:
     """Show every component and task of a lab, and warnings. Exits with 1 unless it is ready."""
+    from msgspec import to_builtins
+
     from trimtab.cli.lab_context import existing
     from trimtab.lab import look
     from trimtab.view.lab import show_status
     from trimtab.view.terminal import show_json
 
-    seen = look(existing(name))
-    show_json(seen) if json else show_status(seen)
+    lab = existing(name)
+    seen = look(lab)
+    pace = _pace(lab, seen)
+    if json:
+        show_json(seen if pace is None else {**to_builtins(seen), "keeping_up": pace})
+    else:
+        show_status(seen, "" if pace is None else str(pace))
     return 0 if seen.phase == "ready" else 1
+
+
+def _pace(lab: "LabDir", status: "LabStatus") -> "KeepingUp | None":
+    """Whether a loop that runs keeps up; None where there is none."""
+    from trimtab.loop.settings import STACK
+
+    if STACK not in status.stacks or not status.units:
+        return None
+    import asyncio
+
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.keeping_up import keeping_up
+
+    async def ask() -> "KeepingUp":
+        async with open_loop(lab, limit_s=PACE_LIMIT_S) as loop:
+            return await keeping_up(loop)
+
+    return asyncio.run(ask())
 
 
 @app.command(name="list", help_epilogue=examples("trimtab lab list"))
@@ -291,8 +322,31 @@ def kubectl(
     program, lab = str(locate("kubectl")), existing(name)
     # What kubectl knows of a server it keeps by port, and another lab may have had this one.
     own = {"KUBECONFIG": str(lab.kubeconfig), "KUBECACHEDIR": str(lab.path / "kubectl-cache")}
+    if note := processes_not_pods(arguments):
+        print(note, file=sys.stderr)
     sys.stdout.flush()
     os.execve(program, ["kubectl", *arguments], {**os.environ, **own})
+
+
+_PARTS = {
+    "vm-controller": "vm-controller",
+    "eviction-webhook": "webhook",
+    "metrics-exporter": "exporter",
+    "descheduler": "descheduler",
+    "prometheus": "prometheus",
+}
+
+
+def processes_not_pods(arguments: tuple[str, ...]) -> str:
+    """A note for those who look for the pods of a service, which is a process in a lab."""
+    asked = " ".join(arguments)
+    for part, component in _PARTS.items():
+        if f"app={part}" in asked or f"deployment/{part}" in asked:
+            return (
+                f"note: in a lab {part} is a process, not a pod; see: trimtab lab status, "
+                f"trimtab lab logs {component}"
+            )
+    return ""
 
 
 @app.command(help_epilogue=examples("export KUBECONFIG=$(trimtab lab kubeconfig)"))

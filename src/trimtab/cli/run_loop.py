@@ -1,6 +1,9 @@
 """`trimtab run projector|scenario|soft-tainter`: the services that make a lab's loop."""
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from trimtab.cli.run import Host, Kubeconfig, LogLevel, Port, client
 
@@ -15,6 +18,7 @@ def projector(
     prometheus: str = "http://127.0.0.1:9090",
     descheduler: str = "https://127.0.0.1:10258",
     metrics_port: int = 8443,
+    focus: Annotated[bool, Parameter(negative=())] = False,
     lab: Path = Path(),
     log_level: LogLevel = "info",
 ) -> None:
@@ -35,6 +39,9 @@ def projector(
         Where the descheduler serves its metrics over TLS.
     metrics_port
         Where they are served on plain HTTP.
+    focus
+        Evaluate at their own interval only the rules that the policy needs; all others once a
+        minute.
     lab
         The lab's directory.
     """
@@ -51,7 +58,7 @@ def projector(
 
     async def main() -> None:
         programs = LabPrograms(LabDir(directory), prometheus)
-        parts = wishes(directory, scale, prometheus, promtool)
+        parts = wishes(directory, scale, prometheus, promtool, focused=focus)
         service = Projector(client(kubeconfig, NAME), parts, programs, directory)
         proxy = metrics_proxy(descheduler, directory / "pki/ca.crt", host=host, port=metrics_port)
         await serve(service, host=host, port=port, extra=[proxy])

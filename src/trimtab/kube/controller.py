@@ -24,6 +24,13 @@ T = TypeVar("T")
 log = get_logger()
 depth = gauge("trimtab_queue_depth", "Keys ready for a worker", "controller")
 delayed = gauge("trimtab_queue_delayed", "Keys that wait for their time", "controller")
+oldest = gauge("trimtab_queue_oldest_seconds", "How long the first ready key waits", "controller")
+waits = histogram(
+    "trimtab_queue_wait_seconds",
+    "How long keys were ready before a worker took them",
+    "controller",
+    buckets=(0.001, 0.01, 0.1, 1.0, 10.0, 60.0),
+)
 seconds = histogram(
     "trimtab_reconcile_seconds",
     "Time of one reconcile by its outcome: done, after, failed",
@@ -95,6 +102,7 @@ class Controller:
         """
         depth.labels(self.name).set_function(lambda: self.queue.ready)
         delayed.labels(self.name).set_function(lambda: self.queue.delayed)
+        oldest.labels(self.name).set_function(lambda: self.queue.oldest_s)
         self._running = True
         for source in self._sources:
             self._add_all(source())
@@ -122,6 +130,7 @@ class Controller:
     async def _work(self) -> None:
         while self._running:
             key = await self.queue.get()
+            waits.labels(self.name).observe(self.queue.last_wait_s)
             self._idle.clear()
             try:
                 if self._running:

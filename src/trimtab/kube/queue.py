@@ -27,7 +27,9 @@ class Queue(Generic[K]):
         self._spacing_s = at_most_every_s
         self._random = random or randomness()
         self._ready: asyncio.Queue[K] = asyncio.Queue()
-        self._waiting: set[K] = set()  # in _ready
+        self._waiting: dict[K, float] = {}  # in _ready, since when
+        self.last_wait_s = 0.0
+        """How long the key that `get` returned last had been ready."""
         self._held: set[K] = set()  # by a worker
         self._resting: set[K] = set()  # had a turn less than _spacing_s ago
         self._again: set[K] = set()  # added while held or resting
@@ -38,6 +40,12 @@ class Queue(Generic[K]):
     def ready(self) -> int:
         """Keys that wait for nothing but a worker."""
         return len(self._waiting)
+
+    @property
+    def oldest_s(self) -> float:
+        """How long the key that has been ready longest waits for a worker."""
+        since = next(iter(self._waiting.values()), None)
+        return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
     @property
     def held(self) -> int:
@@ -53,7 +61,7 @@ class Queue(Generic[K]):
         if key in self._held or key in self._resting:
             self._again.add(key)
         elif key not in self._waiting:
-            self._waiting.add(key)
+            self._waiting[key] = asyncio.get_running_loop().time()
             self._ready.put_nowait(key)
 
     def add_after(self, key: K, delay_s: float) -> None:
@@ -81,7 +89,7 @@ class Queue(Generic[K]):
     async def get(self) -> K:
         """The next key, to be handed back with `done`."""
         key = await self._ready.get()
-        self._waiting.remove(key)
+        self.last_wait_s = asyncio.get_running_loop().time() - self._waiting.pop(key)
         self._held.add(key)
         if self._spacing_s:
             self._resting.add(key)

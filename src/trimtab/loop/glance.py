@@ -14,6 +14,7 @@ from trimtab.lab.control import read_status
 from trimtab.loop.access import Loop
 from trimtab.loop.classes import Verdict, classify
 from trimtab.loop.descheduler_log import Cycle, read_cycles
+from trimtab.loop.keeping_up import KeepingUp, keeping_up
 from trimtab.loop.policy_file import algorithm_of, queries
 from trimtab.policy import QueryFailed
 
@@ -76,6 +77,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     moved: int
     """Migrations that succeeded, of those that are kept."""
     cycle: Cycle | None
+    keeping_up: KeepingUp = KeepingUp()
 
 
 async def glance(loop: Loop) -> Glance:
@@ -105,6 +107,7 @@ async def glance(loop: Loop) -> Glance:
         moves=newest(moves),
         moved=sum(move.status.phase == "Succeeded" for move in moves),
         cycle=last_cycle(loop),
+        keeping_up=await keeping_up(loop),
     )
 
 

@@ -24,6 +24,7 @@ from trimtab.lab.control import read_status
 from trimtab.loop.access import Loop
 from trimtab.loop.classes import classify
 from trimtab.loop.descheduler_log import Cycle, read_cycles
+from trimtab.loop.keeping_up import keeping_up
 from trimtab.loop.policy_file import queries
 from trimtab.loop.projection import ACCEPTED, OUTCOME
 from trimtab.loop.scenario import is_settled
@@ -36,7 +37,8 @@ class Link(Struct, frozen=True, kw_only=True):
     """One link and how it is; `look_at` is a command when it is broken."""
 
     name: str
-    state: Literal["ok", "broken", "untested"]
+    state: Literal["ok", "late", "broken", "untested"]
+    """Late: it holds, but what passes it is older than it should be."""
     detail: str
     look_at: str = ""
 
@@ -49,6 +51,10 @@ class Broken(TrimtabError):
         self.look_at = look_at
 
 
+class Late(TrimtabError):
+    """A link holds and does not keep up."""
+
+
 Check = Callable[[Loop], Awaitable[str]]
 
 
@@ -56,6 +62,8 @@ async def judge(name: str, check: Awaitable[str], look_at: str) -> Link:
     """Carry out one check; whatever goes wrong in it is the link's fault."""
     try:
         return Link(name=name, state="ok", detail=await check)
+    except Late as error:
+        return Link(name=name, state="late", detail=str(error), look_at=look_at)
     except Broken as error:
         where = error.look_at or look_at
         return Link(name=name, state="broken", detail=str(error), look_at=where)
@@ -153,6 +161,14 @@ async def check_rules(loop: Loop) -> str:
     return f"{len(rules)} rules are loaded and healthy"
 
 
+async def check_pace(loop: Loop) -> str:
+    """Whether everything keeps up; a busy computer makes it late, not broken."""
+    seen = await keeping_up(loop)
+    if seen.problems:
+        raise Late(str(seen))
+    return str(seen)
+
+
 async def check_samples(loop: Loop) -> str:
     policy = loop.policy()
     query = next(iter(queries(policy)), "")
@@ -204,6 +220,7 @@ STANDING: tuple[tuple[str, Check, str], ...] = (
     ("exporter", check_exporter, "trimtab lab logs exporter"),
     ("targets", check_targets, "trimtab lab logs prometheus"),
     ("rules", check_rules, "trimtab lab logs prometheus"),
+    ("pace", check_pace, "trimtab lab status --json"),
     ("samples", check_samples, "trimtab lab logs exporter"),
     ("projection", check_projection, "trimtab lab logs projector"),
 )

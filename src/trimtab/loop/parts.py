@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from trimtab.loop import policy_file, rules_file
+from trimtab.loop.policy_file import queries
 from trimtab.loop.projection import Part
 from trimtab.loop.projector import Wish
 from trimtab.loop.settings import (
@@ -15,7 +16,9 @@ from trimtab.loop.settings import (
     WISHED_POLICY_FILE,
     WISHED_RULES_FILE,
 )
+from trimtab.policy import read_policy
 from trimtab.scores.files import KEY as RULES_KEY
+from trimtab.scores.focus import focus
 from trimtab.scores.rescale import rescale
 
 
@@ -24,15 +27,25 @@ def policy_part(scale: float, prometheus: str) -> Part:
     return Part(*POLICY_MAP, POLICY_KEY, POLICY_FILE, "descheduler", convert)
 
 
-def rules_part(scale: float, promtool: Path) -> Part:
-    convert = partial(rescale, scale=scale, where=RULES_KEY)
+def rules_part(scale: float, promtool: Path, policy: Path | None = None) -> Part:
+    """With `policy`, a file, only what that policy asks for is evaluated often."""
+
+    def convert(text: str) -> str:
+        rules = rescale(text, scale, RULES_KEY)
+        if policy is None or not policy.exists():
+            return rules
+        return focus(rules, queries(read_policy(policy.read_text(), str(policy))), RULES_KEY)
+
     check = partial(rules_file.check_rules, promtool=promtool)
     return Part(*RULES_MAP, RULES_KEY, RULES_FILE, "prometheus", convert, check)
 
 
-def wishes(directory: Path, scale: float, prometheus: str, promtool: Path) -> list[Wish]:
+def wishes(
+    directory: Path, scale: float, prometheus: str, promtool: Path, *, focused: bool = False
+) -> list[Wish]:
     """Both parts with the files in which `lab up` left its wishes."""
+    policy = directory / POLICY_FILE if focused else None
     return [
         Wish(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
-        Wish(rules_part(scale, promtool), directory / WISHED_RULES_FILE),
+        Wish(rules_part(scale, promtool, policy), directory / WISHED_RULES_FILE),
     ]

@@ -118,6 +118,9 @@ class Projector:
             await self._refuse(part, mark, str(error))
             return
         await self._annotate(part, {JUDGED: mark, RUNNING: mark, OUTCOME: ACCEPTED})
+        for key, other in self._parts.items():  # which rules are needed often depends on the policy
+            if other != part:
+                self.controller.queue.add(key)
         projections.labels(part.name, "accepted").inc()
         log.info("text accepted", map=str(part), hash=mark)
 

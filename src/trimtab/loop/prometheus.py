@@ -11,6 +11,7 @@ import yaml
 
 from trimtab.lab import Component, Lab
 from trimtab.lab.component import HttpGet
+from trimtab.lab.layout import make_private_dir
 from trimtab.loop.settings import SCRAPE_S
 from trimtab.scores.records import duration
 
@@ -45,6 +46,7 @@ def link_pages(lab: Lab) -> None:
     link, target = lab.dir / "static", lab.locate("prometheus-ui")
     if link.is_symlink() and link.readlink() == target:
         return
+    make_private_dir(lab.dir)
     link.unlink(missing_ok=True)
     link.symlink_to(target)
 

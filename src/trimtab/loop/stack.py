@@ -22,7 +22,7 @@ from trimtab.lab.layout import make_private_dir
 from trimtab.lab.pki import ensure_pki, utc_now
 from trimtab.lab.plan import digest
 from trimtab.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, descheduler_objects
-from trimtab.loop.prometheus import CONFIG_FILE, prometheus, prometheus_config
+from trimtab.loop.prometheus import CONFIG_FILE, link_pages, prometheus, prometheus_config
 from trimtab.loop.rbac import projector_rbac, scenario_rbac
 from trimtab.loop.rules_file import shipped_rules
 from trimtab.loop.scenario import RUNNING, read_script
@@ -55,6 +55,8 @@ PORTS = {
     "projector": 8086,
     "scenario": 8087,
 }
+FOCUS_ABOVE = 50
+"""Nodes up to which Prometheus evaluates every score often: that takes it less than 0.2 s."""
 SOFT_TAINTER_PORT = {"soft-tainter": 8088}
 SERVICES = ("vm-controller", "webhook", "exporter", "projector", "scenario")
 _AFTER_TOKENS = ("tokens", "kube-apiserver")
@@ -69,6 +71,7 @@ def loop_stack(
     def contribute(lab: Lab) -> Contribution:
         check_interval(settings, lab.spec.clock.scale)
         files = _files(lab, script, policy)
+        link_pages(lab)
         return Contribution(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
@@ -211,6 +214,7 @@ def _projector(lab: Lab, files: dict[str, str]) -> Component:
         f"--promtool={lab.program('promtool')}",
         f"--descheduler=https://127.0.0.1:{lab.port('descheduler')}",
         f"--metrics-port={lab.port('descheduler-metrics')}",
+        *(("--focus",) if lab.spec.nodes > FOCUS_ABOVE else ()),
         ready="projected",
         env=_wishes(lab, files, WISHED_POLICY_FILE, WISHED_RULES_FILE),
     )

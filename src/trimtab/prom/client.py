@@ -6,6 +6,7 @@ back as the same double, so a comparison with our own arithmetic can be exact.
 
 import ssl
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, Self, TypeVar
 
 import httpx2
@@ -70,6 +71,8 @@ class RuleGroup(Struct, frozen=True, rename="camel"):
     interval: float = 0.0
     rules: tuple[Rule, ...] = ()
     evaluation_time: float = 0.0
+    last_evaluation: datetime | None = None
+    """None before the first one."""
 
 
 class _Answer(Struct, rename="camel"):

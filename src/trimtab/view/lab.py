@@ -57,8 +57,8 @@ def show_started(outcome: str, status: LabStatus) -> None:
         err.print(f"  {command}", markup=False)
 
 
-def show_status(status: LabStatus) -> None:
-    """Every unit, then warnings and the last lines of what died."""
+def show_status(status: LabStatus, pace: str = "") -> None:
+    """Every unit, then whether the loop keeps up, warnings and the last lines of what died."""
     line = f"lab {status.name}: {status.phase}"
     out.print(f"{line}; {status.message}" if status.message else line, markup=False)
     if not status.units:
@@ -69,6 +69,8 @@ def show_status(status: LabStatus) -> None:
     ]
     columns = ("unit", "state", "pid", "restarts", "for", "url", "message")
     show_table(columns, rows, right=("pid", "restarts", "for"))
+    if pace:
+        out.print(pace, markup=False)
     for text in status.warnings:
         out.print(f"warning: {text}", markup=False)
     for unit in status.units:

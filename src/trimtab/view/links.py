@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from trimtab.loop.links import Link
 from trimtab.view.terminal import err, out, show_json
 
-_SIGNS = {"ok": "✓", "broken": "✗", "untested": "–"}
+_SIGNS = {"ok": "✓", "late": "!", "broken": "✗", "untested": "–"}
 
 
 def show_link(link: Link) -> None:
@@ -17,10 +17,11 @@ def show_link(link: Link) -> None:
 
 def show_links(links: Sequence[Link], *, json: bool) -> None:
     """The verdict; as JSON with every link."""
-    broken = [link.name for link in links if link.state != "ok"]
+    broken = [link.name for link in links if link.state not in ("ok", "late")]
     if json:
         show_json({"ok": not broken, "links": links})
     elif broken:
         err.print(f"the loop is open at: {broken[0]}", markup=False)
     else:
-        err.print("the loop is closed", markup=False)
+        late = any(link.state == "late" for link in links)
+        err.print(f"the loop is closed{', and falls behind' if late else ''}", markup=False)

@@ -38,7 +38,7 @@ async def watch_loop(lab: LabDir, *, once: bool, every_s: float, json: bool) -> 
 def frame(seen: Glance) -> Group:
     """Everything at one moment."""
     parts: list[RenderableType] = [_head(seen), Text(), _nodes(seen), Text()]
-    parts += [_cycle(seen.cycle), Text(), _moves(seen)]
+    parts += [_cycle(seen.cycle), _pace(seen), Text(), _moves(seen)]
     return Group(*parts)
 
 
@@ -104,6 +104,10 @@ def _cycle(cycle: Cycle | None) -> Text:
         return text.append(f"failed: {cycle.errors[0]}", style="red")
     asked = [request.pod.partition("/")[2] for request in cycle.requests]
     return text.append(f"evictions of {', '.join(asked)}" if asked else "nothing to evict")
+
+
+def _pace(seen: Glance) -> Text:
+    return Text(str(seen.keeping_up), style="" if seen.keeping_up.ok else "red")
 
 
 def _moves(seen: Glance) -> Group:

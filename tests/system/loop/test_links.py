@@ -55,7 +55,9 @@ def await_whole(loop: LoopLab, check: links.Check) -> None:
 def test_all_links_of_a_loop_hold_and_the_test_leaves_nothing_behind(loop: LoopLab) -> None:
     before = {vm.metadata.name for vm in loop.vms()}
     found = loop.ask(every_link)
-    assert [link.state for link in found] == ["ok"] * 13, found
+    # a busy computer makes rules late, which is told and breaks nothing
+    assert [link.state for link in found if link.name != "pace"] == ["ok"] * 14, found
+    assert [link.state for link in found if link.name == "pace"] in (["ok"], ["late"])
     assert {vm.metadata.name for vm in loop.vms()} == before
 
 
@@ -281,3 +283,10 @@ kind: VirtualMachine
 metadata: {name: lonely, namespace: default}
 spec: {resources: {cpu: 100m, memory: 128Mi}}
 """
+
+
+def test_a_lost_clock_is_told_and_up_puts_it_back(loop: LoopLab) -> None:
+    loop.lab.kubectl("delete", "configmap", "clock", "-n", "trimtab-system")
+    await_broken(loop, links.check_clock, "is gone")
+    assert loop.lab.up() == "repaired"
+    await_whole(loop, links.check_clock)

@@ -1,6 +1,7 @@
 """Every query of the monitoring guide, asked of the loop's Prometheus."""
 
 import re
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,12 @@ def test_the_guide_finds_the_hot_node_that_the_loop_began_with(loop: LoopLab) ->
     over = next(query for query in CONDITIONS if "group_left" in query)
     found = f"count_over_time(({over})[1h:1s])"
     wait_until(lambda: "kwok-node-1" in loop.query(found), "the hot node was never over")
+
+
+@pytest.mark.parametrize("page", ["query", "graph", "targets", "rules", "alerts"])
+def test_a_page_of_prometheus_answers_with_itself_or_with_how_to_make_it(
+    loop: LoopLab, page: str
+) -> None:
+    with urllib.request.urlopen(f"{loop.lab.urls['prometheus']}/{page}", timeout=60) as answer:
+        text = answer.read().decode()
+    assert "trimtab engines build prometheus-ui" in text or 'id="root"' in text

@@ -150,3 +150,18 @@ def test_the_status_shows_the_last_lines_of_what_was_given_up(
     out = capsys.readouterr().out
     assert out.startswith("lab x: degraded\n")
     assert "last lines of etcd:\n  no space left on device\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "component"),
+    [
+        pytest.param(("get", "pods", "-l", "app=vm-controller"), "vm-controller", id="by label"),
+        pytest.param(("logs", "-lapp=eviction-webhook", "-f"), "webhook", id="logs"),
+        pytest.param(("get", "pods", "-l", "app=virt-launcher"), "", id="these are pods"),
+    ],
+)
+def test_who_looks_for_the_pods_of_a_service_is_told_where_it_is(
+    arguments: tuple[str, ...], component: str
+) -> None:
+    note = commands.processes_not_pods(arguments)
+    assert note.endswith(f"trimtab lab logs {component}") if component else note == ""
