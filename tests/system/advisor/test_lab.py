@@ -126,7 +126,9 @@ def test_from_plan_to_rollback_with_the_command_line(platform: Platform) -> None
     assert platform.node_configs() == configs
     told = json.loads(platform.trimtab("history", "--json"))
     assert [event["what"] for event in told][-2:] == ["RollingBack", "RolledBack"]
-    assert {event.get("by") for event in told if event["what"] == "RollingBack"} != {""}
+    approved = [event for event in told if event["what"] == "Approved"]
+    assert len(approved) == 3, "applied, put right, and taken back"
+    assert all(event["by"] and event["planId"] for event in approved)
 
 
 def test_the_sample_of_a_cluster_fits_the_lab(platform: Platform) -> None:
