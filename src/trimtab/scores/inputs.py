@@ -12,6 +12,7 @@ from trimtab.scores.language import clamp, cluster_record, maximum, mean, record
 
 DIMENSIONS: tuple[Column, ...] = COLUMNS[:4]
 IN_FLIGHT: tuple[Column, ...] = COLUMNS[4:]
+PRESSURE: tuple[Column, ...] = ("cpu_pressure", "memory_pressure")
 
 # Identical nodes differ from their mean by one rounding step; without a floor, dividing by the
 # largest such difference would score them 1 instead of 0. 1e-6 leaves 10 % of the tolerance

@@ -1,13 +1,14 @@
 """A score: an expression with a name and the words that help to choose it."""
 
 import re
+from collections.abc import Collection
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.scores.expr import Clamp, Expr, Input, Over, Record, walk
-from trimtab.scores.inputs import IN_FLIGHT
+from trimtab.scores.expr import Clamp, Column, Expr, Input, Over, Record, walk
+from trimtab.scores.inputs import IN_FLIGHT, PRESSURE
 
 Mode: TypeAlias = Literal["score", "avg1m"]
 
@@ -36,9 +37,17 @@ class Score(Struct, frozen=True, eq=False):
         return self.reach_s + (MEAN_WINDOW_S if mode == "avg1m" else 0.0)
 
     @property
+    def reads_pressure(self) -> bool:
+        """Whether the score needs PSI on the nodes."""
+        return self._reads(PRESSURE)
+
+    @property
     def reads_migrations(self) -> bool:
         """Whether the score uses the two columns about load in flight."""
-        return any(isinstance(e, Input) and e.column in IN_FLIGHT for e in walk(self.value))
+        return self._reads(IN_FLIGHT)
+
+    def _reads(self, columns: Collection[Column]) -> bool:
+        return any(isinstance(e, Input) and e.column in columns for e in walk(self.value))
 
 
 def define(

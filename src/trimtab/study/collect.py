@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from trimtab.errors import NotReady
 from trimtab.model.scenario import Scenario
+from trimtab.scores import CATALOG
 from trimtab.study.candidate import labels
 from trimtab.study.identity import Versions, digest, run_id
 from trimtab.study.measures import MEASURES, values
@@ -87,9 +88,15 @@ def study_result(
         ),
         overall=overall,
         tables=tables,
-        summary=summarise(overall, names, len(tables)),
+        summary=summarise(overall, names, len(tables), _reading_pressure(plan)),
         warnings=tuple(warnings),
     )
+
+
+def _reading_pressure(plan: Plan) -> list[int]:
+    """The places of candidates whose score, one of the catalogue, needs PSI."""
+    reading = {name for name, score in CATALOG.items() if score.reads_pressure}
+    return [place for place, each in enumerate(plan.candidates) if each.score in reading]
 
 
 def _observed(scenario: Scenario, records: Sequence[Sequence[RunRecord]]) -> Observed:

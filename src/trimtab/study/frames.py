@@ -10,6 +10,7 @@ from trimtab.study.candidate import Candidate, labels, pair_text, restraint_text
 from trimtab.study.collect import Runs
 from trimtab.study.extra import need
 from trimtab.study.identity import run_id
+from trimtab.study.measures import imbalance
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.record import FullChunk, MoveRow
 
@@ -18,7 +19,7 @@ def runs_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
     """The report card of every run, with the names of what was run."""
     polars = need("polars")
     rows = [
-        {"runId": run.id, **named, "seed": run.seed}
+        {"runId": run.id, **named, "seed": run.seed, "imbalance": imbalance(run.card)}
         | msgspec.to_builtins(run.card)
         | {"digest": run.digest, "errors": len(run.errors)}
         for cell, named in _named(plan, cells).items()

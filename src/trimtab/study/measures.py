@@ -25,7 +25,8 @@ class Measure(Struct, frozen=True):
     of: Callable[[ReportCard], float]
 
 
-def _imbalance(card: ReportCard) -> float:
+def imbalance(card: ReportCard) -> float:
+    """In percentage points, as the report shows it."""
     return 100 * math.hypot(card.load_std_mean, card.memory_std_mean)
 
 
@@ -37,7 +38,7 @@ MEASURES: tuple[Measure, ...] = (
         "imbalance",
         "points",
         "distance of a node from the cluster's mean in CPU and memory use, over the whole run",
-        _imbalance,
+        imbalance,
     ),
     Measure(
         MIGRATIONS, "migrations", "", "VMs that were moved", lambda card: float(card.migrations)

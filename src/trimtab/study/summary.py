@@ -1,14 +1,19 @@
 """The study in a few sentences, no stronger than its numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from trimtab.study.measures import IMBALANCE, MIGRATIONS
 from trimtab.study.ranking import NOTHING
 from trimtab.study.result import Estimate, Row, Table
 
 
-def summarise(table: Table, labels: Sequence[str], scenarios: int) -> str:
-    """What a reader should take away, limited to the scenarios that were run."""
+def summarise(
+    table: Table, labels: Sequence[str], scenarios: int, reading_pressure: Collection[int] = ()
+) -> str:
+    """What a reader should take away, limited to the scenarios that were run.
+
+    `reading_pressure` are the candidates whose score needs PSI on every node.
+    """
     rows = {row.candidate: row for row in table.rows}
     best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]
     scope = "this scenario" if scenarios == 1 else f"these {scenarios} scenarios"
@@ -28,7 +33,23 @@ def summarise(table: Table, labels: Sequence[str], scenarios: int) -> str:
         stock = rows[table.stock_pick]
         what = "Of what needs nothing new in the cluster, the best compromise"
         sentences.append(_choice(what, stock, best, nothing, labels))
+    sentences += _needs_pressure(table, labels, reading_pressure)
     return " ".join(sentences)
+
+
+def _needs_pressure(
+    table: Table, labels: Sequence[str], reading_pressure: Collection[int]
+) -> list[str]:
+    """A recommendation that cannot be followed everywhere says so."""
+    named = dict.fromkeys(c for c in (table.best, table.pick, table.stock_pick) if c != NOTHING)
+    needing = [labels[c] for c in named if c in reading_pressure]
+    if not needing:
+        return []
+    who = needing[0] if len(needing) == 1 else f"{', '.join(needing[:-1])} and {needing[-1]}"
+    return [
+        f"{who} read{'s' * (len(needing) == 1)} pressure: every node needs PSI (kernel argument "
+        "psi=1, a reboot where it is off)."
+    ]
 
 
 def _choice(what: str, chosen: Row, best: Row, nothing: Row, labels: Sequence[str]) -> str:

@@ -147,3 +147,17 @@ def test_the_summary_says_no_more_than_the_table(seen: Observed, text: str) -> N
     summary = summarise(table, ["nothing", "a", "b", "c"], scenarios=1)
     assert text in summary
     assert "On this scenario" in summary
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        pytest.param((), "", id="none reads pressure"),
+        pytest.param((3,), "c reads pressure: every node needs PSI", id="the pick does"),
+        pytest.param((1, 3), "c and a read pressure", id="the pick and what can be had today"),
+    ],
+)
+def test_a_recommendation_that_needs_psi_says_so(reading: tuple[int, ...], said: str) -> None:
+    table = make_table(FOUR, default=1, what_if=(2, 3))
+    summary = summarise(table, ["nothing", "a", "b", "c"], 1, reading)
+    assert (said in summary) if said else ("PSI" not in summary)
