@@ -127,6 +127,8 @@ def list_(*, json: Json = False) -> None:
             for each in programs
         ],
         right=("MB", "took"),
+        whole=("version", "state", "go", "built"),
+        drop=("took", "built", "go", "MB"),
     )
 
 

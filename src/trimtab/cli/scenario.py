@@ -140,34 +140,39 @@ def _write(path: Path, text: str) -> None:
 
 def _show(summary: "Summary") -> None:
     from trimtab.model.duration import format_duration
-    from trimtab.view.terminal import show_table
+    from trimtab.view.terminal import out, show_table
 
     count = sum(vms.count for vms in summary.vms)
     lasts = format_duration(summary.duration_s)
-    print(f"{summary.name}: {summary.description}")
-    print(f"{lasts}, {len(summary.nodes)} nodes, {count} VMs")
-    print(f"CPU of the cluster     {_line(summary.cpu_use)}")
-    print(f"memory of the cluster  {_line(summary.memory_use)}\n")
+    out.print(f"{summary.name}: {summary.description}", markup=False)
+    out.print(f"{lasts}, {len(summary.nodes)} nodes, {count} VMs")
+    out.print(f"CPU of the cluster     {_line(summary.cpu_use)}")
+    out.print(f"memory of the cluster  {_line(summary.memory_use)}\n")
     show_table(
         ["node", "cores", "memory", "VMs", "CPU use", "", "memory use", " ", "CPU PSI", "mem PSI"],
         [_node_row(node) for node in summary.nodes],
         right=["cores", "memory", "VMs", "CPU use", "memory use", "CPU PSI", "mem PSI"],
+        drop=["", " ", "mem PSI", "CPU PSI", "cores", "memory"],
     )
     if summary.unplaced:
-        print(f"and {summary.unplaced} VMs where the scheduler puts them")
-    print()
+        out.print(f"and {summary.unplaced} VMs where the scheduler puts them")
+    out.print()
     show_table(
         ["VMs", "count", "cores", "memory", "starts on", f"CPU over {lasts}", "memory use"],
         [_vms_row(vms) for vms in summary.vms],
         right=["count", "cores", "memory"],
+        whole=[f"CPU over {lasts}"],
+        drop=["cores", "memory"],
     )
     for line in _event_lines(summary.events):
-        print(line)
+        out.print(line, markup=False)
 
 
 def _node_row(node: "NodeAtStart") -> tuple[object, ...]:
-    cpu = _percent(node.cpu_use), _bar(node.cpu_use)
-    memory = _percent(node.memory_use), _bar(node.memory_use)
+    from trimtab.view.pictures import Bar
+
+    cpu = _percent(node.cpu_use), Bar(node.cpu_use, widest=11)
+    memory = _percent(node.memory_use), Bar(node.memory_use, widest=11)
     pressures = f"{node.cpu_pressure:.2f}", f"{node.memory_pressure:.2f}"
     return node.name, node.cpu, node.memory, node.vms, *cpu, *memory, *pressures
 
@@ -189,11 +194,6 @@ def _event_lines(events: Sequence["Event"]) -> Iterator[str]:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
-
-
-def _bar(share: float, width: int = 10) -> str:
-    full = round(min(share, 1.0) * width)
-    return "█" * full + "·" * (width - full)
 
 
 def _line(shares: Sequence[float]) -> str:

@@ -106,7 +106,7 @@ def show_configs(configs: Sequence[VirtPlatformConfig]) -> None:
         )
         for config in configs
     ]
-    show_table(columns, rows)
+    show_table(columns, rows, whole=["PLAN"], drop=["PLAN", "IMPACT", "ACTION"])
 
 
 def show_config(config: VirtPlatformConfig) -> None:
@@ -129,7 +129,7 @@ def show_config(config: VirtPlatformConfig) -> None:
 def show_history(events: Sequence[Event]) -> None:
     columns = ["TIME", "WHAT", "PLAN", "BY", "OUTCOME"]
     rows = [(_time(e), e.what, e.plan_id, e.by, e.outcome) for e in events]
-    show_table(columns, rows)
+    show_table(columns, rows, whole=["TIME", "PLAN"], drop=["PLAN", "BY"])
 
 
 def _time(event: Event) -> str:

@@ -71,7 +71,7 @@ def _run(run: RunExplained, everything: bool) -> None:
             for e in run.evictions
         ]
         _say()
-        show_table(["would go", "from", "how", "why this one"], rows)
+        show_table(["would go", "from", "how", "why this one"], rows, drop=["how"])
     _pods(run.pods, everything)
 
 
@@ -88,7 +88,8 @@ def _nodes(nodes: Sequence[NodeExplained], everything: bool) -> None:
     shown = nodes if everything else nodes[:SHOWN]
     rows = [(n.name, _class(n), _usage(n), _distance(n), _then(n)) for n in shown]
     _say()
-    show_table(["node", "class", "usage", "distance", "then"], rows, right=["usage"])
+    columns = ["node", "class", "usage", "distance", "then"]
+    show_table(columns, rows, right=["usage"], whole=["distance", "class"], drop=["usage"])
     if len(nodes) > len(shown):
         _say(f"… and {len(nodes) - len(shown)} more nodes (--all shows them)")
 
@@ -131,7 +132,8 @@ def _pods(pods: Sequence[PodExplained], everything: bool) -> None:
     if shown:
         rows = [(f"{p.namespace}/{p.name}", p.node, p.verdict, p.rule, _why(p)) for p in shown]
         _say()
-        show_table(["pod", "node", "verdict", "rule", "why"], rows)
+        columns = ["pod", "node", "verdict", "rule", "why"]
+        show_table(columns, rows, whole=["rule"], drop=["node"])
     if everything:
         return
     if len(looked_at) > SHOWN:

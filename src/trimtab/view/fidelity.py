@@ -89,7 +89,7 @@ def show_verdict(verdict: VerdictShown) -> None:
         )
         for number, each in enumerate(verdict.steps, 1)
     ]
-    show_table(columns, rows, title=title, right=columns[:-1])
+    show_table(columns, rows, title=title, right=columns[:-1], drop=("scores", "unsure"))
     if verdict.ranges:
         _show_ranges(verdict)
     for text in verdict.problems:

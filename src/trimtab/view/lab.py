@@ -68,7 +68,8 @@ def show_status(status: LabStatus, pace: str = "") -> None:
         for u in status.units
     ]
     columns = ("unit", "state", "pid", "restarts", "for", "url", "message")
-    show_table(columns, rows, right=("pid", "restarts", "for"))
+    right, drop = ("pid", "restarts", "for"), ("pid", "for", "restarts")
+    show_table(columns, rows, right=right, whole=("state", "url"), drop=drop)
     if pace:
         out.print(pace, markup=False)
     for text in status.warnings:
@@ -83,7 +84,9 @@ def show_status(status: LabStatus, pace: str = "") -> None:
 def show_labs(labs: Sequence[LabStatus]) -> None:
     """One line per lab."""
     rows = [(s.name, s.phase, " ".join(s.stacks), s.nodes, s.server, s.dir) for s in labs]
-    show_table(("lab", "phase", "with", "nodes", "API server", "directory"), rows, right=("nodes",))
+    columns = ("lab", "phase", "with", "nodes", "API server", "directory")
+    whole, drop = ("phase", "API server"), ("directory", "with", "API server")
+    show_table(columns, rows, right=("nodes",), whole=whole, drop=drop)
 
 
 def _endpoints(status: LabStatus) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """One cycle on a running cluster: how the nodes stand, and who goes where."""
 
 from trimtab.sim.live import Landing, LiveResult
-from trimtab.view.sim import bar
+from trimtab.view.pictures import Bar
 from trimtab.view.terminal import err, out, show_table
 
 _KINDS = {"over": "over-utilised", "under": "under-utilised"}
@@ -15,15 +15,14 @@ def show_live(result: LiveResult) -> None:
     rows = [
         (
             node.node,
-            ""
-            if node.percent is None
-            else f"{bar(node.percent / 100, _BAR)}{node.percent:>4.0f} %",
+            None if node.percent is None else Bar(node.percent / 100),
+            "" if node.percent is None else f"{node.percent:.0f} %",
             _KINDS.get(node.kind, node.kind),
             node.vms,
         )
         for node in decision.nodes
     ]
-    show_table(("node", "score", "class", "VMs"), rows, right=("VMs",))
+    show_table(("node", " ", "score", "class", "VMs"), rows, right=("score", "VMs"), drop=(" ",))
     if decision.low is not None and decision.high is not None:
         out.print(f"under-utilised below {decision.low:.1f} %, over above {decision.high:.1f} %")
     if decision.error:

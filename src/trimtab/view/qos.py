@@ -28,7 +28,8 @@ def show_queue(pods: Sequence[Waiter]) -> None:
         for pod in pods
     ]
     columns = ("#", "pod", "controller", "priority", "tier", "rank", "waits", "reason")
-    show_table(columns, rows, right=("#", "priority", "rank", "waits"))
+    right = ("#", "priority", "rank", "waits")
+    show_table(columns, rows, right=right, drop=("reason", "priority", "rank", "controller"))
     err.print("an estimate: the scheduler's attempts and back-off are not known here")
 
 
@@ -68,5 +69,5 @@ def show_shortages(classes: Sequence[Advice]) -> None:
 def show_history(answer: Any) -> None:
     """What happened to a controller's pods."""
     rows = [(each["at"], each["pod"], each["what"]) for each in answer["transitions"]]
-    show_table(("at", "pod", "what"), rows)
+    show_table(("at", "pod", "what"), rows, whole=("at",))
     err.print(answer["note"], markup=False)

@@ -32,7 +32,7 @@ def show_report(report: Report) -> None:
         )
         for f in sorted(report.figures, key=lambda f: -f.slo)
     ]
-    show_table(HEAD, rows)
+    show_table(HEAD, rows, right=HEAD[3:], drop=("Gini", "deficit"))
     out.print(f"demand {report.demand:.2f} of capacity, seeds {report.seeds}", markup=False)
     for side, gain in (("qos", report.gain), ("rank", report.rank_gain)):
         if gain is not None:

@@ -1,7 +1,7 @@
 """One simulated run on a terminal: nodes before and after, what happened when, and the card."""
 
 from collections.abc import Sequence
-from math import ceil, isnan
+from math import isnan
 
 import numpy as np
 from msgspec import Struct
@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
 from trimtab.sim.outcome import Course, Outcome, ReportCard
+from trimtab.view.pictures import Bar, Spark
 from trimtab.view.terminal import err, out, show_table
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
-_LEVELS = "·▁▂▃▄▅▆▇█"
-_BAR = 16
 _NODES = 20
-_COLUMNS = 60
 
 
 class Run(Struct, frozen=True):
@@ -41,29 +38,6 @@ def show_run(run: Run) -> None:
         err.print(f"warning: {line}", markup=False)
 
 
-def bar(share: float, width: int = _BAR) -> str:
-    """A bar of eighths; what exceeds the whole is marked at its end."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    text = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-    return f"{text:<{width}}" + ("▶" if share > 1.0 else " ")
-
-
-def sparkline(values: NDArray[np.float64], top: float | None = None) -> str:
-    """One character per value, a dot for 0, the tallest for `top` or the largest value."""
-    most = top if top is not None else float(values.max(initial=0.0))
-    if most <= 0.0:
-        return _LEVELS[0] * len(values)
-    tallest = len(_LEVELS) - 1
-    steps = np.minimum(np.ceil(values / most * tallest).astype(int), tallest)
-    return "".join(_LEVELS[step] for step in steps)
-
-
-def buckets(values: NDArray[np.float64], columns: int = _COLUMNS) -> NDArray[np.float64]:
-    """The values in at most `columns` groups of neighbours: the largest of each."""
-    size = max(1, ceil(len(values) / columns))
-    return np.array([values[i : i + size].max() for i in range(0, len(values), size)])
-
-
 def _show_nodes(run: Run) -> None:
     course, shown = run.outcome.course, most_telling(run.outcome.course)
     vms_before = _count(run.outcome.placement_before)
@@ -71,18 +45,22 @@ def _show_nodes(run: Run) -> None:
     rows = []
     for node in shown:
         name = run.nodes[node]
+        cpu, memory = course.cpu[:, node], course.memory[:, node]
         rows.append(
             (
                 name,
-                _use(course.cpu[0, node]),
-                _use(course.cpu[-1, node]),
-                _percent(course.memory[0, node]),
-                _percent(course.memory[-1, node]),
+                Bar(float(cpu[0])),
+                _percent(cpu[0]),
+                Bar(float(cpu[-1])),
+                _percent(cpu[-1]),
+                _percent(memory[0]),
+                _percent(memory[-1]),
                 f"{vms_before.get(name, 0)} → {vms_after.get(name, 0)}",
             )
         )
-    columns = ("node", "CPU before", "CPU after", "memory before", "after", "VMs")
-    show_table(columns, rows, right=("memory before", "after", "VMs"))
+    columns = ("node", "", "CPU before", " ", "CPU after", "memory before", "memory after", "VMs")
+    right = ("CPU before", "CPU after", "memory before", "memory after", "VMs")
+    show_table(columns, rows, right=right, drop=("", " ", "memory before", "memory after"))
     hidden = len(run.nodes) - len(shown)
     if hidden:
         out.print(f"… and {hidden} nodes in between")
@@ -98,18 +76,18 @@ def most_telling(course: Course, most: int = _NODES) -> list[int]:
 
 def _show_timeline(run: Run) -> None:
     course, end = run.outcome.course, format_duration(run.duration_s)
-    before = buckets(run.nothing.course.cpu.std(axis=1).astype(np.float64))
-    imbalance = buckets(course.cpu.std(axis=1).astype(np.float64))
-    over = buckets((course.classes > 0).sum(axis=1).astype(np.float64))
-    moves = buckets(_moves_per_cycle(run.outcome))
+    before = run.nothing.course.cpu.std(axis=1).astype(np.float64)
+    imbalance = course.cpu.std(axis=1).astype(np.float64)
+    over = (course.classes > 0).sum(axis=1).astype(np.float64)
+    moves = _moves_per_cycle(run.outcome)
     top = max(float(before.max()), float(imbalance.max()))
     rows = [
-        ("imbalance, doing nothing", sparkline(before, top), f"≤ {before.max() * 100:.1f} points"),
-        ("imbalance", sparkline(imbalance, top), f"≤ {imbalance.max() * 100:.1f} points"),
-        ("over-utilised nodes", sparkline(over), f"≤ {over.max():.0f}"),
-        ("migrations begun", sparkline(moves), f"≤ {moves.max():.0f} a cycle"),
+        ("imbalance, doing nothing", Spark(before, top), f"≤ {before.max() * 100:.1f} points"),
+        ("imbalance", Spark(imbalance, top), f"≤ {imbalance.max() * 100:.1f} points"),
+        ("over-utilised nodes", Spark(over), f"≤ {over.max():.0f}"),
+        ("migrations begun", Spark(moves), f"≤ {moves.max():.0f} a cycle"),
     ]
-    show_table((f"0 to {end}", "", "highest"), rows)
+    show_table((f"0 to {end}", "", "highest"), rows, whole=("highest",))
 
 
 def _moves_per_cycle(outcome: Outcome) -> NDArray[np.float64]:
@@ -142,7 +120,7 @@ def _show_card(card: ReportCard, nothing: ReportCard) -> None:
          _moment(nothing.first_converged_s), _cycles(card.minimum_cycles)),
     ]  # fmt: skip
     right = ("this run", "doing nothing", "at least")
-    show_table(("", *right), rows, right=right)
+    show_table(("", *right), rows, right=right, drop=("at least",))
 
 
 def _migrations(card: ReportCard) -> str:
@@ -156,10 +134,6 @@ def _cycles(count: int) -> str:
 
 def _moment(seconds: float) -> str:
     return "never" if isnan(seconds) else f"after {format_duration(seconds)}"
-
-
-def _use(share: float) -> str:
-    return f"{bar(share)} {_percent(share):>5}"
 
 
 def _percent(share: float) -> str:

@@ -6,11 +6,10 @@ from contextlib import ExitStack
 
 from msgspec import Struct
 
+from trimtab.view.pictures import Bar
 from trimtab.view.terminal import Steps, err, out, progress, show_table
 
 _BAR = 14
-_WIDE = 140  # columns
-_LABEL = 28  # of a label on a narrow terminal
 _PICK = ("pick of today", "migrations", "minimum")
 
 
@@ -98,62 +97,47 @@ def about(seconds: float) -> str:
 
 
 def show_winners(lines: Sequence[WinnerLine]) -> None:
-    """One line per scenario; on a narrow terminal some lines."""
-    title = "Best on each scenario (imbalance in points, 95 % intervals)"
-    if _is_narrow():
-        tell(title)
-        for w in lines:
-            tell(f"{w.scenario} ({w.size})\n  most level: {w.best}, {w.imbalance}, not {w.nothing}")
-            tell(f"  pick of today: {w.pick}, {w.migrations} migrations (minimum {w.minimum})")
-        return
+    """One line per scenario."""
     show_table(
         ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", *_PICK),
         [
             (w.scenario, w.size, w.best, w.imbalance, w.nothing, w.pick, w.migrations, w.minimum)
             for w in lines
         ],
-        title=title,
+        title="Best on each scenario (imbalance in points, 95 % intervals)",
         right=("nodes × VMs", "imbalance", "do nothing", "migrations", "minimum"),
+        drop=("nodes × VMs", "do nothing"),
     )
 
 
 def show_ranking(lines: Sequence[RankLine], title: str) -> None:
-    """One line per candidate, a bar for its imbalance; on a narrow terminal the main columns."""
+    """One line per candidate, a bar for its imbalance."""
     most = max((line.imbalance[0] for line in lines), default=0.0)
-    columns: tuple[str, ...] = ("#", "candidate", "", "imbalance", "migrations")
-    cells = [
-        (line.rank, line.label, line.marks, _interval(line.imbalance), line.migrations)
+    rows = [
+        (
+            line.rank,
+            line.label,
+            line.marks,
+            _interval(line.imbalance),
+            line.migrations,
+            line.gap,
+            line.change,
+            Bar(line.imbalance[0] / most if most > 0 else 0.0, _BAR),
+        )
         for line in lines
     ]
-    if _is_narrow():
-        rows = [(rank, _short(label), *rest) for rank, label, *rest in cells]
-    else:
-        columns = (*columns, "× minimum", "vs nothing", " ")
-        rows = [
-            (*cell, line.gap, line.change, bar(line.imbalance[0], most))
-            for cell, line in zip(cells, lines, strict=True)
-        ]
-    show_table(columns, rows, title=title, right=("#", "imbalance", *columns[4:7]))
-
-
-def _is_narrow() -> bool:
-    """Too narrow for everything; what does not go to a terminal has all the room it needs."""
-    return out.is_terminal and out.width < _WIDE
+    right = ("#", "imbalance", "migrations", "× minimum", "vs nothing")
+    show_table(
+        ("#", "candidate", "", *right[1:], " "),
+        rows,
+        title=title,
+        right=right,
+        drop=(" ", "× minimum", "vs nothing"),
+    )
 
 
 def _interval(numbers: tuple[float, float, float]) -> str:
     return "{:.2f} ({:.2f}–{:.2f})".format(*numbers)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
-
-
-def bar(value: float, most: float, width: int = _BAR) -> str:
-    """A bar in eighths of a character."""
-    eighths = round(8 * width * value / most) if most > 0 else 0
-    full, rest = divmod(eighths, 8)
-    return "█" * full + " ▏▎▍▌▋▊▉"[rest].strip()
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@ A result is either a table or, with `--json`, the same data as JSON, so that
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol, TextIO
 
 import msgspec
 from rich.console import Console
@@ -20,14 +20,32 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.text import Text
 
-# A pipe has no width: cutting a table to 80 columns there would lose what somebody wants to grep.
+from trimtab.view.table import Table
+
+
+class _Console(Console):
+    """Leaves a closed pipe to the caller, who knows which exit code that means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+# A pipe has no width: cutting a line to 80 columns there would lose what somebody wants to grep.
 _PIPE = 1000
-out = Console(
-    highlight=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE
+_ON_TERMINAL = _is_terminal(sys.stdout)
+out = _Console(
+    highlight=False,
+    emoji=False,
+    soft_wrap=not _ON_TERMINAL,  # a terminal breaks lines anywhere, inside numbers too
+    width=None if _ON_TERMINAL else _PIPE,
 )
-err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def show_table(
@@ -36,16 +54,19 @@ def show_table(
     *,
     title: str | None = None,
     right: Sequence[str] = (),
+    whole: Sequence[str] = (),
+    drop: Sequence[str] = (),
 ) -> None:
-    """Print rows under `columns`; the columns named in `right` are aligned to the right."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        last = column == columns[-1]  # the one that may fold when the terminal is narrow
-        justify: Literal["left", "right"] = "right" if column in right else "left"
-        table.add_column(column, justify=justify, no_wrap=not last, overflow="fold")
-    for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
-    out.print(table)
+    """Print rows under `columns`; see `Table` for what becomes of them in a narrow terminal."""
+    if title is not None:
+        out.print(Text(title, style="italic"))
+    width = out.width if out.is_terminal else None
+    lines, layout = Table(columns, rows, right, whole, drop).lines(width)
+    for line in lines:
+        out.print(line, soft_wrap=True)
+    if names := [name for name in layout.left_out if name.strip()]:  # bars have no title
+        text = f"not shown in {out.width} columns: {', '.join(names)}"
+        err.print(text, style="dim", markup=False, soft_wrap=False)
 
 
 def show_json(data: Any) -> None:

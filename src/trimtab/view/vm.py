@@ -26,7 +26,8 @@ def show_vms(vms: Sequence[VirtualMachine], *, namespaces: bool) -> None:
         )
         for vm in vms
     ]
-    show_table(columns, rows, right=("CPU", "memory", "CPU %", "memory %", "age"))
+    right = ("CPU", "memory", "CPU %", "memory %", "age")
+    show_table(columns, rows, right=right, drop=("age", "memory", "CPU", "evacuating"))
 
 
 def show_vm(
@@ -52,7 +53,8 @@ def show_vm(
             )
             for each in events
         ]
-        show_table(("ago", "type", "reason", "times", "note"), rows, right=("ago", "times"))
+        columns = ("ago", "type", "reason", "times", "note")
+        show_table(columns, rows, right=("ago", "times"), drop=("type", "times"))
 
 
 def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
@@ -93,7 +95,7 @@ def show_migrations(migrations: Sequence[VirtualMachineMigration]) -> None:
         )
         for each in migrations
     ]
-    show_table(columns, rows, right=("seconds", "attempt"))
+    show_table(columns, rows, right=("seconds", "attempt"), drop=("attempt", "seconds"))
 
 
 def duration(migration: VirtualMachineMigration) -> str:

@@ -1,10 +1,10 @@
 """The loop live in the terminal: nodes with bars, classes, the last cycle, migrations."""
 
 import asyncio
+from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from trimtab.errors import NotReady, Unavailable
@@ -12,11 +12,16 @@ from trimtab.lab import LabDir
 from trimtab.loop.access import open_loop
 from trimtab.loop.descheduler_log import Cycle
 from trimtab.loop.glance import Glance, Move, NodeGlance, glance
+from trimtab.view.pictures import Bar
+from trimtab.view.table import Table
 from trimtab.view.terminal import out, show_json
 
-WIDTH = 20
 _COLOURS = {"over": "red", "under": "cyan", "appropriate": "green"}
 _PHASES = {"Succeeded": "green", "Failed": "red", "Cancelled": "yellow"}
+_COLUMNS = ("node", "VMs", "", "CPU", " ", "memory", "pressure", "score", "to over", "class")
+_NUMBERS = ("VMs", "CPU", "memory", "pressure", "score", "to over")
+_GO_FIRST = ("pressure", " ", "", "memory", "to over", "VMs")
+_FEW = 4  # lines that the nodes and the migrations keep in a low terminal
 
 
 async def watch_loop(lab: LabDir, *, once: bool, every_s: float, json: bool) -> None:
@@ -24,22 +29,52 @@ async def watch_loop(lab: LabDir, *, once: bool, every_s: float, json: bool) -> 
     async with open_loop(lab) as loop:
         if once or not out.is_terminal:
             seen = await glance(loop)
-            show_json(seen) if json else out.print(frame(seen))
+            width = out.width if out.is_terminal else None
+            show_json(seen) if json else out.print(frame(seen, width), soft_wrap=True)
             return
         with Live(Text("looking…"), console=out, screen=True, auto_refresh=False) as live:
             while True:
                 try:
-                    live.update(frame(await glance(loop)), refresh=True)
+                    shown: RenderableType = frame(await glance(loop), out.width, out.height)
                 except (NotReady, Unavailable) as error:  # it may be restarting: look again
-                    live.update(Text(str(error), style="red"), refresh=True)
+                    shown = Text(str(error), style="red")
+                live.update(shown, refresh=True)
                 await asyncio.sleep(every_s)
 
 
-def frame(seen: Glance) -> Group:
-    """Everything at one moment."""
-    parts: list[RenderableType] = [_head(seen), Text(), _nodes(seen), Text()]
-    parts += [_cycle(seen.cycle), _pace(seen), Text(), _moves(seen)]
-    return Group(*parts)
+def frame(seen: Glance, width: int | None = None, height: int | None = None) -> Text:
+    """Everything at one moment, for a terminal of that size; without one, all of it.
+
+    In a low terminal the hottest and the coolest nodes stay, and the newest migrations.
+    """
+    head = [*_wrapped(_head(seen), width), Text()]
+    cycle = [*_wrapped(_cycle(seen.cycle), width), *_wrapped(_pace(seen), width)]
+    tail = [Text(), *cycle, Text(), *_wrapped(_sum(seen), width)]
+    moves = [line for move in seen.moves for line in _wrapped(_move(move), width)]
+    if height is not None:
+        room = height - len(head) - len(tail) - len(_nodes(seen.nodes[:1], seen.high, width))
+        moves = moves[: max(_FEW, room - len(seen.nodes))]
+        return Text("\n").join([*head, *_some_nodes(seen, width, room - len(moves)), *tail, *moves])
+    return Text("\n").join([*head, *_nodes(seen.nodes, seen.high, width), *tail, *moves])
+
+
+def _some_nodes(seen: Glance, width: int | None, room: int) -> list[Text]:
+    """As many nodes as there are lines for, one of which is there already."""
+    most = max(_FEW, room + 1)
+    if len(seen.nodes) <= most:
+        return _nodes(seen.nodes, seen.high, width)
+    order = sorted(seen.nodes, key=lambda node: -1.0 if node.score is None else -node.score)
+    hot = most // 2
+    cool = most - 1 - hot  # one line tells of the others
+    chosen = [*order[:hot], *order[len(order) - cool :]]
+    more = f"… and {len(seen.nodes) - len(chosen)} nodes in between"
+    return [*_nodes(chosen, seen.high, width), Text(more, style="dim")]
+
+
+def _wrapped(text: Text, width: int | None) -> list[Text]:
+    if width is None:
+        return text.split("\n", allow_blank=True)[:]
+    return list(text.wrap(out, width))
 
 
 def _head(seen: Glance) -> Text:
@@ -55,41 +90,28 @@ def _head(seen: Glance) -> Text:
     return head
 
 
-def _nodes(seen: Glance) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("node", "VMs", "CPU", "", "memory", "", "pressure", "score", "to over", "class"):
-        right = column in ("VMs", "pressure", "score", "to over")
-        table.add_column(column, justify="right" if right else "left", no_wrap=True)
-    for node in seen.nodes:
-        table.add_row(*_row(node, seen.high))
-    return table
+def _nodes(nodes: Sequence[NodeGlance], high: float | None, width: int | None) -> list[Text]:
+    rows = [_row(node, high) for node in nodes]
+    table = Table(_COLUMNS, rows, _NUMBERS, whole=("class",), drop=_GO_FIRST)
+    return table.lines(width)[0]
 
 
-def _row(node: NodeGlance, high: float | None) -> list[RenderableType]:
+def _row(node: NodeGlance, high: float | None) -> list[object]:
     waits = [p for p in (node.cpu_pressure, node.memory_pressure) if p is not None]
     name = node.name + ("" if node.ready else " NotReady") + (" cordoned" if node.cordoned else "")
     left = "" if high is None or node.score is None else f"{high - 100 * node.score:+.1f}"
     return [
         Text(name, style="" if node.ready else "red"),
         "" if node.vms is None else str(node.vms),
-        bar(node.cpu),
+        Bar(node.cpu, style="filled"),
         percent(node.cpu),
-        bar(node.memory),
+        Bar(node.memory, style="filled"),
         percent(node.memory),
         percent(max(waits)) if waits else "",
         percent(node.score),
         left,
         Text(node.kind or "?", style=_COLOURS.get(node.kind, "")),
     ]
-
-
-def bar(share: float | None, width: int = WIDTH) -> Text:
-    """A share as a bar; what is beyond the whole is cut."""
-    if share is None:
-        return Text("no sample".ljust(width), style="dim")
-    filled = round(min(1.0, max(0.0, share)) * width)
-    colour = "red" if share > 0.85 else "yellow" if share > 0.6 else "green"
-    return Text.assemble(("█" * filled, colour), ("░" * (width - filled), "dim"))
 
 
 def percent(share: float | None) -> str:
@@ -110,12 +132,12 @@ def _pace(seen: Glance) -> Text:
     return Text(str(seen.keeping_up), style="" if seen.keeping_up.ok else "red")
 
 
-def _moves(seen: Glance) -> Group:
+def _sum(seen: Glance) -> Text:
     phases = ", ".join(f"{count} {phase}" for phase, count in sorted(seen.vms.items()))
     head = Text(f"VMs: {phases or 'none'}; migrations: {seen.moved} succeeded")
     if seen.evacuating:
         head.append(f"; to leave: {', '.join(seen.evacuating)}", style="yellow")
-    return Group(head, *(_move(move) for move in seen.moves))
+    return head
 
 
 def _move(move: Move) -> Text:

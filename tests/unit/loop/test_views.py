@@ -12,7 +12,8 @@ from trimtab.loop.descheduler_log import Cycle, Request
 from trimtab.loop.glance import Glance, Move, NodeGlance
 from trimtab.loop.links import Broken, Link, judge
 from trimtab.view.links import show_link, show_links
-from trimtab.view.watch import bar, frame
+from trimtab.view.pictures import Bar
+from trimtab.view.watch import frame
 
 
 def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> NodeGlance:
@@ -94,7 +95,7 @@ def test_a_frame_says_what_is_missing(changes: dict[str, object], words: str) ->
 
 @pytest.mark.parametrize(("share", "filled"), [(0.0, 0), (0.5, 10), (1.0, 20), (1.7, 20), (-1, 0)])
 def test_a_bar_is_as_long_as_the_share(share: float, filled: int) -> None:
-    drawn = bar(share).plain
+    drawn = Bar(share, style="filled").draw(20).plain
     assert (drawn.count("█"), len(drawn)) == (filled, 20)
 
 

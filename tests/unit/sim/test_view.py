@@ -10,8 +10,8 @@ from builders.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.model.scenario import Scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec
+from trimtab.view import pictures, terminal
 from trimtab.view import sim as view
-from trimtab.view import terminal
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,19 @@ from trimtab.view import terminal
     ],
 )
 def test_a_bar_is_as_long_as_its_share(share: float, expected: str) -> None:
-    assert view.bar(share, 4) == expected
+    assert pictures.Bar(share).draw(5).plain == expected
 
 
 def test_a_sparkline_has_a_dot_for_nothing_and_is_highest_at_the_top() -> None:
-    assert view.sparkline(np.array([0.0, 0.1, 4.0, 8.0])) == "·▁▄█"
-    assert view.sparkline(np.array([4.0, 4.0]), top=8.0) == "▄▄"
-    assert view.sparkline(np.zeros(3)) == "···"
+    assert pictures.sparkline(np.array([0.0, 0.1, 4.0, 8.0])) == "·▁▄█"
+    assert pictures.sparkline(np.array([4.0, 4.0]), top=8.0) == "▄▄"
+    assert pictures.sparkline(np.zeros(3)) == "···"
 
 
 def test_a_long_run_is_drawn_in_as_many_columns_as_fit() -> None:
-    found = view.buckets(np.arange(100.0), 10)
+    found = pictures.buckets(np.arange(100.0), 10)
     assert found.tolist() == [9.0, 19.0, 29.0, 39.0, 49.0, 59.0, 69.0, 79.0, 89.0, 99.0]
-    assert view.buckets(np.arange(3.0), 10).tolist() == [0.0, 1.0, 2.0]
+    assert pictures.buckets(np.arange(3.0), 10).tolist() == [0.0, 1.0, 2.0]
 
 
 def shown(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> str:

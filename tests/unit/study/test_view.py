@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.view.study import Ticker, about, bar
+from trimtab.view.study import Ticker, about
 
 
 class Heard:
@@ -33,11 +33,3 @@ def test_the_ticker_tells_every_tenth_and_how_long_it_will_take() -> None:
 )
 def test_times_are_told_as_people_do(seconds: float, text: str) -> None:
     assert about(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, ""), (1, "████"), (0.5, "██"), (0.625, "██▌"), (1 / 32, "▏")]
-)
-def test_bars_have_eighths(value: float, text: str) -> None:
-    assert bar(value, 1.0, width=4) == text
-    assert bar(value, 0.0, width=4) == ""
