@@ -9,6 +9,7 @@ import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 
+_SIZES = ("COLUMNS", "LINES", "NO_COLOR")  # they would win over the terminal's own
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 
 
@@ -21,13 +22,13 @@ def in_terminal(
     """What the program writes to stdout there, without colours; stderr is left out."""
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    env = {n: v for n, v in os.environ.items() if n not in ("COLUMNS", "LINES", "NO_COLOR")}
+    env = {**os.environ, "TERM": "xterm", **(environment or {})}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.DEVNULL,
-        env={**env, "TERM": "xterm", **(environment or {})},
+        env={name: value for name, value in env.items() if name not in _SIZES},
     )
     os.close(theirs)
     shown = b""

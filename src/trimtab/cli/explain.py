@@ -38,7 +38,7 @@ def explain(
     Parameters
     ----------
     snapshot
-        A file that `trimtab snapshot` wrote.
+        A file that `trimtab snapshot` wrote, or the name of an example.
     live
         Look at a cluster now instead.
     everything
@@ -48,16 +48,20 @@ def explain(
     json
         Print JSON instead of tables.
     """
+    from trimtab.cli.output_files import check_file, writing
     from trimtab.errors import ConfigError
     from trimtab.model.snapshot import dump
     from trimtab.policy.explain import explain as explain_snapshot
     from trimtab.view.explain import show_explanation
     from trimtab.view.terminal import err, show_json
 
+    if changed is not None:
+        check_file(changed, "--changed")
     explained = explain_snapshot(_given(snapshot, live, where))
     if changed is not None and explained.found:
         # Before the text: a reader that stops reading (`| head`) must not cost the file.
-        dump(explained.found[0].snapshot, changed)
+        with writing(changed, "--changed"):
+            dump(explained.found[0].snapshot, changed)
         err.print(f"with the smallest change: {changed}", markup=False)
     if json:
         show_json(explained.explanation)
@@ -68,6 +72,7 @@ def explain(
 
 
 def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":
+    from trimtab.cli.example_files import example_path
     from trimtab.cli.live import look_at
     from trimtab.errors import ConfigError
     from trimtab.model.snapshot import load
@@ -78,7 +83,7 @@ def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":
             "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"
         )
     if file is not None:
-        return load(file)
+        return load(example_path(file, "snapshots"))
     look = look_at(where)
     for note in look.notes:
         say(f"note: {note}")

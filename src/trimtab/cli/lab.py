@@ -20,6 +20,15 @@ app = App(name="lab", help="A real Kubernetes control plane with fake nodes on t
 Name = Annotated[str, Parameter(name="--name", env_var="TRIMTAB_LAB", help="Which lab.")]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
 Flag = Annotated[bool, Parameter(negative=())]
+_KUBECTL_HELP = """\
+Usage: trimtab lab kubectl [--name LAB] ARGUMENTS
+
+Run kubectl against a lab, as its administrator; all other options are kubectl's.
+kubectl's own help is shown here when there are programs and a lab: {}
+
+Examples:
+  trimtab lab kubectl get nodes
+  trimtab lab kubectl --name second get pods -A"""
 
 
 _LIVE = "trimtab.cli.lab_live:"
@@ -32,9 +41,9 @@ app.command(
 app.command(
     f"{_LIVE}scenario",
     name="scenario",
-    help="Start over with the VMs of a scenario, while the lab runs.",
+    help="Show the scenario, or start over with the VMs of one, while the lab runs.",
     help_epilogue=examples(
-        "trimtab lab scenario", "trimtab lab scenario examples/scenarios/diurnal.yaml"
+        "trimtab lab scenario", "trimtab lab scenario diurnal", "trimtab lab scenario --again"
     ),
 )
 app.command(
@@ -194,9 +203,10 @@ def down(*, name: Name = "default") -> None:
     from trimtab.lab.spec import name_option
     from trimtab.view.terminal import err, progress
 
+    lab = existing(name)
     with progress(f"lab {name}") as steps:
         steps.note("stopping")
-        stopped = stop(existing(name))
+        stopped = stop(lab)
     what = "stopped; its data stay" if stopped else "was not running"
     err.print(f"lab {name} {what}; resume: trimtab lab up{name_option(name)}", markup=False)
 
@@ -318,8 +328,15 @@ def kubectl(
 ) -> NoReturn:
     """Run kubectl against a lab, as its administrator; all other options are kubectl's."""
     from trimtab.cli.lab_context import existing, locate
+    from trimtab.errors import TrimtabError
 
-    program, lab = str(locate("kubectl")), existing(name)
+    try:
+        program, lab = str(locate("kubectl")), existing(name)
+    except TrimtabError as error:
+        if arguments[:1] not in (("--help",), ("-h",)):
+            raise
+        print(_KUBECTL_HELP.format(error))  # kubectl's own help needs kubectl
+        sys.exit(0)
     # What kubectl knows of a server it keeps by port, and another lab may have had this one.
     own = {"KUBECONFIG": str(lab.kubeconfig), "KUBECACHEDIR": str(lab.path / "kubectl-cache")}
     if note := processes_not_pods(arguments):

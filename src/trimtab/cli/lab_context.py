@@ -60,9 +60,11 @@ def means(display: StartDisplay, stacks: Mapping[str, Stack]) -> Means:
 def read_scheduler_config(file: Path) -> str:
     """The text of a scheduler configuration, if it looks like one."""
     try:
-        text = file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--scheduler-config {file}: {error}") from error
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--scheduler-config {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--scheduler-config {file}: it is not UTF-8 text") from error
     parse_config(text, file)
     return text
 

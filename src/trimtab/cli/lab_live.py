@@ -9,6 +9,8 @@ from trimtab.cli.lab import Flag, Json, Name
 from trimtab.cli.numbers import Seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trimtab.lab import LabDir
     from trimtab.loop.links import Link
     from trimtab.model.scenario import Scenario
@@ -23,12 +25,15 @@ def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:
         Name of a score; `trimtab scores list` names them.
     """
     from trimtab.cli.lab_context import existing
+    from trimtab.scores import choose_score
     from trimtab.view.terminal import err, progress
 
-    with progress(f"lab {name}") as steps:
-        if score is not None:
+    lab = existing(name)
+    if score is not None:
+        choose_score(score)
+        with progress(f"lab {name}") as steps:
             steps.note(f"changing the policy to {score}; the descheduler restarts")
-            asyncio.run(_change_algorithm(existing(name), score))
+            asyncio.run(_change_algorithm(lab, score))
     print(asyncio.run(_current_algorithm(existing(name))))
     if score is not None:
         err.print("the ConfigMap kube-descheduler/descheduler-policy holds the policy")
@@ -50,32 +55,54 @@ async def _current_algorithm(lab: "LabDir") -> str:
         return ", ".join(algorithm_of(query) for query in queries(loop.policy())) or "none"
 
 
-def scenario(file: str | None = None, /, *, name: Name = "default") -> None:
-    """Remove the scenario's VMs and start over with a file's, or with the same once more.
+def scenario(file: str | None = None, /, *, again: Flag = False, name: Name = "default") -> None:
+    """Say which scenario runs; with a file or --again remove its VMs and start over.
 
     Parameters
     ----------
     file
-        A scenario file, or file.json#name for one of several scenarios in a file.
+        A scenario file, the name of an example (`trimtab examples`), or file.json#name for one
+        of several scenarios in a file.
+    again
+        Start over with the same scenario: its VMs are deleted and made anew.
     """
+    from trimtab.cli.example_files import example_or_file
     from trimtab.cli.lab_context import existing
     from trimtab.cli.lab_loop import warn_of
+    from trimtab.errors import ConfigError
     from trimtab.model.scenario_io import load_scenario
     from trimtab.view.terminal import err, progress
 
-    wanted = None if file is None else load_scenario(file)
+    if again and file is not None:
+        raise ConfigError("--again starts over with the same scenario; leave the file out")
+    lab = existing(name)
+    if file is None and not again:
+        print(asyncio.run(_current_scenario(lab)))
+        return
+    wanted = None if file is None else load_scenario(example_or_file(file, "scenarios"))
     warn_of(wanted)
     with progress(f"lab {name}") as steps:
-        steps.note("removing the VMs, making new ones")
-        said = asyncio.run(_change_scenario(existing(name), wanted))
+        said = asyncio.run(_change_scenario(lab, wanted, steps.note))
     err.print(said, markup=False)
 
 
-async def _change_scenario(lab: "LabDir", wanted: "Scenario | None") -> str:
+async def _current_scenario(lab: "LabDir") -> str:
+    from trimtab.loop.access import open_loop
+    from trimtab.loop.change import current_scenario
+
+    async with open_loop(lab) as loop:
+        script = current_scenario(loop)
+    return f"{script.name}: {len(script.nodes)} nodes, {len(script.vms)} VMs"
+
+
+async def _change_scenario(
+    lab: "LabDir", wanted: "Scenario | None", note: "Callable[[str], None]"
+) -> str:
     from trimtab.loop.access import open_loop
     from trimtab.loop.change import change_scenario
 
     async with open_loop(lab) as loop:
+        note("removing the VMs, making new ones")
         script = await asyncio.to_thread(change_scenario, loop, wanted)
     return f"scenario {script.name}: {len(script.vms)} VMs run"
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from trimtab.cli.example_files import example_or_file, folder
 from trimtab.errors import ConfigError
 from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
 from trimtab.lab.inspection import is_running
@@ -28,7 +29,6 @@ from trimtab.model.scenario_io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.view.terminal import err
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 DEFAULT_SCENARIO = "scenarios/one-hot-node.yaml"
 
 
@@ -75,7 +75,8 @@ def choose(home: Home, name: str, with_: list[str] | None, given: Given) -> Chos
     settings = from_lab(kept) if kept else LoopSettings()
     scenario = None
     if given.scenario is not None or kept is None:
-        scenario = load_scenario(given.scenario or default_scenario())
+        named = example_or_file(given.scenario or "", "scenarios")
+        scenario = load_scenario(named or default_scenario())
         settings = following(settings, scenario)
     script = None if scenario is None else script_of(scenario)
     policy = _policy(lab, given, new=kept is None)
@@ -120,10 +121,10 @@ def await_loop(lab: LabDir, note: Callable[[str], None]) -> None:
 
 def default_scenario() -> Path:
     """The scenario that a lab starts with: the checkout's, or the copy in the package."""
-    for folder in (_PACKAGE.parents[1] / "examples", _PACKAGE / "_examples"):
-        if (file := folder / DEFAULT_SCENARIO).is_file():
-            return file
-    raise ConfigError("the examples are not part of this installation; give a --scenario")
+    file = folder() / DEFAULT_SCENARIO
+    if not file.is_file():
+        raise ConfigError("the examples are not part of this installation; give a --scenario")
+    return file
 
 
 def _refuse_while_running(lab: LabDir, given: Given) -> None:
@@ -166,7 +167,9 @@ def _policy(lab: LabDir, given: Given, *, new: bool) -> str | None:
 def read_policy_file(file: Path) -> str:
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--policy {file}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"--policy {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--policy {file}: it is not UTF-8 text") from error
     read_policy(text, str(file))
     return text

@@ -50,7 +50,8 @@ def lint(
     Parameters
     ----------
     policy
-        A policy file, a manifest of its ConfigMap, or configmap[:NAMESPACE/NAME[:KEY]].
+        A policy file or the name of an example, a manifest of its ConfigMap, or
+        configmap[:NAMESPACE/NAME[:KEY]].
     rules
         A file with recording rules: Prometheus' own form, or PrometheusRule objects.
     deployment
@@ -103,8 +104,10 @@ def _program(deployment: Path | None, version: str) -> "Program":
     if deployment is None:
         return Program(version=version)
     try:
-        documents = list(yaml.safe_load_all(deployment.read_text()))
-    except (OSError, yaml.YAMLError) as error:
+        documents = list(yaml.safe_load_all(deployment.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"--deployment {deployment}: {' '.join(str(error).split())}") from error
     found = deschedulers_in(d for d in documents if isinstance(d, dict))
     if not found:

@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trimtab.cli.example_files import example_path
 from trimtab.cli.live import Live, find_policy, lab_prometheus
 from trimtab.cli.prometheus_access import open_prometheus
 from trimtab.cli.which_cluster import Cluster, say, which_cluster
@@ -31,7 +32,7 @@ async def gather(live: Live, rules: Path | None, program: Program) -> Facts:
         if client is not None and is_config_map(live.policy):
             source = await find_policy(live.policy, client)
         else:
-            source = read_file(Path(live.policy))
+            source = read_file(example_path(Path(live.policy), "policies"))
         facts = Facts(policy=source.text, file=source.where, program=program)
         if any(found.id == POLICY_REFUSED.id for found in lint(facts)):
             return facts
@@ -87,9 +88,11 @@ async def _records(rules: Path | None, prometheus: "Prometheus | None") -> dict[
 
 def _read_rules(file: Path) -> dict[str, str]:
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--rules {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--rules {file}: it is not UTF-8 text") from error
     return records_of(text, str(file))
 
 

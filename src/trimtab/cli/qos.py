@@ -52,9 +52,10 @@ def _reader(where: Where) -> "Reader":
     from trimtab.qos.reader import Reader
 
     try:
-        token = where.token_file.read_text().strip() if where.token_file else ""
-    except OSError as error:
-        raise ConfigError(f"--token-file {where.token_file}: {error.strerror}") from error
+        token = where.token_file.read_text(encoding="utf-8").strip() if where.token_file else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigError(f"--token-file {where.token_file}: {why}") from error
     return Reader(where.url or _page_of(where), token)
 
 

@@ -34,6 +34,8 @@ def experiment(
     import msgspec
 
     from trimtab.cli import lab_context as context
+    from trimtab.cli.example_files import example_path
+    from trimtab.cli.output_files import check_file
     from trimtab.errors import ConfigError
     from trimtab.loop.qos_experiment import lab_of, play
     from trimtab.qos.experiment import Run, read_experiment, report, sequence
@@ -41,7 +43,9 @@ def experiment(
     from trimtab.view.qos_experiment import show_report
     from trimtab.view.terminal import progress, show_json
 
-    plan = read_experiment(file)
+    if output is not None:
+        check_file(output, "--output")
+    plan = read_experiment(example_path(file, "qos"))
     if unknown := set(sides) - set(plan.sides):
         raise ConfigError(f"--side {unknown.pop()}: {file} has {', '.join(plan.sides)}")
     runs: list[Run] = []

@@ -57,17 +57,25 @@ def rules(
     output
         A file instead of the terminal.
     """
+    from trimtab.cli.output_files import check_file, writing
+    from trimtab.errors import ConfigError
     from trimtab.scores import CATALOG, RuleSettings, choose_score, rule_groups
     from trimtab.scores.files import render
 
+    if output is not None:
+        check_file(output, "--output")
     names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else []
     everything = [] if flavor == "openshift" else list(CATALOG.values())
     chosen = [choose_score(name) for name in names] or everything
-    seconds = interval or (30.0 if flavor == "openshift" else 15.0)
+    usual = 30.0 if flavor == "openshift" else 15.0
+    seconds = usual if interval is None else interval
+    if not 0 < seconds < float("inf"):
+        raise ConfigError(f"--interval {seconds:g}: must be more than 0 seconds")
     settings = RuleSettings(scale=scale, interval_s=seconds, nodes=nodes)
     command = f"# Written by: trimtab rules --flavor {flavor} --scale {scale:g} --nodes {nodes}\n"
     text = render(rule_groups(chosen, settings, flavor), format, command)
     if output is None:
         sys.stdout.write(text)
     else:
-        output.write_text(text)
+        with writing(output, "--output"):
+            output.write_text(text, encoding="utf-8")

@@ -40,7 +40,7 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
     from trimtab.view.terminal import show_json
 
     _log_to_stderr()
-    found = {path: list(findings(path)) for path in (file, *more)}
+    found = {path: list(findings(_example(path))) for path in (file, *more)}
     if json:
         show_json(found)
     else:
@@ -71,7 +71,7 @@ def show(file: str, /, *, json: Json = False) -> None:
     from trimtab.view.terminal import show_json
 
     _log_to_stderr()
-    summary = summarise(load_scenario(file))
+    summary = summarise(load_scenario(_example(file)))
     if json:
         show_json(summary)
     else:
@@ -102,16 +102,22 @@ def convert(
     expand
         Write every node and VM by name, with numbers drawn and traces read.
     """
+    from trimtab.cli.output_files import check_file, writing
     from trimtab.model.scenario_io import dump, load_file, load_scenario
     from trimtab.model.written import as_file
     from trimtab.view.terminal import err
 
     _log_to_stderr()
-    text = dump(as_file(load_scenario(file)) if expand else load_file(file))
+    if output is not None:
+        check_file(output, "--output")
+    path = _example(file)
+    scenario = load_scenario(path)  # what cannot be used is not worth writing
+    text = dump(as_file(scenario) if expand else load_file(path))
     if output is None:
         print(text, end="")
     else:
-        _write(output, text)
+        with writing(output, "--output"):
+            output.write_text(text, encoding="utf-8")
         err.print(f"written to {output}", markup=False)
 
 
@@ -129,13 +135,10 @@ def _log_to_stderr() -> None:
     configure("warning")
 
 
-def _write(path: Path, text: str) -> None:
-    from trimtab.errors import ConfigError
+def _example(file: str) -> str:
+    from trimtab.cli.example_files import example_or_file
 
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+    return example_or_file(file, "scenarios")
 
 
 def _show(summary: "Summary") -> None:

@@ -93,11 +93,12 @@ def evaluate(
     mode
         From the mean of the last minute (avg1m), or from the last sample (score).
     """
+    from trimtab.cli.example_files import example_path
     from trimtab.scores import CATALOG, choose_score, evaluate_many
     from trimtab.scores.samples import load_samples
 
     chosen = list(CATALOG.values()) if all_scores else [choose_score(n) for n in score or [DEFAULT]]
-    samples = load_samples(file)
+    samples = load_samples(example_path(file, "snapshots"))
     results = evaluate_many(chosen, samples.window, mode=mode)
     _show_results(samples.nodes, {n: values[0] for n, values in results.items()}, mode, json)
 

@@ -66,7 +66,8 @@ def sim(
     Parameters
     ----------
     scenario
-        A scenario file, or file.json#name for one of several scenarios in a file.
+        A scenario file, the name of an example (`trimtab examples`), or file.json#name for one
+        of several scenarios in a file.
     live
         PROMETHEUS and EXPORTER of a running loop: decide one cycle on what they say now, have
         the VMs moved, and tell where each was meant to go and where it went.
@@ -104,10 +105,10 @@ def sim(
     out
         A directory for inputs, result.json, events.parquet and report.html.
     """
+    from trimtab.cli.output_files import check_directory
     from trimtab.cli.sim_files import make_result
     from trimtab.cli.sim_options import limits_of, pair_of, policy_text
     from trimtab.model.duration import parse_duration
-    from trimtab.model.scenario_io import load_scenario
     from trimtab.obs.log import configure
     from trimtab.sim.spec import Restraint, RunSpec, Timing
 
@@ -128,8 +129,12 @@ def sim(
     _refuse("without --live", {"--dry-run": dry_run, "--token-file": token_file})
     if scenario is None:
         raise ConfigError("name a scenario file, or a running loop with --live PROMETHEUS EXPORTER")
+    if consecutive < 1:
+        raise ConfigError(f"--consecutive {consecutive}: must be at least 1")
+    if out is not None:
+        check_directory(out, "--out")
     spec = RunSpec(
-        scenario=_adapted(load_scenario(scenario), migration, duration),
+        scenario=_adapted(_loaded(scenario), migration, duration),
         score=score or DEFAULT_SCORE,
         policy=policy_text(policy),
         thresholds=pair_of(thresholds, "--thresholds", "0:10"),
@@ -187,7 +192,8 @@ def _show(
         return
     scenario = spec.scenario
     names = [node.name for node in scenario.nodes]
-    show_run(Run(result.title, names, scenario.duration_s, outcome, nothing))
+    shown = Run(result.title, names, scenario.duration_s, outcome, nothing, result.verdict)
+    show_run(shown)
 
 
 def _save(
@@ -199,15 +205,24 @@ def _save(
     *,
     json: bool,
 ) -> None:
+    from trimtab.cli.output_files import writing
     from trimtab.cli.sim_files import save
     from trimtab.view.study import say, tell
 
-    report = save(out, spec, result, outcome, nothing)
+    with writing(out, "--out"):
+        report = save(out, spec, result, outcome, nothing)
     if report is None:
         say(f"{out}: no report.html without jinja2; pip install 'trimtab[study]'")
     elif not json:
         tell(f"\nReport: {report.resolve()}")
         tell(f"Open it in a browser: {report.resolve().as_uri()}")
+
+
+def _loaded(scenario: str) -> "Scenario":
+    from trimtab.cli.example_files import example_or_file
+    from trimtab.model.scenario_io import load_scenario
+
+    return load_scenario(example_or_file(scenario, "scenarios"))
 
 
 def _adapted(scenario: "Scenario", migration: str | None, duration: str | None) -> "Scenario":

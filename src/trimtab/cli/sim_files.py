@@ -15,6 +15,7 @@ from trimtab.model.scenario import Scenario
 from trimtab.policy.default import DEFAULT_POLICY
 from trimtab.sim.outcome import Move, Outcome, ReportCard
 from trimtab.sim.spec import RunSpec
+from trimtab.sim.verdict import verdict
 from trimtab.study.candidate import pair_text, restraint_text
 from trimtab.study.identity import Versions, cell_id, digest, run_id, versions
 from trimtab.study.run_report import RunPage, render_run
@@ -25,6 +26,8 @@ class SimResult(Struct, frozen=True, rename="camel"):
     """What `--json` prints and result.json holds."""
 
     title: str
+    verdict: str
+    """What the run means, in one sentence."""
     run_id: str
     seed: int
     spec: dict[str, Any]
@@ -44,6 +47,7 @@ def make_result(spec: RunSpec, seed: int, outcome: Outcome, nothing: Outcome) ->
     about["scenario"] = spec.scenario.name
     return SimResult(
         title=title(spec, seed),
+        verdict=verdict(outcome.card, nothing.card),
         run_id=run_id(cell_id(spec, digest(spec.scenario), own_score(spec)), seed),
         seed=seed,
         spec=about,

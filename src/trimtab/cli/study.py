@@ -53,7 +53,7 @@ def run(
     Parameters
     ----------
     file
-        The study (docs/reference/study.md), e.g. examples/studies/demo.yaml.
+        The study (docs/reference/study.md), or the name of an example, e.g. google-2011.
     out
         Where the results go. Default: results/NAME, by the name in the file.
     jobs
@@ -67,10 +67,15 @@ def run(
     fresh
         Run everything again, also what is there already.
     """
+    from trimtab.cli.example_files import example_path
+    from trimtab.cli.output_files import check_directory
     from trimtab.study.file import load_study
     from trimtab.study.store import Store
 
-    store = Store(out or Path("results") / _folder(load_study(file).name))
+    file = example_path(file, "studies")
+    directory = out or Path("results") / _folder(load_study(file).name)
+    check_directory(directory, "--out")
+    store = Store(directory)
     chosen, part = _engine(engine, scheduler, jobs), _shard(shard)
     return _run(file, store, chosen, part, fresh=fresh, json=json)
 
@@ -88,10 +93,12 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     fresh
         Run everything again, also what is there already.
     """
+    from trimtab.cli.output_files import check_directory
     from trimtab.study.demo import demo_file
     from trimtab.study.store import Store
     from trimtab.study.tasks import Shard
 
+    check_directory(out, "--out")
     engine = _engine("local", None, jobs)
     return _run(demo_file(), Store(out), engine, Shard(), fresh=fresh, json=False)
 

@@ -59,10 +59,16 @@ async def _policy_map(loop: Loop) -> ConfigMap:
     return await loop.api.get(CONFIG_MAPS, name, namespace)
 
 
+def current_scenario(loop: Loop) -> Script:
+    """The scenario whose VMs are there."""
+    file = loop.lab.path / SCRIPT_FILE
+    return read_script(file.read_bytes(), str(file))
+
+
 def change_scenario(loop: Loop, scenario: Scenario | None) -> Script:
     """Start over with a scenario, or once more with the one that is there; returns when it runs."""
     file = loop.lab.path / SCRIPT_FILE
-    old = read_script(file.read_bytes(), str(file))
+    old = current_scenario(loop)
     script = old if scenario is None else script_of(scenario)
     if len(script.nodes) > loop.spec.nodes:
         raise ConfigError(

@@ -236,4 +236,6 @@ def read_script(text: bytes, where: str) -> Script:
     try:
         return msgspec.json.decode(text, type=Script)
     except ValueError as error:  # also of texts that are not UTF-8
-        raise ConfigError(f"{where}: {error}; write it anew: trimtab lab scenario") from error
+        raise ConfigError(
+            f"{where}: {error}; start over with a file: trimtab lab scenario FILE"
+        ) from error

@@ -31,8 +31,8 @@ def _homeless(scenario: Scenario) -> Iterator[str]:
         if not any(cpu <= has_cpu and memory <= has_memory for has_cpu, has_memory in nodes):
             others = f" and {len(names) - 1} others" if len(names) > 1 else ""
             yield (
-                f"vm {names[0]!r}{others}: no node can hold {cpu} cores and {memory} of memory; "
-                "it will stay pending"
+                f"vm {names[0]!r}{others}: no node can hold {cpu} cores and {_gib(memory)} of "
+                "memory; it will stay pending"
             )
 
 
@@ -49,5 +49,10 @@ def _crowded(scenario: Scenario) -> Iterator[str]:
         if cpu > node.cpu or memory > node.memory or len(wanted[node.name]) > node.pods:
             yield (
                 f"node {node.name!r}: its {len(wanted[node.name])} VMs request {cpu} of {node.cpu} "
-                f"cores and {memory} of {node.memory}, {node.pods} pods; some will stay pending"
+                f"cores and {_gib(memory)} of {node.memory}, {node.pods} pods; some will stay "
+                "pending"
             )
+
+
+def _gib(memory: Quantity) -> str:
+    return f"{memory.nano / 1e9 / 2**30:.1f}Gi"

@@ -138,7 +138,11 @@ def read_experiment(file: Path) -> Experiment:
     """The file, checked."""
     try:
         found = convert(yaml.safe_load(file.read_text(encoding="utf-8")), Experiment)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: it is not UTF-8 text") from error
+    except (yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"{file}: {' '.join(str(error).split())}") from error
     _check(found, file)
     return found

@@ -48,9 +48,11 @@ class Samples(Struct, frozen=True, eq=False):
 def load_samples(path: Path) -> Samples:
     """Read inputs from a file of either form, or from a snapshot."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: it is not UTF-8 text") from error
     data = parse_text(text, str(path))
     if isinstance(data, dict) and data.get("kind") == "Snapshot":
         return from_snapshot(decode(text, str(path)), str(path))
@@ -97,8 +99,9 @@ def from_snapshot(snapshot: Snapshot, where: str) -> Samples:
             values = np.array([[[[column[n] for column in columns] for n in nodes]]])
             return Samples(tuple(nodes), Window(values, np.zeros(1), mode == "avg1m"))
     raise ConfigError(
-        f"{where}: the snapshot has no inputs, only what its query selected; take one with the "
-        'query {__name__=~"descheduler:node:(cpu|memory)_(usage|pressure):avg1m"}'
+        f"{where}: the snapshot has no inputs, only what the policy's query selected; give it a "
+        "file of inputs, or take a snapshot with --policy of a policy whose query is "
+        '{__name__=~"descheduler:node:(cpu|memory)_(usage|pressure):avg1m"}'
     )
 
 

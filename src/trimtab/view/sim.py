@@ -23,11 +23,15 @@ class Run(Struct, frozen=True):
     duration_s: float
     outcome: Outcome
     nothing: Outcome
+    verdict: str = ""
+    """What the run means, in one sentence."""
 
 
 def show_run(run: Run) -> None:
     """Everything about one run; warnings go to stderr."""
     out.print(run.title, style="bold", markup=False)
+    if run.verdict:
+        out.print(run.verdict, markup=False)
     out.print()
     _show_nodes(run)
     out.print()

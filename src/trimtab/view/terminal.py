@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.text import Text
 
 from trimtab.view.table import Table
+from trimtab.view.typed import as_typed
 
 
 class _Console(Console):
@@ -30,6 +31,11 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As always, but commands in a text begin as they can be typed here."""
+        typed = (as_typed(each) if isinstance(each, str) else each for each in objects)
+        super().print(*typed, **options)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -132,8 +132,10 @@ def test_the_command_line_says_it_in_one_line_and_exits_with_2(
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("trimtab: cannot apply v1 Pod; expected trimtab.dev/v1alpha1")
-    assert done.stderr.count("\n") == 1
+    cluster_line, error, *others = done.stderr.splitlines()
+    assert cluster_line.startswith("cluster: ")
+    assert error.startswith("trimtab: cannot apply v1 Pod; expected trimtab.dev/v1alpha1")
+    assert not others
 
 
 def test_the_operations_of_the_pod_based_simulation(cluster: Cluster, home: str) -> None:

@@ -121,13 +121,13 @@ def test_all_mistakes_are_told_at_once() -> None:
         ),
         pytest.param(
             {"vms": [{"name": "huge", "count": 2, "cpu": 80}]},
-            "vm 'huge-1' and 1 others: no node can hold 40 cores and 3435973837 of memory; "
+            "vm 'huge-1' and 1 others: no node can hold 40 cores and 3.2Gi of memory; "
             "it will stay pending",
             id="a VM that fits nowhere",
         ),
         pytest.param(
             {"vms": [{"name": "web", "count": 9, "cpu": 8, "node": "node-1"}]},
-            "node 'node-1': its 9 VMs request 36 of 32 cores and 30923764533 of 128Gi, 110 pods; "
+            "node 'node-1': its 9 VMs request 36 of 32 cores and 28.8Gi of 128Gi, 110 pods; "
             "some will stay pending",
             id="more than a node can hold at the start",
         ),
