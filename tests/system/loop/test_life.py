@@ -3,7 +3,10 @@
 import pytest
 
 from builders.loops import LoopLab, wait_until
+from trimtab.cli import lab_context
+from trimtab.cli.main import app
 from trimtab.loop.ready import await_cycle
+from trimtab.view.watch import frame
 
 pytestmark = pytest.mark.engines
 
@@ -25,6 +28,26 @@ def test_a_resumed_loop_has_the_same_vms_and_what_people_changed_meanwhile(loop:
     after = uids(loop)
     assert after.keys() == before.keys() | {"calm-b-1"}
     assert not set(after.values()) & set(before.values())
+
+
+def test_the_scenario_is_shown_and_only_again_makes_new_vms(
+    loop: LoopLab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def scenario(*options: str) -> None:
+        command = ["lab", "scenario", "--name", loop.lab.lab.name, *options]
+        app(command, result_action="return_value", exit_on_error=False)
+
+    monkeypatch.setattr(lab_context, "home", lambda: loop.lab.home)
+    before = uids(loop)
+    scenario()
+    assert capsys.readouterr().out == "one-hot-node: 5 nodes, 34 VMs\n"
+    assert uids(loop) == before
+    scenario("--again")
+    after = uids(loop)
+    assert not set(after.values()) & set(before.values())
+    shown = frame(loop.glance(), 80, 24).plain.splitlines()
+    assert len(shown) <= 24
+    assert max(map(len, shown)) <= 80
 
 
 def uids(loop: LoopLab) -> dict[str, str]:
