@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -141,5 +142,5 @@ def test_every_command_of_the_guide_exists() -> None:
     found = re.findall(r"^(trimtab [^\n#|]+)$", GUIDE.read_text(), re.MULTILINE)
     assert found
     for command in found:
-        words = command.split()[1:]
+        words = shlex.split(command)[1:]
         app.parse_args(words, exit_on_error=False, print_error=False)
