@@ -10,7 +10,8 @@ class Opened:
     """One of our files, opened."""
 
     def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        options = {"viewport": {"width": 1280, "height": 900}, **options}
+        self.context = browser.new_context(**options)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -30,6 +31,16 @@ class Opened:
             """id => echarts.getInstanceByDom(document.getElementById(id)).getOption().series
                  .map(s => ({name: s.name, type: s.type, count: s.data.length,
                              first: JSON.stringify(s.data[0])}))""",
+            chart,
+        )
+        return found
+
+    def texts(self, chart: str) -> list[dict[str, Any]]:
+        """Every piece of text in a chart with the box it takes on the screen."""
+        found: list[dict[str, Any]] = self.page.evaluate(
+            """id => [...document.querySelectorAll(`#${id} svg text`)].map(node => {
+                 const {left, right, top, bottom} = node.getBoundingClientRect();
+                 return {text: node.textContent, left, right, top, bottom}})""",
             chart,
         )
         return found

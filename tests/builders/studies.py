@@ -1,6 +1,6 @@
 """Small studies: plans, and results made of builders' outcomes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -42,7 +42,9 @@ def a_plan(
     )
 
 
-def finished(plan: Plan) -> tuple[Cells, Runs, StudyResult]:
+def finished(
+    plan: Plan, migrations: Callable[[int], int] = lambda place: 3 * place
+) -> tuple[Cells, Runs, StudyResult]:
     """As if all runs of the plan were done: each candidate a little worse than the one before."""
     cells = cells_of(plan)
     rng = np.random.default_rng(1)
@@ -57,10 +59,10 @@ def finished(plan: Plan) -> tuple[Cells, Runs, StudyResult]:
                     scenario,
                     a_card(
                         load_std_mean=float((0.04 + 0.01 * place if place else 0.2) + chance),
-                        migrations=3 * place,
+                        migrations=migrations(place) if place else 0,
                     ),
                     a_course(len(scenario.nodes), decay=0.8 if place else 1.0),
-                    moved=3 * place,
+                    moved=migrations(place) if place else 0,
                 )
                 for chance in luck
             ],

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from trimtab.scores import CATALOG
 from trimtab.sim.spec import Placement, Restraint, VictimChoice
 from trimtab.study.file import Grid, Limits, Pair
 
@@ -30,6 +31,11 @@ class Candidate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     @property
     def title(self) -> str:
         return self.score or DO_NOTHING
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its score is the user's own, not one of the catalogue."""
+        return self.score is not None and self.score not in CATALOG
 
     @property
     def is_what_if(self) -> bool:

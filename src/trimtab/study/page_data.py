@@ -43,6 +43,7 @@ def _candidate(candidate: Candidate, label: str, usual: Candidate) -> dict[str, 
         "label": label,
         "thresholds": candidate.thresholds,
         "family": _family(candidate, usual),
+        "own": candidate.is_own,
     }
 
 

@@ -127,6 +127,8 @@ def _badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
         found.append(Badge("stock", "pick of today", about))
     if row.candidate == result.default:
         found.append(Badge("default", "default", "the others are compared with it"))
+    if result.candidates[row.candidate].is_own:
+        found.append(Badge("own", "own score", "a score of your own, not one of the catalogue"))
     if result.candidates[row.candidate].is_what_if:
         about = "needs more than today's descheduler and scheduler can do"
         found.append(Badge("what-if", "what-if", about))

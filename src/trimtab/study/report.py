@@ -13,7 +13,7 @@ from trimtab.study.plan import Cells, Plan
 from trimtab.study.result import StudyResult
 from trimtab.study.statistics import RESAMPLES
 
-PARTS = ("base", "ranking", "course", "choice", "start")
+PARTS = ("base", "labels", "front", "ranking", "course", "choice", "start")
 
 
 def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str) -> str:

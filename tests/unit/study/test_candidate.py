@@ -42,3 +42,9 @@ def test_labels_are_unique_for_a_whole_grid() -> None:
     found = combine(grid, ["a", "b"], ["p", "q"])
     assert len(found) == 2**7
     assert len(set(labels(found))) == len(found)
+
+
+def test_a_score_outside_the_catalogue_is_the_users_own() -> None:
+    assert Candidate("memory_twice").is_own
+    assert not Candidate("max_metric").is_own
+    assert not Candidate(None).is_own
