@@ -6,6 +6,8 @@ Events are constants in the past tense with fields beside them:
 
 import logging
 import sys
+import threading
+from contextlib import suppress
 from typing import Literal, TextIO
 
 import structlog
@@ -13,16 +15,36 @@ import structlog
 Level = Literal["debug", "info", "warning", "error"]
 
 
+class _Lines:
+    """Writes each line to `stream`, or to what stderr is at that moment.
+
+    A stream that is closed or full costs the line, never the caller: a log line must not
+    take a service or a tool down.
+    """
+
+    _lock = threading.Lock()
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def msg(self, message: str) -> None:
+        with self._lock, suppress(OSError, ValueError):
+            print(message, file=self._stream or sys.stderr, flush=True)
+
+    log = debug = info = warning = error = critical = exception = failure = fatal = msg
+
+
 def configure(
     level: Level = "info", *, json: bool | None = None, stream: TextIO | None = None
 ) -> None:
     """Send log lines to `stream` (stderr): JSON unless it is a terminal or `json` decides."""
     out = stream or sys.stderr
-    as_json = not out.isatty() if json is None else json
+    terminal = out is not None and not out.closed and out.isatty()
+    as_json = not terminal if json is None else json
     renderer: structlog.types.Processor = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=out.isatty())
+        else structlog.dev.ConsoleRenderer(colors=terminal)
     )
     structlog.configure(
         processors=[
@@ -33,7 +55,7 @@ def configure(
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        logger_factory=lambda *_: _Lines(stream),
         cache_logger_on_first_use=False,
     )
 

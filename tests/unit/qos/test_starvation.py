@@ -11,6 +11,7 @@ Pods are of one size. With S the SLO and n the replicas of each controller, and 
 """
 
 import itertools
+import os
 
 import numpy as np
 from hypothesis import given, settings
@@ -122,7 +123,7 @@ def bound_s(controllers: list[Controller]) -> float:
 
 
 promises = st.tuples(st.sampled_from([1.0, 0.99, 0.9, 0.8, 0.5, 0.2, 0.0]), st.integers(1, 4))
-some = settings(max_examples=12)
+some = settings(max_examples=30 if os.environ.get("TRIMTAB_TEST_FULL") else 4)
 
 
 def played(places: int, promised: list[tuple[float, int]], seed: int) -> Game:

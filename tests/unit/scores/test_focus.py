@@ -31,7 +31,7 @@ def test_every_score_is_complete_in_the_fast_group(name: str) -> None:
     assert found["trimtab-slow"]["interval"] == "1m"
     assert often["interval"] == "15s"
     slow = set(records(found["trimtab-slow"]))
-    assert len(slow) > 3 * len(records(often))
+    assert len(slow) > 3 * len(set(records(often)))  # a front's levels share one name
     for rule in often["rules"]:
         assert slow.isdisjoint(rule["expr"].replace("(", " ").replace(")", " ").split())
     assert base_record("cpu_usage", "avg1m") in records(often)
