@@ -27,4 +27,5 @@ def crowded_report(own: Sequence[str] = OWN) -> str:
             Candidate(scores[0], thresholds=(10, 10)),
         ),
     )
-    return render(plan, *finished(plan, lambda place: FAR.get(place, 2 + place % 8)), "name: crowd")
+    study = finished(plan, lambda place: FAR.get(place, 2 + place % 8), every_s=1650)
+    return render(plan, *study, "name: crowd")

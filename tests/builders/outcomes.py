@@ -60,13 +60,15 @@ def a_scenario(name: str = "shop", nodes: int = 4, vms: int = 12, **changes: Any
     )
 
 
-def a_course(nodes: int = 4, cycles: int = 10, *, hot: float = 0.9, decay: float = 0.8) -> Course:
+def a_course(
+    nodes: int = 4, cycles: int = 10, *, hot: float = 0.9, decay: float = 0.8, every_s: float = 60
+) -> Course:
     """The first node starts at `hot` and approaches the others' 0.4, cycle by cycle."""
     cpu = np.full((cycles, nodes), 0.4, dtype=np.float32)
     cpu[:, 0] = 0.4 + (hot - 0.4) * decay ** np.arange(cycles)
     classes = np.where(cpu > 0.5, 1, np.where(cpu < cpu.mean(axis=1, keepdims=True), -1, 0))
     return Course(
-        times=np.arange(1, cycles + 1, dtype=np.float64) * np.float64(60),
+        times=np.arange(1, cycles + 1, dtype=np.float64) * np.float64(every_s),
         cpu=cpu,
         memory=cpu * np.float32(0.5),
         score=cpu,

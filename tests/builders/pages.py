@@ -36,9 +36,10 @@ class Opened:
         return found
 
     def texts(self, chart: str) -> list[dict[str, Any]]:
-        """Every piece of text in a chart with the box it takes on the screen."""
+        """Every visible piece of text in a chart with the box it takes on the screen."""
         found: list[dict[str, Any]] = self.page.evaluate(
-            """id => [...document.querySelectorAll(`#${id} svg text`)].map(node => {
+            """id => [...document.querySelectorAll(`#${id} svg text`)]
+                 .filter(node => getComputedStyle(node).fillOpacity > 0).map(node => {
                  const {left, right, top, bottom} = node.getBoundingClientRect();
                  return {text: node.textContent, left, right, top, bottom}})""",
             chart,

@@ -43,7 +43,9 @@ def a_plan(
 
 
 def finished(
-    plan: Plan, migrations: Callable[[int], int] = lambda place: 3 * place
+    plan: Plan,
+    migrations: Callable[[int], int] = lambda place: 3 * place,
+    every_s: float = 60,
 ) -> tuple[Cells, Runs, StudyResult]:
     """As if all runs of the plan were done: each candidate a little worse than the one before."""
     cells = cells_of(plan)
@@ -61,7 +63,7 @@ def finished(
                         load_std_mean=float((0.04 + 0.01 * place if place else 0.2) + chance),
                         migrations=migrations(place) if place else 0,
                     ),
-                    a_course(len(scenario.nodes), decay=0.8 if place else 1.0),
+                    a_course(len(scenario.nodes), decay=0.8 if place else 1.0, every_s=every_s),
                     moved=migrations(place) if place else 0,
                 )
                 for chance in luck

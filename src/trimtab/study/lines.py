@@ -7,7 +7,7 @@ from trimtab.study.page_tables import change_text
 from trimtab.study.ranking import NOTHING
 from trimtab.study.rerun import Verdict
 from trimtab.study.result import Row, StudyResult, Table
-from trimtab.study.summary import interval, number
+from trimtab.study.summary import gap_text, interval, number
 from trimtab.view.study import RankLine, WinnerLine, say, tell
 from trimtab.view.terminal import show_table
 
@@ -80,7 +80,7 @@ def _rank(result: StudyResult, table: Table, row: Row) -> RankLine:
         imbalance=(imbalance.value or 0.0, imbalance.low or 0.0, imbalance.high or 0.0),
         change=change_text(row.versus_nothing),
         migrations=number(row.measures[MIGRATIONS].value),
-        gap=number(row.gap.value),
+        gap=gap_text(row),
     )
 
 

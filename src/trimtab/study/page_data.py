@@ -19,6 +19,7 @@ from trimtab.study.plan import Cells, Plan
 from trimtab.study.ranking import NOTHING
 from trimtab.study.record import Picture
 from trimtab.study.result import Estimate, StudyResult, Table
+from trimtab.study.summary import gap_text
 
 PICTURES_BUDGET = 800_000  # characters
 
@@ -64,7 +65,7 @@ def _table(table: Table) -> dict[str, Any]:
                 "candidate": row.candidate,
                 "rank": row.rank,
                 "onFront": row.on_front,
-                "gap": _rounded(row.gap),
+                "gap": gap_text(row),
                 "measures": {
                     name: _rounded(row.measures[name])
                     for name in ("imbalance", "migrations", "minimum")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from trimtab.study.measures import IMBALANCE, MIGRATIONS
+from trimtab.study.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.ranking import NOTHING
 from trimtab.study.result import Comparison, Estimate, Row, StudyResult, Table
-from trimtab.study.summary import interval, number
+from trimtab.study.summary import gap_text, interval, number
 
 _WIDTH = 200.0  # of an interval's picture, in the units of its viewBox
 
@@ -100,10 +100,16 @@ def _page_row(
         nothing=_change(row.versus_nothing),
         default=_change(row.versus_default),
         migrations=Cell(number(row.measures[MIGRATIONS].value), interval(row.measures[MIGRATIONS])),
-        gap=Cell(number(row.gap.value), interval(row.gap)),
+        gap=_gap(row),
         moved_again=number(row.measures["moved_again"].value),
         overload=number(row.measures["overload"].value),
     )
+
+
+def _gap(row: Row) -> Cell:
+    text, least = gap_text(row), number(row.measures[MINIMUM].value)
+    ratio = f"{interval(row.gap)} times " if text == number(row.gap.value) else ""
+    return Cell(text, f"{ratio}the minimum of {least}" if ratio else f"the minimum is {least}")
 
 
 def _bar(estimate: Estimate, scale: float, reference: float) -> Bar:
@@ -186,5 +192,5 @@ def _tile(kind: str, what: str, labels: Sequence[str], row: Row) -> dict[str, st
         "kind": kind,
         "what": what,
         "value": labels[row.candidate],
-        "how": f"imbalance {change} against doing nothing, {moved} migrations",
+        "how": f"imbalance {change} against doing nothing, {moved} migrations per run",
     }

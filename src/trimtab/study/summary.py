@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from trimtab.study.measures import IMBALANCE, MIGRATIONS
+from trimtab.study.measures import CONVERGED, IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.ranking import NOTHING
 from trimtab.study.result import Estimate, Row, Table
+
+MOST = 0.5  # of the runs
 
 
 def summarise(
@@ -61,8 +63,24 @@ def _choice(what: str, chosen: Row, best: Row, nothing: Row, labels: Sequence[st
     share = (before - now) / (before - least)
     return (
         f"{what} is {labels[chosen.candidate]}: "
-        f"{100 * share:.0f} % of that gain with {moves(chosen)} migrations."
+        f"{100 * share:.0f} % of that gain with {moves(chosen)} migrations per run."
     )
+
+
+def gap_text(row: Row) -> str:
+    """Migrations over the minimum, or why that ratio would mislead.
+
+    Whoever did not level the cluster has not done what the minimum is for, and over a
+    minimum near zero every count looks enormous.
+    """
+    level, least = (row.measures[name].value or 0.0 for name in (CONVERGED, MINIMUM))
+    if level == 0:
+        return "never level"
+    if least < 1:
+        return "little to do" if least else "nothing to do"
+    if level <= MOST:
+        return f"level in {100 * level:.0f} %"
+    return number(row.gap.value)
 
 
 def moves(row: Row) -> str:

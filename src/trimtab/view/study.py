@@ -137,7 +137,7 @@ def show_ranking(lines: Sequence[RankLine], title: str) -> None:
 
 
 def _interval(numbers: tuple[float, float, float]) -> str:
-    return "{:.2f} ({:.2f}–{:.2f})".format(*numbers)
+    return "{:.2f} ({:.2f} to {:.2f})".format(*numbers)
 
 
 def say(text: str) -> None:

@@ -70,6 +70,29 @@ def test_the_axis_is_logarithmic_where_points_crowd_and_starts_at_nothing(
     assert axes == [0, 0]
 
 
+def test_labels_of_the_gap_are_beside_bar_and_tick(opened: tuple[Opened, int]) -> None:
+    page, width = opened
+    texts = page.texts("chart-gap")
+    assert overlapping(texts) == []
+    assert all(text["right"] <= width for text in texts)
+    tick = page.page.evaluate(
+        """() => { const node = document.getElementById("chart-gap");
+                   const chart = echarts.getInstanceByDom(node), minimum = Math.log10(1 + 3);
+                   return node.getBoundingClientRect().left + 1.5 +
+                     chart.convertToPixel({xAxisIndex: 0}, minimum) }"""
+    )
+    ratios = [text for text in texts if text["text"].endswith("×")]
+    assert len(ratios) == 23
+    assert all(ratio["left"] > tick for ratio in ratios)
+
+
+def test_the_ticks_of_a_long_run_are_whole_hours(opened: tuple[Opened, int]) -> None:
+    page, width = opened
+    times = [t["text"] for t in page.texts("chart-course-left") if ":" in t["text"]]
+    whole = ["0:00", "1:00", "2:00", "3:00", "4:00"]
+    assert times == whole if width > 1000 else len(times) >= 2 and set(times) <= set(whole)
+
+
 def overlapping(texts: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Pairs of texts of which one covers more than a hair of the other."""
     hair = 1.0

@@ -122,7 +122,7 @@ def test_all_scenarios_together_are_the_mean_seed_by_seed() -> None:
         pytest.param(
             FOUR,
             "1 other cannot be told apart from it. "
-            "The best compromise is c: 100 % of that gain with 10.0 migrations.",
+            "The best compromise is c: 100 % of that gain with 10.0 migrations per run.",
             id="another pick",
         ),
         pytest.param(

@@ -106,23 +106,26 @@ function drawThresholds() {
   });
   section.dataset.ready = "true";
 }
+const isRatio = (row) => /^[\d.,]+$/.test(row.gap);
+const times = (row) => (isRatio(row) ? `${row.gap}×` : row.gap);
 function drawGap() {
   const table = data.tables[state.table];
   const rows = table.rows.filter((row) => row.candidate !== NOTHING).slice(0, 40);
-  element("chart-gap").style.height = `${60 + rows.length * 22}px`;
+  element("chart-gap").style.height = `${70 + rows.length * 22}px`;
   const names = Math.min(290, element("chart-gap").clientWidth * 0.42);
+  const scale = migrationScale(rows);
   const chart = draw("chart-gap", {
-    grid: { left: names, right: 60, top: 30, bottom: 30 },
-    legend: legend({ top: 0 }),
+    grid: { left: names, right: 86, top: 30, bottom: 40 },
+    legend: legend({ top: 0, data: ["migrations", "minimum"] }),
     tooltip: tooltip(
       (p) =>
-        `<strong>${escape(p.name)}</strong><br>migrations ${range(p.data.row.measures.migrations)}<br>minimum ${digits(p.data.row.measures.minimum.value)}<br>${digits(p.data.row.gap.value)} times the minimum`,
+        `<strong>${escape(p.name)}</strong><br>migrations ${range(p.data.row.measures.migrations)}<br>minimum ${digits(p.data.row.measures.minimum.value)}<br>${times(p.data.row)}${isRatio(p.data.row) ? " the minimum" : ""}`,
     ),
-    xAxis: axis({ type: "value", name: "migrations", nameLocation: "middle", nameGap: 24 }),
+    xAxis: axis({ type: "value", nameLocation: "middle", nameGap: 24, ...scale.axis }),
     yAxis: axis({
       type: "category",
       inverse: true,
-      data: rows.map((row) => data.candidates[row.candidate].label),
+      data: rows.map((row) => `${row.rank} ${data.candidates[row.candidate].label}`),
       splitLine: { show: false },
       axisLabel: { width: names - 20, overflow: "truncate", color: colour("ink") },
     }),
@@ -132,7 +135,7 @@ function drawGap() {
         name: "migrations",
         barWidth: "62%",
         data: rows.map((row) => ({
-          value: row.measures.migrations.value,
+          value: scale.of(row.measures.migrations.value),
           row,
           itemStyle: {
             color: row.candidate === table.pick ? colour("gold") : colour("accent"),
@@ -140,21 +143,35 @@ function drawGap() {
             borderRadius: [0, 4, 4, 0],
           },
         })),
-        label: {
-          show: true,
-          position: "right",
-          color: colour("muted"),
-          formatter: (p) => (p.data.row.gap.value === null ? "" : `${digits(p.data.row.gap.value, 2)}×`),
-        },
         itemStyle: { color: colour("accent") },
       },
       {
         type: "scatter",
         name: "minimum",
-        data: rows.map((row) => ({ value: row.measures.minimum.value, row })),
+        data: rows.map((row) => ({ value: scale.of(row.measures.minimum.value), row })),
         symbol: "rect",
         symbolSize: [3, 18],
         itemStyle: { color: colour("ink") },
+      },
+      {
+        // Behind the bar and the tick, whichever is longer: under the tick nobody could read it.
+        type: "scatter",
+        name: "ratio",
+        data: rows.map((row) => ({
+          value: scale.of(Math.max(row.measures.migrations.value, row.measures.minimum.value)),
+          row,
+        })),
+        symbolSize: 1,
+        silent: true,
+        itemStyle: { opacity: 0 },
+        label: {
+          show: true,
+          position: "right",
+          distance: 6,
+          color: colour("muted"),
+          opacity: 1,
+          formatter: (p) => times(p.data.row),
+        },
       },
     ],
   });
