@@ -159,6 +159,19 @@ class Account:
             self.gap += max(0, unknown)
             self._changed()
 
+    def unwatched(self, since: int, now: int, *, begun: int = 0, told: int = 0) -> None:
+        """Nobody watched from `since` on, and pods may have come and gone: that is a gap.
+
+        So much was `told` of it already, and the owner is there since it was `begun`. To a bare
+        pod, and to a VM that ran all the time, a pod that nobody saw makes no difference.
+        """
+        alone = self.owner.is_vm or self.owner.kind == "Pod"
+        there = any(pod.created <= since and pod.ended is None for pod in self.pods.values())
+        unknown = now - max(since, begun) - told
+        if unknown > 0 and not (alone and there):
+            self.gap += unknown
+            self._changed()
+
     def want(self, wanted: bool, at: int) -> None:
         """A VM is to run, or is not."""
         if self.life.want(wanted, at):

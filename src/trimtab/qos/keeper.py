@@ -15,7 +15,7 @@ from trimtab.qos.identity import THROUGH
 from trimtab.qos.incarnation import MIRROR, Incarnation, LifePod
 from trimtab.qos.key import ANNOTATION as KEY
 from trimtab.qos.ledger import Ledger
-from trimtab.qos.moments import Sight, changed_at, life_of
+from trimtab.qos.moments import Sight, changed_at, created_at, life_of
 from trimtab.qos.promise_limits import capped, ceiling_of
 from trimtab.qos.settings import Settings
 from trimtab.qos.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
@@ -206,7 +206,7 @@ class Keeper:
             return
         meta, now = new.metadata, self.now()
         account = self.ledger.accounts.get(meta.uid)
-        created = _created(meta)
+        created = created_at(meta)
         if account is None:
             if now - created > YOUNG or not new.wanted:
                 return  # its past is not known: it begins with its first pod
@@ -274,7 +274,7 @@ class Keeper:
 
     def newest(self, uid: str) -> LifePod | None:
         members: Iterable[LifePod] = self.members.get(uid, {}).values()
-        return max(members, key=lambda p: (_created(p.metadata), p.metadata.uid), default=None)
+        return max(members, key=lambda p: (created_at(p.metadata), p.metadata.uid), default=None)
 
     def legacy_name(self, account: Account) -> str:
         """What the bare annotation `controller` calls it; empty if there is none."""
@@ -284,8 +284,3 @@ class Keeper:
 
 def _log_complaint(owner: Owner, why: str) -> None:
     log.warning("SLO ignored", owner=f"{owner.namespace}/{owner.name}", why=why)
-
-
-def _created(meta: ObjectMeta) -> int:
-    at = meta.creation_timestamp
-    return int(at.timestamp()) * SECOND if at else 0

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from trimtab.kube.resources import Condition
+from trimtab.kube.resources import Condition, ObjectMeta
 from trimtab.qos.incarnation import Incarnation, LifePod
 from trimtab.qos.ttv import SECOND
 
@@ -123,6 +123,11 @@ def changed_at(pod: LifePod, seen_at: int | None = None) -> int:
     if stamp is None:
         return newest_moment(pod) if seen_at is None else seen_at
     return refined(stamp, seen_at)
+
+
+def created_at(meta: ObjectMeta | None) -> int:
+    """When an object was created; 0 if nobody knows."""
+    return (_ns(meta.creation_timestamp) if meta is not None else None) or 0
 
 
 def newest_moment(pod: LifePod) -> int:

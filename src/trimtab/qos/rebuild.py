@@ -2,7 +2,8 @@
 
 A pod that is still there tells its own story. One that vanished is found in the watch from the
 checkpoint's resourceVersion on. If the API server has forgotten that far back (410), the pod
-counts until it was last seen, and the time since is noted on the account as a gap.
+counts until it was last seen, and the time since is noted on the account as a gap. So it is on
+every account whose pods may have come and gone meanwhile.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from trimtab.obs import get_logger
 from trimtab.qos.account import Account, Owner
 from trimtab.qos.incarnation import LIFE_PODS, LifePod
 from trimtab.qos.keeper import Keeper
-from trimtab.qos.moments import Sight, life_of, newest_moment
+from trimtab.qos.moments import Sight, created_at, life_of, newest_moment
 from trimtab.qos.ttv import SECOND
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
 
@@ -72,10 +73,13 @@ class Rebuild:
             self._adopt(stored)
         self.on_start(self._start() if self._known else self._keeper.stores.pod_version())
         gap = not await self._replay() if self._known else False
+        told_until, told = self._stream_clock, self._gaps()
         self._advance(self._keeper.now(), None)
         self._skip_what_is_in_the_sums()
         self._keeper.open()  # it was told of those who ended while we replayed
         lost = self._close_vanished()
+        if gap:
+            self._note_unwatched(told_until, told)
         as_of = max((each.as_of for each in self._known.values()), default=0)
         return Outcome(len(self._known), self._replayed, lost, gap, as_of)
 
@@ -205,6 +209,18 @@ class Rebuild:
             for uid in account.pods.keys() - present:
                 lost += ledger.lost(uid, until, now)
         return lost
+
+    def _gaps(self) -> dict[str, int]:
+        return {uid: account.gap for uid, account in self._keeper.ledger.accounts.items()}
+
+    def _note_unwatched(self, told_until: int, told: dict[str, int]) -> None:
+        """Since `told_until` pods may have come and gone; gaps `told` before are of other times."""
+        earliest, now = min(each.as_of for each in self._known.values()), self._keeper.now()
+        for uid, account in self._keeper.ledger.accounts.items():
+            known = self._known.get(uid)
+            since = max(told_until, known.as_of if known else earliest)
+            begun = created_at(self._keeper.stores.owner_meta(account.owner))
+            account.unwatched(since, now, begun=begun, told=account.gap - told.get(uid, 0))
 
     def _skip_what_is_in_the_sums(self) -> None:
         """An ended pod that has not changed since the checkpoint was counted by then."""

@@ -92,13 +92,13 @@ class Qos:
             "qos-stamps", restamper.reconcile, lambda: accounts, at_most_every_s=1.0
         )
         self.keeper.on_touch = self.stamping.nudge
-        self.keeper.on_begin = self._begun
+        self.keeper.on_begin = self._save
         self.keeper.on_complaint = self.signals.complain
         self.keeper.ledger.listen(self._heard)
         self.stores.pods.on_gap = self._missed
         self.keeper.follow()
 
-    def _begun(self, uid: str) -> None:
+    def _save(self, uid: str) -> None:
         self.checkpoints.changed(uid)
         self.saving.nudge(uid)
 
@@ -114,6 +114,10 @@ class Qos:
     def _missed(self, seconds: float) -> None:
         metrics.watch_gaps.inc()
         log.warning("pods not followed", seconds=round(seconds, 1))
+        now = self.time()
+        for uid, account in self.keeper.ledger.accounts.items():
+            account.unwatched(now - round(seconds * SECOND), now)
+            self._save(uid)
 
     def _count(self, change: Change) -> None:
         pod = change.pod

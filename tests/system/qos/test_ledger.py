@@ -60,10 +60,15 @@ def test_the_ledger_agrees_with_a_recording_though_stamper_and_scheduler_were_ki
     recorded, rows = asyncio.run(play_with_kills(queue, rounds))
     queue.lab.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")
     assert rows.keys() == recorded.keys()
+    # a service that is killed before it leads writes nothing down, and one day the API server has
+    # forgotten what happened since: then time is missing, and every account says how much
+    gaps = {name: row["gapSeconds"] for name, row in rows.items()}
+    print(f"gaps: {sorted(round(each, 1) for each in gaps.values())}")
     for of_row, of_recording in (("runningSeconds", "running_s"), ("waitingSeconds", "queueing_s")):
         off = {n: rows[n][of_row] - getattr(served, of_recording) for n, served in recorded.items()}
         print(f"{of_row}: {sorted(round(each, 1) for each in off.values())}")
         for name, each in off.items():
             moments = 2 * recorded[name].incarnations + 1
-            assert abs(each) <= moments * GRAIN_S, (name, of_row, off)
-        assert abs(statistics.mean(off.values())) <= GRAIN_S, (of_row, off)
+            assert abs(each) <= moments * GRAIN_S + gaps[name], (name, of_row, off, gaps)
+        most = GRAIN_S + statistics.mean(gaps.values())
+        assert abs(statistics.mean(off.values())) <= most, (of_row, off, gaps)

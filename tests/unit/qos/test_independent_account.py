@@ -288,11 +288,11 @@ def play(acts: list[Act], *, remembered: bool = True) -> tuple[Cluster, Service]
 
 
 def is_unknowable(what: str, moved: list[str]) -> bool:
-    """Without a watch history nobody knows of pods that came, or went to and fro, meanwhile."""
+    """Without a watch history nobody knows of pods that went to and fro meanwhile."""
     if what in ("release", "adopt"):
         moved.append(what)
     ends = what in ("force", "delete", "delete node", "fail")
-    return len(moved) > 1 or bool(moved and ends) or what.startswith("create")
+    return len(moved) > 1 or bool(moved and ends)
 
 
 def act(cluster: Cluster, service: Service, what: str, pick: int) -> list[Happening]:

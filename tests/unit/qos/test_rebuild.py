@@ -119,6 +119,7 @@ def test_a_rebuilt_ledger_equals_the_live_one(
         assert abs(one - other) <= transitions
 
 
+OWNED: dict[str, Any] = {"owner": KINDS["StatefulSet"], "created": 0, "scheduled": 2}
 STORY = [Plan(0, 2, 50, 51), Plan(20, 22, 60, 61), Plan(55, 56, None, None)]
 
 
@@ -139,6 +140,28 @@ def test_where_the_watch_has_forgotten_the_gap_is_bounded_and_told() -> None:
     assert missing == 2 * 60
     assert running - missing <= found <= running
     assert waited == waiting
+
+
+def test_where_the_watch_has_forgotten_pods_that_came_and_went_are_a_gap_too() -> None:
+    events = happenings([Plan(0, 2, 20, 21), Plan(40, 42, 80, 81)], KINDS["StatefulSet"])
+    live, later, outcome = restarted("StatefulSet", events, 30, 90, gone=True)
+    assert (outcome.gap, outcome.lost) == (True, 0)
+    assert live.sums("uid-web")[0] - later.sums("uid-web")[0] == 38
+    assert later.account("uid-web").gap / 10**9 == 60
+
+
+def test_a_vm_that_ran_all_the_time_has_no_gap_though_the_watch_has_forgotten() -> None:
+    events = happenings([Plan(0, 2, None, None)], KINDS["VirtualMachine"])
+    _, later, outcome = restarted("VirtualMachine", events, 30, 90, gone=True)
+    assert (outcome.gap, later.account("uid-web").gap) == (True, 0)
+
+
+def test_a_pod_that_came_where_the_watch_has_forgotten_may_have_had_gates() -> None:
+    live = a_world("StatefulSet")
+    live.put(a_life_pod("a", **OWNED))
+    new = a_life_pod("new", created=70)
+    later = a_restart(live, [checkpoint(live.account("uid-web"), 60, 10)], [new], 90, gone=True)
+    assert later.account("uid-new").gap / 10**9 == 20
 
 
 def test_a_restart_right_after_a_checkpoint_changes_nothing() -> None:
@@ -184,9 +207,6 @@ def a_restart(
     return later
 
 
-OWNED: dict[str, Any] = {"owner": KINDS["StatefulSet"], "created": 0, "scheduled": 2}
-
-
 @pytest.mark.parametrize("gone", [False, True], ids=["with the history", "without it"])
 @pytest.mark.parametrize("saved", ["neither", "the old one", "the new one", "both"])
 def test_a_released_pods_time_stays_where_it_was_over_a_restart(saved: str, gone: bool) -> None:
@@ -208,7 +228,9 @@ def test_a_released_pods_time_stays_where_it_was_over_a_restart(saved: str, gone
     later = a_restart(live, chosen, [loose, a_life_pod("b", **OWNED)], 90, gone)
     assert later.sums("uid-web") == (48 + 88, 2 + 2)
     assert later.sums("uid-a") == (40, 0)
-    assert [later.account(uid).gap for uid in ("uid-web", "uid-a")] == [0, 0]
+    unwatched = 90 - (58 if old in chosen else 50) if gone else 0
+    gaps = [later.account(uid).gap / 10**9 for uid in ("uid-web", "uid-a")]
+    assert gaps == [unwatched, 0]  # a bare pod's account has no other pod to miss
 
 
 def written_at(pod: LifePod, second: float, subresource: str = "") -> LifePod:
@@ -236,7 +258,7 @@ def test_a_pod_that_failed_while_nobody_watched_keeps_its_time(
         failed = written_at(failed, told, "status")
     later = a_restart(live, [checkpoint(live.account("uid-web"), 60, 10)], [failed], 90, gone)
     assert later.sums("uid-web") == (running, 2)
-    assert later.account("uid-web").gap / 10**9 == gap
+    assert later.account("uid-web").gap / 10**9 == (30 if gone else gap)
 
 
 def test_an_end_that_a_checkpoint_knows_is_not_forgotten() -> None:
