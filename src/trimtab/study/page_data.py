@@ -22,11 +22,14 @@ from trimtab.study.result import Estimate, StudyResult, Table
 from trimtab.study.summary import gap_text
 
 PICTURES_BUDGET = 800_000  # characters
+MOMENTS_BUDGET = 24_000  # counts of migrations in all
+MOMENTS_LEAST = 12  # of each candidate
 
 
 def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict[str, Any]:
     """What the page's script reads."""
     scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
+    most = max(MOMENTS_LEAST, MOMENTS_BUDGET // (len(plan.candidates) * len(plan.scenarios)))
     return {
         "default": result.default,
         "candidates": [
@@ -35,6 +38,7 @@ def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict
         ],
         "tables": [_table(table) for table in scopes],
         "scenarios": [scenario_data(scenario) for scenario in plan.scenarios],
+        "counts": [moved_so_far([runs.pictures[cell] for cell in row], most) for row in cells],
         "pictures": list(_pictures(plan, cells, runs, result)),
     }
 
@@ -89,6 +93,16 @@ def scenario_data(scenario: Scenario) -> dict[str, Any]:
         "capacity": [float(node.cpu) for node in scenario.nodes],
         "vms": [vm.name for vm in scenario.vms],
         "cores": [round(float(vm.cpu) * overall_mean(vm.cpu_load), 3) for vm in scenario.vms],
+    }
+
+
+def moved_so_far(pictures: Sequence[Picture], most: int) -> dict[str, Any]:
+    """Migrations of each candidate up to at most so many moments of one scenario."""
+    times = pictures[0].times
+    rows = np.unique(np.linspace(0, len(times) - 1, min(most, len(times))).round().astype(int))
+    return {
+        "times": [times[row] for row in rows],
+        "moved": [np.cumsum(p.migrations)[rows].tolist() if p.migrations else [] for p in pictures],
     }
 
 

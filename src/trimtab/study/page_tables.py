@@ -97,8 +97,8 @@ def _page_row(
         badges=badges,
         imbalance={end: number(getattr(imbalance, end)) for end in ("value", "low", "high")},
         bar=_bar(imbalance, scale, reference),
-        nothing=_change(row.versus_nothing),
-        default=_change(row.versus_default),
+        nothing=change_of(row.versus_nothing),
+        default=change_of(row.versus_default),
         migrations=Cell(number(row.measures[MIGRATIONS].value), interval(row.measures[MIGRATIONS])),
         gap=_gap(row),
         moved_again=number(row.measures["moved_again"].value),
@@ -141,7 +141,8 @@ def _badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
     return tuple(found)
 
 
-def _change(comparison: Comparison | None) -> Change:
+def change_of(comparison: Comparison | None) -> Change:
+    """A difference with its verdict and what a pointer reveals."""
     if comparison is None or comparison.percent.value is None:
         return Change("–", "same", "nothing to compare")
     about = (

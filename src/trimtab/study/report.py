@@ -8,12 +8,13 @@ from trimtab.study.collect import Runs
 from trimtab.study.measures import MEASURES
 from trimtab.study.page import render_page
 from trimtab.study.page_data import page_data
+from trimtab.study.page_matrix import matrix
 from trimtab.study.page_tables import headline, page_tables
 from trimtab.study.plan import Cells, Plan
 from trimtab.study.result import StudyResult
 from trimtab.study.statistics import RESAMPLES
 
-PARTS = ("base", "labels", "front", "ranking", "course", "choice", "start")
+PARTS = ("base", "labels", "front", "ranking", "course", "moves", "choice", "start")
 
 
 def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str) -> str:
@@ -37,6 +38,7 @@ def _words(result: StudyResult, text: str) -> dict[str, Any]:
         },
         "tiles": headline(result.labels, result.overall, result.default),
         "tables": page_tables(result),
+        "matrix": matrix(result),
         "scenarios": [
             {
                 "name": scenario.name,

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 NASTY = "</script><img src=x onerror=alert(1)>"
 CHARTS = (
     "chart-front",
+    "chart-moves",
     "chart-heat-left",
     "chart-heat-right",
     "chart-course-left",

@@ -34,9 +34,10 @@ def opened(
     assert found.complaints == []
 
 
-def test_labels_of_balance_against_migrations_never_overlap(opened: tuple[Opened, int]) -> None:
+@pytest.mark.parametrize("chart", ["chart-front", "chart-moves"])
+def test_labels_of_points_and_lines_never_overlap(opened: tuple[Opened, int], chart: str) -> None:
     page, width = opened
-    texts = page.texts("chart-front")
+    texts = page.texts(chart)
     assert overlapping(texts) == []
     assert all(text["left"] >= 0 and text["right"] <= width for text in texts)
 

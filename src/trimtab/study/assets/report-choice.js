@@ -25,6 +25,7 @@ function drawCourses() {
   );
   element("picture-seed").textContent = pictureOf(state.scenario, state.left).seed;
   element("map-name").textContent = data.candidates[state.left].label;
+  drawMoves();
   drawMap("chart-map-before", state.left, "before");
   drawMap("chart-map-after", state.left, "after");
   document

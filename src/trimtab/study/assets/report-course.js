@@ -3,16 +3,18 @@ const longRun = (picture) => picture.times.at(-1) > 3 * 3600;
 const clock = (seconds) =>
   `${Math.floor(seconds / 3600)}:${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")}`;
 const moments = (picture) =>
-  picture.times.map((time) => (longRun(picture) ? clock(time) : digits(time / 60)));
+  picture.times.map((time) => timeText(picture, time));
 const ROUND_STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const roundStep = (end) => ROUND_STEPS.find((seconds) => end / seconds <= 8) || end;
+const timeText = (picture, time) => (longRun(picture) ? clock(time) : digits(time / 60));
 function roundTicks(picture) {
   // Round times, each at the row that is nearest to it.
   const end = picture.times.at(-1);
-  const step = ROUND_STEPS.find((seconds) => end / seconds <= 8) || end;
+  const step = roundStep(end);
   const ticks = new Map();
   for (let time = 0; time <= end; time += step) {
     const away = picture.times.map((each) => Math.abs(each - time));
-    ticks.set(away.indexOf(Math.min(...away)), longRun(picture) ? clock(time) : digits(time / 60));
+    ticks.set(away.indexOf(Math.min(...away)), timeText(picture, time));
   }
   return ticks;
 }

@@ -28,12 +28,10 @@ function wordsOf(row, table) {
   return words.length ? ` (${words.join(", ")})` : "";
 }
 // ---- the axis of migrations ---------------------------------------------------------------------
-function migrationScale(rows) {
-  // Logarithmic where a quarter of the candidates would share the first tenth of the width.
-  const values = rows.filter((row) => row.candidate !== NOTHING).map((row) => row.measures.migrations.value);
-  const most = Math.max(1, ...rows.map((row) => row.measures.migrations.high));
+function countScale(values, most) {
+  // Logarithmic where a quarter of the values would share the first tenth of the length.
   const log = values.filter((value) => value < most / 10).length >= Math.max(2, values.length / 4);
-  if (!log) return { of: (x) => x, axis: { name: "migrations per run", min: 0 } };
+  if (!log) return { of: (x) => x, word: "", axis: { min: 0 } };
   const of = (x) => Math.log10(1 + x);
   const ticks = [0];
   for (let ten = 1; ticks.at(-1) < most; ten *= 10) ticks.push(ten, 2 * ten, 5 * ten);
@@ -41,14 +39,20 @@ function migrationScale(rows) {
   const customValues = ticks.slice(0, end + 1).map(of);
   return {
     of,
+    word: ", logarithmic",
     axis: {
-      name: "migrations per run, logarithmic",
       min: 0,
       max: customValues.at(-1),
       axisTick: { show: false, customValues },
       axisLabel: { customValues, formatter: (value) => digits(Math.round(10 ** value - 1)) },
     },
   };
+}
+function migrationScale(rows) {
+  const values = rows.filter((row) => row.candidate !== NOTHING).map((row) => row.measures.migrations.value);
+  const most = Math.max(1, ...rows.map((row) => row.measures.migrations.high));
+  const scale = countScale(values, most);
+  return { ...scale, axis: { name: `migrations per run${scale.word}`, ...scale.axis } };
 }
 const pixelLine = (from, to, opacity) => ({
   type: "line",
@@ -87,7 +91,9 @@ function labelDrawer(points, table) {
       style: {
         text: place.text, x: place.x + 1, y: place.y + LABEL_HEIGHT / 2, verticalAlign: "middle",
         font: labelFont(mark.size), fill: colour(mark.named ? "ink" : "muted"),
-        stroke: colour("card"), lineWidth: 2,
+        ...(points[params.dataIndex].boxed
+          ? { backgroundColor: colour("card"), padding: [1, 0] }
+          : { stroke: colour("card"), lineWidth: 2 }),
       },
     };
     return {
