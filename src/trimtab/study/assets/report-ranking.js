@@ -60,6 +60,7 @@ function drawThresholds() {
     grid: { left: 60, right: 60, top: 40, bottom: 34 },
     legend: legend({
       top: 0,
+      type: "scroll",
       data: groups.flatMap(([name]) => [`${short(name, 40)}: imbalance`, `${short(name, 40)}: migrations`]),
     }),
     tooltip: tooltip(
