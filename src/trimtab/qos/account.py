@@ -109,6 +109,17 @@ class Account:
         self._changed()
         return at
 
+    def shorten(self, name: str, at: int) -> int:
+        """What was kept of a pod that left ended at `at` already; the moment that it does."""
+        pod = self.pods.pop(name)
+        pod.ended = min(pod.ended or at, max(at, pod.bound or pod.created))
+        uid = name.partition("@")[0]
+        pod.uid = f"{uid}@{pod.ended}"
+        self.pods[pod.uid] = pod
+        self.left[uid] = pod.ended
+        self._changed()
+        return pod.ended
+
     def cede(self, uid: str, to: "Account") -> int:
         """Another account has the pod too, and was written down later; since when it is there."""
         there = to.pods.get(uid)
@@ -120,13 +131,7 @@ class Account:
 
     def join(self, facts: Incarnation, since: int) -> None:
         """A pod belongs to this account from `since` on: what was before is in another one."""
-        pod = structs.replace(facts, created=max(facts.created, since), ended=None, vague=False)
-        if pod.bound is not None and pod.bound <= since:
-            pod.bound = pod.bind_start = since
-            pod.exact, pod.started = True, None  # its binding is in the other account
-        if pod.ungated is not None:
-            pod.ungated = max(pod.ungated, since)
-        pod.turns, pod.joined = [], True
+        pod = facts.part_since(since)
         self.pods[pod.uid] = pod
         self.incarnations += self.left.pop(pod.uid, None) is None
         self._changed()

@@ -8,7 +8,7 @@ seconds; whoever sees a change happen knows the moment better, within that secon
 from datetime import datetime
 from itertools import pairwise
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from trimtab.kube.resources import Condition, Container, Kind, Object, ObjectMeta, Wire
 from trimtab.qos.ttv import SECOND
@@ -179,6 +179,18 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
         elif facts.ended is not None:
             ended = max(facts.ended, self.bound or self.created)
             self.ended = ended if self.ended is None else _earlier(self.ended, ended)
+
+    def part_since(self, since: int) -> "Incarnation":
+        """The pod in the account that it came to at `since`: what was before is in another one."""
+        part = structs.replace(
+            self, created=max(self.created, since), ended=None, vague=False, turns=[], joined=True
+        )
+        if part.bound is not None and part.bound <= since:
+            part.bound = part.bind_start = since
+            part.exact, part.started = True, None  # its binding is in the other account
+        if part.ungated is not None:
+            part.ungated = max(part.ungated, since)
+        return part
 
     def measure(self, start: int, end: int) -> bool:
         """The scheduler's own times of the binding; true if they are news."""

@@ -41,6 +41,8 @@ class Ledger:
         self._account_of: dict[str, str] = {}
         self._since: dict[str, int] = {}
         """Pods that changed their account: since when they are in the one that they are in."""
+        self._past: dict[str, tuple[Account, str]] = {}
+        """Pods whose past is told: where it was last, and under which name."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -99,14 +101,19 @@ class Ledger:
 
     def observe_past(self, facts: Incarnation, owner: Owner, sight: Sight) -> None:
         """How a pod was before it came to an account that was written down later."""
-        since = self._came_elsewhere(facts.uid, owner, sight.changed)
+        uid, told = facts.uid, self._past.get(facts.uid)
+        since = self._came_elsewhere(uid, owner, sight.changed)
         if since is None or facts.created >= since:
             return
-        account = self.account(owner)
-        account.left[facts.uid] = since
-        self._since.setdefault(facts.uid, since)
         ended = since if facts.ended is None else min(facts.ended, since)
-        past = structs.replace(facts, uid=f"{facts.uid}@{since}", ended=ended, vague=False)
+        if told is not None and told[0].owner != owner:  # it was in a third account in between
+            before, name = told
+            facts = facts.part_since(before.shorten(name, sight.changed))
+        account, name = self.account(owner), f"{uid}@{since}"
+        self._past[uid] = account, name
+        account.left[uid] = since
+        self._since.setdefault(uid, since)
+        past = structs.replace(facts, uid=name, ended=max(ended, facts.created), vague=False)
         if account.observe(past, sight) is not None:
             self._tell(account, past, LEFT, since)
 
@@ -128,8 +135,11 @@ class Ledger:
             pod.created
             for account in self.accounts.values()
             if account.owner != owner
-            for key, pod in account.pods.items()
-            if key.partition("@")[0] == uid and pod.created >= after
+            for name, pod in account.pods.items()
+            if name.partition("@")[0] == uid
+            and pod.created >= after
+            and (pod.ended is None or pod.ended > after)
+            and (account, name) != self._past.get(uid)
         ]
         return min(came, default=self._since.get(uid))
 
@@ -195,7 +205,8 @@ class Ledger:
         self._account_of[uid] = account.owner.uid
 
     def prune(self, present: set[str]) -> None:
-        """Forget where pods were that are gone."""
+        """Forget where pods were that are gone; the past is told."""
+        self._past.clear()
         self._since = {uid: at for uid, at in self._since.items() if uid in present}
         for account in self.accounts.values():
             account.done &= present

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.independent import Independent
@@ -385,8 +385,22 @@ def compare(cluster: Cluster, service: Service) -> None:
             assert abs(off) <= transitions + gap + 0.001, (uid, kind, found, dict(sums), gap)
 
 
+THROUGH_A_THIRD_ACCOUNT: list[Act] = [
+    ("create gated", 6, 0),
+    ("create gated", 5, 0),
+    ("adopt", 4, 0),
+    ("create gated", 5, 0),
+    ("create", 4, 0),
+    ("release", 8, 21),
+    ("save", 5, 0),
+    ("kill", 9, 0),
+]
+"""A pod changes its controller twice, and only the last account was written down."""
+
+
 @settings(max_examples=60, deadline=None)
 @given(acts)
+@example(THROUGH_A_THIRD_ACCOUNT)
 def test_the_ledger_agrees_with_an_account_of_the_watch_events_alone(acts: list[Act]) -> None:
     compare(*play(acts))
 
