@@ -34,8 +34,8 @@ def opened(
     assert found.complaints == []
 
 
-@pytest.mark.parametrize("chart", ["chart-front", "chart-moves"])
-def test_labels_of_points_and_lines_never_overlap(opened: tuple[Opened, int], chart: str) -> None:
+@pytest.mark.parametrize("chart", ["chart-front", "chart-moves", "chart-course-left"])
+def test_texts_of_a_chart_never_overlap(opened: tuple[Opened, int], chart: str) -> None:
     page, width = opened
     texts = page.texts(chart)
     assert overlapping(texts) == []

@@ -95,7 +95,7 @@ function drawCourse(id, candidate) {
     [-1, 0, 1].forEach((kind, index) => counts[index].push(slice.filter((c) => c === kind).length));
   }
   draw(id, {
-    grid: { left: 96, right: 44, top: 30, bottom: 34 },
+    grid: { left: 96, right: 44, top: element(id).clientWidth < 420 ? 50 : 30, bottom: 34 },
     legend: legend({ top: 0 }),
     graphic:
       candidate === NOTHING

@@ -31,7 +31,7 @@ function drawThresholds() {
         .map((m) => [data.candidates[m].thresholds.join(" : "), data.candidates[m].thresholds]),
     ).values(),
   ].sort((a, b) => a[1] - b[1] || a[0] - b[0]);
-  const names = pairs.map((pair) => `${pair[0]} below, ${pair[1]} above`);
+  const names = pairs.map((pair) => `${pair[0]} below,\n${pair[1]} above`);
   const palette = [colour("accent"), colour("gold"), "#7b8fd4", "#6aa76f", "#b072b8"];
   const pick = (members, name) =>
     pairs.map((pair) => {
@@ -57,7 +57,7 @@ function drawThresholds() {
     };
   };
   draw("chart-thresholds", {
-    grid: { left: 60, right: 60, top: 40, bottom: 34 },
+    grid: { left: 60, right: 60, top: 64, bottom: 44 },
     legend: legend({
       top: 0,
       type: "scroll",
@@ -71,7 +71,7 @@ function drawThresholds() {
           .join("<br>")}`,
       { trigger: "axis" },
     ),
-    xAxis: axis({ type: "category", data: names, splitLine: { show: false } }),
+    xAxis: axis({ type: "category", data: names, splitLine: { show: false }, axisLabel: { lineHeight: 17, interval: 0 } }),
     yAxis: [
       axis({ type: "value", name: "imbalance, points" }),
       axis({ type: "value", name: "migrations", splitLine: { show: false } }),
