@@ -100,6 +100,10 @@ class QueueLab:
         found: list[dict[str, Any]] = self._json("qos-bindings", "/bindings")["bindings"]
         return found
 
+    def leads(self) -> bool:
+        """Whether the service has its lease, so that it stamps and writes accounts down."""
+        return bool(self._json("qos", "/v1/controllers")["leader"])
+
     def controllers(self, namespace: str) -> dict[str, dict[str, Any]]:
         """The ledger's rows of a namespace, by name."""
         rows = self._json("qos", f"/v1/controllers?ns={namespace}")["controllers"]
