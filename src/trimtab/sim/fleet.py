@@ -5,8 +5,12 @@ whole units before anything is summed, so a node's sum is exact and its order is
 Requests are what the scheduler sees: milli-cores and bytes.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum
+from functools import cached_property
+from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +33,7 @@ TOLERATIONS = (
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Item = TypeVar("Item")
 
 
 class OnEviction(IntEnum):
@@ -58,7 +63,6 @@ class Fleet:
         self.node_names = tuple(node.name for node in nodes)
         self.vm_names = tuple(vm.name for vm in vms)
         self.node_number = {name: number for number, name in enumerate(self.node_names)}
-        self.vm_number = {name: number for number, name in enumerate(self.vm_names)}
         self.cpu_capacity = _ratios((node.cpu for node in nodes), REFERENCE_CPU)
         self.memory_capacity = _ratios((node.memory for node in nodes), REFERENCE_MEMORY)
         self.allocatable_cpu = _integers(node.cpu.milli_value() for node in nodes)
@@ -67,18 +71,29 @@ class Fleet:
         self.accepts = np.array([_accepts(node) for node in nodes], dtype=np.bool_)
         self.cordoned = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
         self.soft_taints = _integers(_soft_taints(node) for node in nodes)
-        self.cpu_size = _ratios((vm.cpu for vm in vms), REFERENCE_CPU)
-        self.memory_size = _ratios((vm.memory for vm in vms), REFERENCE_MEMORY)
-        self.requested_cpu, self.requested_memory = _requests(scenario)
-        self.dirty_rate = np.fromiter((float(vm.dirty_rate) for vm in vms), dtype=np.float64)
-        self.fates = tuple(map(on_eviction, vms))
-        self.on_eviction = _integers(self.fates)
+        by_load = scenario.requests == "consumption"  # what a VM uses on average is requested
+        kinds, kind = kinds_of(vms, _size_fate_and_loads if by_load else _size_and_fate)
+        self.cpu_size = _ratios((vm.cpu for vm in kinds), REFERENCE_CPU)[kind]
+        self.memory_size = _ratios((vm.memory for vm in kinds), REFERENCE_MEMORY)[kind]
+        asked = [requested(vm, scenario.requests) for vm in kinds]
+        self.requested_cpu = _integers(cpu.milli_value() for cpu, _ in asked)[kind]
+        self.requested_memory = _integers(memory.value() for _, memory in asked)[kind]
+        self.dirty_rate = _floats(float(vm.dirty_rate) for vm in kinds)[kind]
+        fates = list(map(on_eviction, kinds))
+        self.fates = tuple(map(fates.__getitem__, kind.tolist()))
+        self.on_eviction = _integers(fates)[kind]
         """The same as an array; NumPy compares its single numbers with an enum slowly."""
-        self.first_node = _integers(
-            -1 if vm.node is None else self.node_number[vm.node] for vm in vms
-        )
+        number_of: dict[str | None, int] = {None: -1, **self.node_number}
+        self.first_node = _integers(map(number_of.__getitem__, (vm.node for vm in vms)))
         late = {event.name for event in scenario.events if event.what == "arrive"}
-        self.present = np.array([vm.name not in late for vm in vms], dtype=np.bool_)
+        self.present = np.ones(len(vms), dtype=np.bool_)
+        for name in late:
+            self.present[self.vm_number[name]] = False
+
+    @cached_property
+    def vm_number(self) -> dict[str, int]:
+        """Needed for what happens to single VMs only."""
+        return {name: number for number, name in enumerate(self.vm_names)}
 
     @property
     def nodes(self) -> int:
@@ -89,6 +104,34 @@ class Fleet:
         return len(self.vm_names)
 
 
+_size_and_fate: Callable[[Vm], tuple[Hashable, ...]] = attrgetter(
+    "cpu.nano", "memory.nano", "dirty_rate.nano", "eviction_strategy", "live_migratable"
+)
+
+
+def _size_fate_and_loads(vm: Vm) -> tuple[Hashable, ...]:
+    return (*_size_and_fate(vm), id(vm.cpu_load), id(vm.memory_load))
+
+
+def kinds_of(
+    items: Sequence[Item], key: Callable[[Item], Hashable]
+) -> tuple[list[Item], NDArray[np.intp]]:
+    """The first item of each kind, and the number of its kind for every item.
+
+    Of a million VMs few kinds differ: what is computed for each kind is picked by number.
+    """
+    numbers: defaultdict[Hashable, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # a new kind gets the next number
+    kind = np.fromiter(map(numbers.__getitem__, map(key, items)), np.intp, len(items))
+    first = np.zeros(len(numbers), dtype=np.intp)
+    first[kind[::-1]] = np.arange(len(items))[::-1]
+    return [items[at] for at in first.tolist()], kind
+
+
+def _floats(values: Iterable[float]) -> Floats:
+    return np.fromiter(values, dtype=np.float64)
+
+
 def _integers(values: Iterable[int]) -> Integers:
     return np.fromiter(values, dtype=np.int64)
 
@@ -96,7 +139,7 @@ def _integers(values: Iterable[int]) -> Integers:
 def _ratios(amounts: Iterable[Quantity], reference: Quantity) -> Floats:
     """Amounts in units of 1e-9 of the reference node."""
     whole = reference.nano
-    return np.fromiter((amount.nano / whole * UNITS for amount in amounts), dtype=np.float64)
+    return _floats(amount.nano / whole * UNITS for amount in amounts)
 
 
 def _accepts(node: Node) -> bool:
@@ -110,18 +153,3 @@ def _soft_taints(node: Node) -> int:
         taint.effect == "PreferNoSchedule" and not tolerates_all(TOLERATIONS, [taint])
         for taint in node.taints
     )
-
-
-def _requests(scenario: Scenario) -> tuple[Integers, Integers]:
-    """Milli-cores and bytes of each VM's pod, fixed for its life."""
-    known: dict[tuple[int, int, int, int], tuple[int, int]] = {}
-    found = []
-    by_load = scenario.requests == "consumption"  # otherwise only the size counts
-    for vm in scenario.vms:
-        loads = (id(vm.cpu_load), id(vm.memory_load)) if by_load else (0, 0)
-        kind = (vm.cpu.nano, vm.memory.nano, *loads)
-        if kind not in known:
-            cpu, memory = requested(vm, scenario.requests)
-            known[kind] = (cpu.milli_value(), memory.value())
-        found.append(known[kind])
-    return _integers(cpu for cpu, _ in found), _integers(memory for _, memory in found)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtab.model.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
-from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.fleet import Fleet, Floats, kinds_of
 
 Key = tuple[object, ...]
 MEANS_AT_ONCE = 8_000_000  # 64 MB
@@ -20,6 +20,9 @@ class _Constants:
 
     def __init__(self, curves: Sequence[Curve], edges: Floats) -> None:
         self._values = np.array([curve.value for curve in curves if isinstance(curve, Constant)])
+
+    def at_the_start(self) -> Floats:
+        return self._values
 
     def key(self, slice_: int) -> Key:
         return ()
@@ -36,6 +39,9 @@ class _Traces:
         self._edges, self._interval, self._repeat = edges, first.interval, first.repeat
         self._count = len(first.values)
         self._rows = np.array([curve.values for curve in curves], dtype=np.float64).T.copy()
+
+    def at_the_start(self) -> Floats:
+        return np.asarray(self._rows[0])
 
     def key(self, slice_: int) -> tuple[tuple[int, float], ...]:
         """The rows that the slice touches, each with its share of the slice."""
@@ -72,6 +78,10 @@ class _Cosines:
         self._middle, self._swing = (high + low) / 2, (high - low) / 2
         self._turn = 2 * np.pi / np.array([curve.period for curve in curves])
         self._peak_at = np.array([curve.peak_at for curve in curves])
+        self._first = _first_values(curves)
+
+    def at_the_start(self) -> Floats:
+        return self._first
 
     def key(self, slice_: int) -> Key:
         return (slice_,)
@@ -92,6 +102,9 @@ class _Table:
         self._length = max(64, MEANS_AT_ONCE // len(curves))
         self._read(0)
 
+    def at_the_start(self) -> Floats:
+        return _first_values(self._curves)
+
     def _read(self, first: int) -> None:
         self._first = first
         self._rows = mean_matrix(self._curves, self._edges[first : first + self._length + 1]).T
@@ -107,6 +120,10 @@ class _Table:
         return np.asarray(self._rows[slice_ - self._first])
 
 
+def _first_values(curves: Sequence[Curve]) -> Floats:
+    return np.array([value_at(curve, 0.0) for curve in curves], dtype=np.float64)
+
+
 Group = _Constants | _Traces | _Cosines | _Table
 
 
@@ -114,29 +131,32 @@ class _Resource:
     """One resource of all VMs."""
 
     def __init__(self, curves: Sequence[Curve], sizes: Floats, edges: Floats) -> None:
-        distinct = list({id(curve): curve for curve in curves}.values())
-        kinds: dict[Key, list[Curve]] = {}
-        for curve in distinct:
-            kinds.setdefault(_kind(curve), []).append(curve)
-        order = [curve for group in kinds.values() for curve in group]
-        position = {id(curve): number for number, curve in enumerate(order)}
-        self._groups = [_group(group, edges) for group in kinds.values()]
-        self._curve_of = np.array([position[id(curve)] for curve in curves], dtype=np.intp)
+        distinct, curve_of = kinds_of(curves, id)
+        kinds, kind = kinds_of(distinct, _kind)
+        order = np.argsort(kind, kind="stable")
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        members = np.split(order, np.cumsum(np.bincount(kind, minlength=len(kinds)))[:-1])
+        self._groups = [
+            _group([distinct[at] for at in some.tolist()], edges) for some in members if len(some)
+        ]
+        self._curve_of = position[curve_of]
         self._sizes = sizes
-        self._first = np.array([value_at(curve, 0.0) for curve in order], dtype=np.float64)
 
     def key(self, slice_: int) -> Key:
         return tuple(group.key(slice_) for group in self._groups)
 
     def loads(self, slice_: int) -> Floats:
-        levels = [group.means(slice_) for group in self._groups]
-        return self._rounded(np.concatenate(levels) if levels else np.zeros(0))
+        return self._rounded([group.means(slice_) for group in self._groups])
 
     def at_the_start(self) -> Floats:
-        return self._rounded(self._first)
+        return self._rounded([group.at_the_start() for group in self._groups])
 
-    def _rounded(self, level: Floats) -> Floats:
-        return np.rint(level[self._curve_of] * self._sizes)
+    def _rounded(self, levels: list[Floats]) -> Floats:
+        level = np.concatenate(levels) if levels else np.zeros(0)
+        loads = level[self._curve_of]
+        loads *= self._sizes
+        return np.rint(loads, out=loads)
 
 
 def _kind(curve: Curve) -> Key:

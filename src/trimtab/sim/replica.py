@@ -4,7 +4,8 @@ Time is continuous between decisions: `advance` goes from one change of the plac
 next and announces each, so that the time before it can be accounted for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import compress
 from math import inf
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
@@ -192,13 +193,11 @@ class Replica:
 
     def placement(self) -> dict[str, str]:
         """The node of each VM that runs."""
-        fleet = self.cluster.fleet
-        places = self.cluster.where.tolist()
-        return {
-            fleet.vm_names[vm]: fleet.node_names[node]
-            for vm, node in enumerate(places)
-            if node != self.cluster.nowhere
-        }
+        fleet, where = self.cluster.fleet, self.cluster.where
+        names: Iterable[str] = fleet.vm_names
+        if not (placed := where != self.cluster.nowhere).all():
+            names, where = compress(names, placed), where[placed]
+        return dict(zip(names, map(fleet.node_names.__getitem__, where.tolist()), strict=True))
 
     def sweep(self) -> None:
         """The descheduler's look for evictions that it only assumes to be under way."""

@@ -4,6 +4,8 @@ from math import isnan, sqrt
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.curve import Steps
@@ -235,3 +237,14 @@ def test_going_elsewhere_or_being_another_vm_is_no_ping_pong() -> None:
 
 def test_the_standard_deviation_is_that_of_all_nodes() -> None:
     assert figure("cpu_std", 0.1, 0.2, 0.6) == pytest.approx(sqrt(0.14 / 3))
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(st.integers(-1, 1), min_size=n, max_size=n), min_size=1)
+    )
+)
+def test_oscillations_of_all_nodes_are_those_of_each(history: list[list[int]]) -> None:
+    each = (np.array([side for side in node if side]) for node in zip(*history, strict=True))
+    turns = sum(int(np.count_nonzero(sides[1:] != sides[:-1])) for sides in each)
+    assert oscillations(np.array(history, dtype=np.int8)) == turns
