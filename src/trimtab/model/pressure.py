@@ -45,8 +45,13 @@ def pressure(
     """The pressure at each utilisation (1 = everything used; CPU demand may exceed 1)."""
     (knee, low), (high, middle) = curve.knee, curve.high
     used = np.asarray(np.maximum(utilisation, 0.0))
-    total = np.asarray(np.interp(used, [0.0, knee, high], [0.0, low, middle]), dtype=np.float64)
-    busy = used > high  # few nodes are: the rest of the curve is for them alone
+    total = np.asarray(used * (low / knee), dtype=np.float64)
+    # Few nodes are above the knee, fewer above the high mark: the rest is for them alone.
+    above = used >= knee
+    if not above.any():
+        return total
+    total[above] = np.interp(used[above], [knee, high], [low, middle])
+    busy = used > high
     if busy.any():
         over = used[busy]
         steep = np.clip((over - high) / (1.0 - high), 0.0, 1.0)

@@ -14,7 +14,7 @@ SWEEP_PERIOD_S = 600.0
 """The descheduler looks for expired entries at start and every ten minutes: 10–20 min in all."""
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One eviction under way. `assumed_at` is None if only the pod's annotation told of it."""
 
     pod_uid: str

@@ -64,7 +64,7 @@ def _from_samples(
 ) -> Usage | Reason:
     if isinstance(answer, QueryFailed):
         return _failed("P2", answer.message)
-    if problem := _bad_sample(answer):
+    if problem := _bad_sample(answer, named=answer.instances is selection.names):
         return problem
     values = _by_node(answer, selection)
     if isinstance(values, Reason):
@@ -72,11 +72,15 @@ def _from_samples(
     return Usage({METRIC_RESOURCE: usage_of(values, nan)})
 
 
-def _bad_sample(vector: Vector) -> Reason | None:
-    """The first sample, in the order of the response, that the descheduler stumbles over."""
+def _bad_sample(vector: Vector, *, named: bool) -> Reason | None:
+    """The first sample, in the order of the response, that the descheduler stumbles over.
+
+    named: every one of them is known to have an instance.
+    """
     outside = np.flatnonzero((vector.values < 0) | (vector.values > 1))
     first_outside = int(outside[0]) if outside.size else len(vector.values)
-    unnamed = vector.instances.index(None) if None in vector.instances else len(vector.values)
+    missing = not named and None in vector.instances
+    unnamed = vector.instances.index(None) if missing else len(vector.values)
     if unnamed <= first_outside and unnamed < len(vector.values):
         return _failed("P3", "the collected metrics sample is missing 'instance' key")
     if not outside.size:

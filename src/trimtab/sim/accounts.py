@@ -103,7 +103,8 @@ class Accounts:
         if cpu[-1] > 0.0:
             meter.miss(r, self._sums.where[r], self._loads.cpu, seconds)
         if cpu[-1] > 0.0 or np.maximum.reduce(share) > 1.0:
-            meter.serve(r, self._sums.where[r], share, self._loads.cpu, seconds)
+            residents = self._clusters[r].residents
+            meter.serve(r, self._sums.where[r], residents, share, self._loads.cpu, seconds)
         if len(copies := self._clusters[r].copies):
             meter.copy(r, copies.vms, self._loads.cpu, seconds)
 

@@ -12,6 +12,7 @@ from trimtab.sim.copies import Copies
 from trimtab.sim.fleet import Fleet, Floats, Integers
 from trimtab.sim.loads import Loads
 from trimtab.sim.marks import Mark, intended
+from trimtab.sim.residents import Residents
 
 Places = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -42,6 +43,7 @@ class Cluster:
         self.soft_taints: Integers = fleet.soft_taints.copy()
         self.open = fleet.accepts & ~self.cordoned
         self.where[:] = self.nowhere
+        self.residents = Residents(where, fleet.nodes + 1)
         self.marks: dict[int, Mark] = {}
         """VMs that are to leave their node; kept by the replica's migrations."""
         self.copies = Copies(fleet.nodes, 0.0)
@@ -54,6 +56,7 @@ class Cluster:
             sums[before] -= load
             sums[node] += load
         self.where[vm] = node
+        self.residents.moves(vm)
 
     def land(self, vm: int, node: int) -> None:
         """Copying starts: the VM's memory counts on the target too, its CPU does not."""
@@ -98,6 +101,7 @@ class Cluster:
         for sums, load in ((self.cpu, self.loads.cpu), (self.memory, self.loads.memory)):
             np.subtract.at(sums, self.where[vms], load[vms])
         self.where[vms] = nodes
+        self.residents.forget()
         self.changed.extend(touched.tolist())
         cpu_share = np.minimum(self.requested_cpu / fleet.allocatable_cpu, 1.0)
         memory_share = np.minimum(self.requested_memory / fleet.allocatable_memory, 1.0)
@@ -135,7 +139,7 @@ class Cluster:
 
     def vms_on(self, node: int) -> Places:
         """Numbers of the VMs whose active pod is on a node."""
-        return np.flatnonzero(self.where == node)
+        return self.residents.on(node)
 
 
 def recount(

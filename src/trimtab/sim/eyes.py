@@ -27,7 +27,7 @@ SOFT_TAINTS = tuple(
 """What the soft tainter puts on nodes: the first on appropriate ones, both on over-utilised."""
 
 
-class VmPod(Struct, frozen=True):
+class VmPod(Struct, frozen=True, gc=False):
     """The active virt-launcher pod of a VM."""
 
     vm: int

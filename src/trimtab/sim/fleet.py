@@ -83,7 +83,8 @@ class Fleet:
         self.fates = tuple(map(fates.__getitem__, kind.tolist()))
         self.on_eviction = _integers(fates)[kind]
         """The same as an array; NumPy compares its single numbers with an enum slowly."""
-        number_of: dict[str | None, int] = {None: -1, **self.node_number}
+        number_of: dict[str | None, int] = {None: -1}
+        number_of.update(self.node_number)
         self.first_node = _integers(map(number_of.__getitem__, (vm.node for vm in vms)))
         late = {event.name for event in scenario.events if event.what == "arrive"}
         self.present = np.ones(len(vms), dtype=np.bool_)

@@ -16,7 +16,7 @@ class Priority(IntEnum):
     DESCHEDULER = 20
 
 
-class Attempt(Struct, eq=False):
+class Attempt(Struct, eq=False, gc=False):
     """One try to move a VM; without `target` its pod still waits for a node to fit."""
 
     number: int
@@ -33,7 +33,7 @@ class Attempt(Struct, eq=False):
     """Fails when it should have succeeded."""
 
 
-class Mark(Struct, eq=False):
+class Mark(Struct, eq=False, gc=False):
     """A VM that is to leave `source`."""
 
     vm: int

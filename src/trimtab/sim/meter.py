@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.sim.cluster import Flags
 from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.residents import Residents
 from trimtab.sim.sensor import Pieces
 
 MIGRATION_LOSS = 0.10
@@ -87,6 +88,7 @@ class Meter:
         self,
         replica: int,
         where: NDArray[np.intp],
+        residents: Residents,
         cpu_share: Floats,
         demand: Floats,
         seconds: float,
@@ -97,7 +99,7 @@ class Meter:
         """
         short = np.ones(len(cpu_share) + 1)
         short[:-1] = 1.0 - 1.0 / np.maximum(cpu_share, 1.0)
-        some = (short > 0.0)[where].nonzero()[0]  # few, even among a million
+        some = residents.on_any(short.nonzero()[0])  # few, even among a million
         self.unserved[replica, some] += demand[some] * (short * seconds)[where[some]]
 
     def miss(self, replica: int, where: NDArray[np.intp], demand: Floats, seconds: float) -> None:

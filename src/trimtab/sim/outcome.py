@@ -86,7 +86,7 @@ class Course(Struct, frozen=True):
     """(cycles, 2) low and high, in points"""
 
 
-class Move(Struct, frozen=True, rename="camel"):
+class Move(Struct, frozen=True, rename="camel", gc=False):
     """One migration, finished or not."""
 
     vm: str

@@ -40,6 +40,8 @@ class Scheduler:
         self._wanted = nodes_to_find(cluster.fleet.nodes)
         self._open_known: Flags | None = None
         self._open: Flags = np.zeros(0, dtype=np.bool_)
+        self._taints_known: Integers | None = None
+        self._tainted = False
 
     def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
@@ -48,13 +50,14 @@ class Scheduler:
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
-        first, seen, found = self._search(vm, avoid)
+        liking = self._liking(vm)
+        first, seen, found = self._search(liking, avoid)
         if not len(found):
             return None
-        scores = self._scores_of(vm, first, seen, found)
-        best = found[scores == np.maximum.reduce(scores)]
+        scores = self._scores_of(vm, liking, first, seen, found)
+        best = (scores == np.maximum.reduce(scores)).nonzero()[0]
         chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
-        return (first + int(chosen)) % self._cluster.fleet.nodes
+        return (first + found.item(chosen)) % self._cluster.fleet.nodes
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
@@ -63,19 +66,30 @@ class Scheduler:
     def scores(self, vm: int) -> Integers | Floats:
         """How much the scheduler likes each node of the cluster."""
         nodes = self._cluster.fleet.nodes
-        return self._scores_of(vm, 0, nodes, np.arange(nodes))
+        return self._scores_of(vm, self._liking(vm), 0, nodes, np.arange(nodes))
 
-    def _scores_of(self, vm: int, first: int, seen: int, found: Places) -> Integers | Floats:
+    def _scores_of(
+        self, vm: int, liking: Liking, first: int, seen: int, found: Places
+    ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
         cluster = self._cluster
-        taints: Integers | int = TAINT_WEIGHT * 100
-        if cluster.soft_taints.any() or self._placement == "least-loaded":
+        if self._any_taints() or self._placement == "least-loaded":
             nodes = np.arange(first, first + seen) % cluster.fleet.nodes
             untainted = _untainted(cluster.soft_taints[nodes])
             taints = untainted if isinstance(untainted, int) else untainted[found]
             if self._placement == "least-loaded":
                 return taints - 100.0 * self._use(vm, nodes[found])
-        return taints + self._liking(vm).points[first : first + seen][found]
+            return taints + liking.points[first : first + seen][found]
+        points = liking.points[first : first + seen][found]
+        points += TAINT_WEIGHT * 100
+        return points
+
+    def _any_taints(self) -> bool:
+        """Whether any node has a soft taint; looked at again when they change."""
+        if self._taints_known is not self._cluster.soft_taints:
+            self._taints_known = self._cluster.soft_taints
+            self._tainted = bool(self._taints_known.any())
+        return self._tainted
 
     def _liking(self, vm: int) -> Liking:
         """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
@@ -90,7 +104,7 @@ class Scheduler:
         known.follow()
         return known
 
-    def _search(self, vm: int, avoid: int | None) -> tuple[int, int, Places]:
+    def _search(self, liking: Liking, avoid: int | None) -> tuple[int, int, Places]:
         """The first node and the number of nodes seen, and which of those fit, counted from it.
 
         All nodes in a small cluster; in a large one from where the last one stopped, until enough
@@ -98,10 +112,10 @@ class Scheduler:
         """
         nodes, start, wanted = self._cluster.fleet.nodes, self._start, self._wanted
         if wanted == nodes:
-            return 0, nodes, self._fitting(vm, 0, nodes, avoid)
+            return 0, nodes, self._fitting(liking, 0, nodes, avoid)
         looked_at = min(nodes, wanted + wanted // 8 + 1)  # nearly all nodes fit, as a rule
         while True:
-            found = self._fitting(vm, start, looked_at, avoid)
+            found = self._fitting(liking, start, looked_at, avoid)
             if len(found) >= wanted or looked_at == nodes:
                 break
             looked_at = min(nodes, 2 * looked_at)
@@ -109,9 +123,9 @@ class Scheduler:
         self._start = (start + seen) % nodes
         return start, seen, found[:wanted]
 
-    def _fitting(self, vm: int, first: int, count: int, avoid: int | None) -> Places:
+    def _fitting(self, liking: Liking, first: int, count: int, avoid: int | None) -> Places:
         nodes, last = self._cluster.fleet.nodes, first + count
-        fitting = self._open_twice()[first:last] & self._liking(vm).room[first:last]
+        fitting = self._open_twice()[first:last] & liking.room[first:last]
         if avoid is not None and (at := (avoid - first) % nodes) < count:
             fitting[at] = False
         return fitting.nonzero()[0]

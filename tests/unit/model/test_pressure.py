@@ -45,6 +45,17 @@ def test_pressure_is_within_0_and_1_and_never_falls(curve: PressureCurve) -> Non
     assert (np.diff(values) >= -1e-12).all()
 
 
+@given(pressure_curves(), st.lists(st.floats(-0.5, 1.5), min_size=1))
+def test_pressure_is_straight_from_0_to_the_knee_and_on_to_the_high_mark(
+    curve: PressureCurve, used: list[float]
+) -> None:
+    """However many of the nodes are above the knee."""
+    (knee, low), (high, middle) = curve.knee, curve.high
+    calm = np.array([min(each, high) for each in used] + [knee])
+    line = np.interp(calm, [0.0, knee, high], [0.0, low, middle])
+    np.testing.assert_allclose(pressure(calm, curve), line, rtol=1e-12, atol=1e-15)
+
+
 @settings(deadline=None, max_examples=30)
 @given(pressure_curves(), st.floats(0, 2))
 def test_pressure_is_continuous(curve: PressureCurve, at: float) -> None:

@@ -1,0 +1,76 @@
+"""Which VMs are on a node: all of them sorted by node once, and those that moved since.
+
+Looking for the VMs of one node among 100,000 takes 30 µs, and hundreds of nodes are asked for in
+a cycle without limits; sorted, a node's VMs are a slice.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places = NDArray[np.intp]
+FEWEST_MOVES = 64
+"""So many VMs may move before all are sorted anew; of many VMs, one in a hundred."""
+
+
+class Residents:
+    """The VMs of each node. `where` is the node of each VM, kept by the cluster."""
+
+    def __init__(self, where: Places, nodes: int) -> None:
+        self._where, self._nodes = where, nodes
+        self._most = max(FEWEST_MOVES, len(where) // 100)
+        self._sorted = False
+        self._moved: set[int] = set()
+        """Those that moved since all were sorted."""
+        self._elsewhere: Places | None = None
+        """Those of them that are not back; None when that is to be found out again."""
+
+    def forget(self) -> None:
+        """Many VMs moved at once."""
+        self._sorted = False
+
+    def moves(self, vm: int) -> None:
+        """A VM is somewhere else from now on."""
+        if self._sorted:
+            self._moved.add(vm)
+            self._elsewhere = None
+            self._sorted = len(self._moved) <= self._most
+
+    def on(self, node: int) -> Places:
+        """Numbers of the VMs on a node, rising."""
+        elsewhere = self._follow()
+        found = self._vms[self._first[node] : self._first[node + 1]]
+        if not len(elsewhere):
+            return found
+        stayed = found[self._where[found] == node]
+        came = elsewhere[self._where[elsewhere] == node]
+        return np.sort(np.concatenate([stayed, came])) if len(came) else stayed
+
+    def on_any(self, nodes: Places) -> Places:
+        """Numbers of the VMs on some nodes, in no order."""
+        elsewhere = self._follow()
+        begin = self._first[nodes]
+        counts = self._first[nodes + 1] - begin
+        ends = np.cumsum(counts)
+        # Slice by slice in one go: where each begins, less what stands before it in the result.
+        offsets = np.repeat(begin - ends + counts, counts)
+        found: Places = self._vms[np.arange(len(offsets)) + offsets]
+        if not len(elsewhere):
+            return found
+        wanted = np.zeros(self._nodes, dtype=np.bool_)
+        wanted[nodes] = True
+        stayed = found[self._where[found] == self._home[found]]
+        return np.concatenate([stayed, elsewhere[wanted[self._where[elsewhere]]]])
+
+    def _follow(self) -> Places:
+        """Sort all VMs if need be; returns those that are not where they were sorted."""
+        if not self._sorted:
+            self._home = self._where.copy()
+            self._vms = np.argsort(self._home, kind="stable")
+            counts = np.bincount(self._home, minlength=self._nodes)
+            self._first = np.concatenate([[0], np.cumsum(counts)])
+            self._moved.clear()
+            self._sorted, self._elsewhere = True, None
+        if self._elsewhere is None:
+            moved = np.fromiter(self._moved, np.intp, len(self._moved))
+            self._elsewhere = moved[self._where[moved] != self._home[moved]]
+        return self._elsewhere
