@@ -18,7 +18,7 @@ Flag = Annotated[bool, Parameter(negative=())]
 Where = Literal["local", "dask"]
 Jobs = Annotated[int | None, Parameter(name=("--jobs", "-j"))]
 INTERRUPTED = 130
-A_CLUSTER = 32  # workers; decides how finely the work is cut, not how many there are
+A_CLUSTER = 32  # workers of a cluster that has none yet: how finely the work is cut
 
 
 app = App(
@@ -238,7 +238,7 @@ def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
 
 def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
     from trimtab.errors import ConfigError
-    from trimtab.study.execute import Engine, cores
+    from trimtab.study.execute import Engine, cores, threads_of
 
     if (engine == "dask") != (scheduler is not None):
         raise ConfigError(
@@ -247,7 +247,9 @@ def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
         )
     if jobs is not None and jobs < 1:
         raise ConfigError("--jobs: must be at least 1")
-    return Engine(workers=jobs or (A_CLUSTER if scheduler else cores()), scheduler=scheduler)
+    if scheduler is None:
+        return Engine(workers=jobs or cores())
+    return Engine(workers=jobs or threads_of(scheduler) or A_CLUSTER, scheduler=scheduler)
 
 
 def _shard(text: str | None) -> "Shard":

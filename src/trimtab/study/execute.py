@@ -5,9 +5,11 @@ only the tasks that were under way are lost.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,6 +19,7 @@ from trimtab.study.tasks import Task, run_task
 from trimtab.study.workers import end_with, workers_begin, workers_end_quietly
 
 _CONNECT_S = 15
+_AHEAD = 2  # tasks for each worker: one at work, one that waits
 
 
 class Engine(Struct, frozen=True):
@@ -36,22 +39,35 @@ def cores() -> int:
     return count
 
 
+def threads_of(scheduler: str) -> int:
+    """How many tasks a Dask cluster runs at once, by the workers that it has now."""
+    with _connected(scheduler) as client:
+        return sum(client.nthreads().values())
+
+
 def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes], None]) -> None:
     """Run all tasks; `done` gets each as it finishes, in this process."""
-    joblib = need("joblib")
     if not tasks:
         return
-    with workers_end_quietly(), _backend(engine):
+    if engine.scheduler is None:
+        _execute_here(tasks, engine.workers, done)
+    else:
+        _execute_there(tasks, engine.scheduler, _AHEAD * engine.workers, done)
+
+
+def _execute_here(tasks: Sequence[Task], workers: int, done: Callable[[Task, bytes], None]) -> None:
+    joblib = need("joblib")
+    with workers_end_quietly(), _backend(workers):
         parallel = joblib.Parallel(
-            n_jobs=engine.workers if engine.scheduler is None else -1,
+            n_jobs=workers,
             return_as="generator_unordered",
             batch_size=1,
-            pre_dispatch="2*n_jobs",
+            pre_dispatch=f"{_AHEAD}*n_jobs",
         )
         results = None
         work = (joblib.delayed(_numbered)(index, task) for index, task in enumerate(tasks))
         try:
-            with workers_begin() if engine.scheduler is None else nullcontext():
+            with workers_begin():
                 results = parallel(work)
             for index, data in results:
                 done(tasks[index], data)
@@ -65,17 +81,40 @@ def execute(tasks: Sequence[Task], engine: Engine, done: Callable[[Task, bytes],
                 results.close()
 
 
+def _execute_there(
+    tasks: Sequence[Task], scheduler: str, ahead: int, done: Callable[[Task, bytes], None]
+) -> None:
+    """Keep so many tasks ahead of the cluster's workers: enough to keep all of them busy."""
+    distributed = need("distributed")
+    rest = enumerate(tasks)
+    with _connected(scheduler) as client:
+
+        def sent(most: int) -> list[object]:
+            some = islice(rest, most)
+            return [client.submit(_numbered, index, task, pure=False) for index, task in some]
+
+        under_way = distributed.as_completed(sent(ahead))
+        try:
+            for future in under_way:
+                index, data = future.result()
+                future.release()
+                under_way.update(sent(1))
+                done(tasks[index], data)
+        except distributed.KilledWorker as error:
+            raise WorkerLost(
+                f"workers of the Dask cluster were lost again and again ({error}); finished runs "
+                "are kept: the same command continues"
+            ) from error
+
+
 def _numbered(index: int, task: Task) -> tuple[int, bytes]:
     return index, run_task(task)
 
 
-def _backend(engine: Engine) -> AbstractContextManager[object]:
-    joblib = need("joblib")
-    if engine.scheduler is not None:
-        return _dask(engine.scheduler)
-    if engine.workers == 1:
+def _backend(workers: int) -> AbstractContextManager[object]:
+    if workers == 1:
         return nullcontext()
-    backend: AbstractContextManager[object] = joblib.parallel_config(
+    backend: AbstractContextManager[object] = need("joblib").parallel_config(
         backend="loky",
         inner_max_num_threads=1,
         initializer=end_with,
@@ -84,15 +123,13 @@ def _backend(engine: Engine) -> AbstractContextManager[object]:
     return backend
 
 
-@contextmanager
-def _dask(address: str) -> Iterator[None]:
-    joblib, distributed = need("joblib"), need("distributed")
+def _connected(address: str) -> Any:
+    """A client of the Dask scheduler at this address, to be used in a `with`."""
+    distributed = need("distributed")
     try:
-        client = distributed.Client(address, timeout=_CONNECT_S)
+        return distributed.Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError) as error:
         raise Unavailable(
             f"no Dask scheduler answers at {address} ({error}); "
             "start one with `dask scheduler`, or check the address"
         ) from error
-    with client, joblib.parallel_config(backend="dask"):
-        yield

@@ -8,6 +8,7 @@ import pytest
 
 from trimtab.cli.main import app
 from trimtab.errors import Unavailable
+from trimtab.study.execute import threads_of
 from trimtab.study.record import RunRecord
 from trimtab.study.store import Store
 
@@ -69,6 +70,7 @@ def test_a_cluster_gives_the_same_results_as_this_computer(study: Path, schedule
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         there = run(study, "there", "--engine", "dask", "--scheduler", scheduler)
+        assert threads_of(scheduler) == 2  # what the work is cut for
     assert len(here) == 12
     assert {key: record.digest for key, record in there.items()} == {
         key: record.digest for key, record in here.items()
