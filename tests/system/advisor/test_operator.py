@@ -268,7 +268,9 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(examp
 
 @pytest.mark.proves("7.74", "7.75", "7.78", "7.95", "N5", "B2", "7.80")
 def test_a_changed_limit_of_hyperconverged_is_reviewed(desk: Desk) -> None:
-    desk.apply(a_config(LOAD_AWARE, "Apply", options={"loadAware": {"enablePSIMetrics": False}}))
+    desk.apply(a_config(LOAD_AWARE, options={"loadAware": {"enablePSIMetrics": False}}))
+    desk.await_phase(LOAD_AWARE, "ReviewRequired")  # the operator knows the new definitions
+    desk.act(LOAD_AWARE, action="Apply")
     desk.await_phase(LOAD_AWARE, "Completed")
     set_limit(desk, 20)
     status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
