@@ -22,7 +22,7 @@ def in_terminal(
     """What the program writes to stdout there, without colours; stderr is left out."""
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    env = {**os.environ, "TERM": "xterm", **(environment or {})}
+    env = {**os.environ, **(environment or {}), "TERM": "xterm"}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
