@@ -64,7 +64,7 @@ def _of_usage() -> Iterator[Mutant]:
     yield Mutant(
         "values outside are clipped",
         "P4",
-        [(usage, "_bad_sample", lambda vector: None), (usage, "usage_of", clipped)],
+        [(usage, "_bad_sample", lambda vector, named: None), (usage, "usage_of", clipped)],
     )
     yield Mutant(
         "the percent is multiplied first", "T1", [(assess, "percent_of", wrong.percent_of)]
