@@ -127,7 +127,11 @@ class _Reader:
             prometheus_url=prometheus_url(file),
             openshift_only=tuple(_openshift_only(configs)),
             unmodelled=tuple(name for p in profiles for name in _unmodelled(p)),
-            ignored=tuple(wire.unknown_fields(tree, wire.PolicyFile)),
+            ignored=tuple(
+                field
+                for field in wire.unknown_fields(tree, wire.PolicyFile)
+                if field.lower() not in _Header.__struct_fields__
+            ),
         )
 
     def _check_kind(self, header: "_Header") -> None:

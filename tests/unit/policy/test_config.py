@@ -248,6 +248,12 @@ def test_without_an_api_version_nothing_is_read(text: str) -> None:
     assert policy.profiles == ()
 
 
+def test_the_letter_case_of_the_header_does_not_matter() -> None:
+    policy = read_policy(a_file().replace("apiVersion", "APIversion").replace("kind", "Kind"))
+    assert not policy.unversioned
+    assert policy.ignored == ()
+
+
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_what_the_descheduler_accepts_is_accepted(text: str) -> None:
     assert isinstance(read_policy(text), Policy)
