@@ -14,19 +14,19 @@ ROOT = Path(__file__).resolve().parent.parent
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
     "acceptance:generate",
-    "trimtab.advisor.manifests:generate",
+    "trimtab.install.advisor.manifests:generate",
     "trimtab.advisor.mocks.manifests:generate",
-    "trimtab.advisor.reference:generate",
-    "trimtab.exporter.openapi:generate",
-    "trimtab.loop.manifests:generate",
-    "trimtab.loop.qos_manifests:generate",
-    "trimtab.model.reference:generate",
-    "trimtab.observe.rbac:generate",
-    "trimtab.policy.lint.reference:generate",
-    "trimtab.qos.manifests:generate",
-    "trimtab.scores.files:generated_files",
+    "trimtab.install.advisor.reference:generate",
+    "trimtab.exporter.http.openapi:generate",
+    "trimtab.install.loop.manifests:generate",
+    "trimtab.install.qos.host_manifests:generate",
+    "trimtab.model.scenarios.reference:generate",
+    "trimtab.install.observe.rbac:generate",
+    "trimtab.truth.lint.reference:generate",
+    "trimtab.install.qos.manifests:generate",
+    "trimtab.scores.prometheus.files:generated_files",
     "trimtab.scores.reference:generate",
-    "trimtab.vm.reference:generate",
+    "trimtab.install.vm.reference:generate",
 )
 
 

@@ -18,13 +18,13 @@ from typing import Any
 import yaml
 
 from builders.apiserver import ApiServer, running_apiserver
-from trimtab.advisor.crd import config_crd
 from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.rbac import operator_rbac, target_rbac, user_rbac
 from trimtab.engines import locate
+from trimtab.install.advisor.crd import config_crd
+from trimtab.install.advisor.rbac import operator_rbac, target_rbac, user_rbac
 
 Free = dict[str, Any]
 ACCOUNT = "system:serviceaccount:trimtab-system:advisor"

@@ -23,14 +23,10 @@ from trimtab.advisor.api import (
     TargetRef,
     VirtPlatformConfig,
 )
-from trimtab.advisor.approval import REQUESTED_BY
-from trimtab.advisor.executing import acted
-from trimtab.advisor.phases import next_step, wants
-from trimtab.advisor.plan import Preview, make_plan, plan_of, target_of
-from trimtab.advisor.pools import Health
-from trimtab.advisor.profile import Draft, Wish
-from trimtab.advisor.rollback import Record, leaving, releasing, restoring
-from trimtab.advisor.situation import (
+from trimtab.advisor.decide.approval import REQUESTED_BY
+from trimtab.advisor.decide.execution import acted
+from trimtab.advisor.decide.phases import next_step, wants
+from trimtab.advisor.decide.situation import (
     Act,
     Applied,
     Contested,
@@ -47,6 +43,10 @@ from trimtab.advisor.situation import (
     Want,
     Write,
 )
+from trimtab.advisor.plan.plan import Preview, make_plan, plan_of, target_of
+from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.profile import Draft, Wish
+from trimtab.advisor.plan.rollback import Record, leaving, releasing, restoring
 from trimtab.kube.resources import Free, ObjectMeta
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

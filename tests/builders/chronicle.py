@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
-from trimtab.kube.resources import PODS, Key, Kind, Pod, metadata
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     APP_LABEL,
     CANCEL_EVACUATION,
     MIGRATIONS,
@@ -22,7 +21,8 @@ from trimtab.kube.virt import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.vm.situation import is_over, is_running, owner_uid
+from trimtab.kube.resources import PODS, Key, Kind, Pod, metadata
+from trimtab.vm.decide.situation import is_over, is_running, owner_uid
 
 LINGER_S = 15.0
 """For how long a pod that nobody wants any more may still be there, on a busy machine."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec import Struct
 
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.window import Floats
 
 Family = Callable[[np.random.Generator, int], Floats]
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.kube.client import Client
-from trimtab.kube.lease import Elector, NotLeading, Terms
 from trimtab.kube.resources import CONFIG_MAPS
-from trimtab.kube.service import Service, run
+from trimtab.kube.runtime.lease import Elector, NotLeading, Terms
+from trimtab.kube.runtime.service import Service, run
 
 PAUSE_S = 0.25
 TERMS = Terms(duration_s=3, renew_within_s=2, retry_s=0.3)

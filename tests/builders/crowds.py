@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from builders.outcomes import a_scenario
 from builders.studies import a_plan, finished
 from trimtab.scores import CATALOG
-from trimtab.study.candidate import Candidate
-from trimtab.study.report import render
+from trimtab.study.inputs.candidate import Candidate
+from trimtab.study.report.report import render
 
 OWN = ("memory_twice", "a_score_of_my_own_with_a_rather_long_name")
 FAR = {3: 240, 7: 480, 8: 520}  # migrations by place

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from trimtab.exporter.consumption import Amounts, Contribution, Role
-from trimtab.exporter.ledger import NodeFacts
-from trimtab.exporter.wire import (
+from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
+from trimtab.exporter.nodes.ledger import NodeFacts
+from trimtab.exporter.nodes.wire import (
     Launcher,
     LauncherAnnotations,
     LauncherLabels,
@@ -21,8 +21,8 @@ from trimtab.exporter.wire import (
     NodeMeta,
     NodeStatus,
 )
+from trimtab.kube.machines import Load
 from trimtab.kube.resources import Condition, Key
-from trimtab.kube.virt import Load
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = float(1024**3)

@@ -1,10 +1,10 @@
 """The exporter as a stack of a lab, beside `vm_stack()`: its own process and service account."""
 
 from builders.vmlab import trimtab
-from trimtab.exporter.rbac import exporter_rbac
+from trimtab.install.exporter.rbac import exporter_rbac
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
-from trimtab.lab.component import HttpGet
-from trimtab.lab.identity import kubeconfig_file
+from trimtab.lab.components.component import HttpGet
+from trimtab.lab.components.identity import kubeconfig_file
 
 
 def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:

@@ -10,6 +10,10 @@ from functools import cache
 
 import numpy as np
 
+from trimtab.fidelity.recording import COLUMNS, Course, LabRun, PodVersion
+from trimtab.fidelity.scores import Floats
+from trimtab.fidelity.state import State
+from trimtab.fidelity.steps import KINDS
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,
     REQUEST_EVICT_ONLY,
@@ -23,12 +27,8 @@ from trimtab.model.snapshot import (
 )
 from trimtab.observe.descheduler_log import LoggedCycle, Note, Reading, Run, Source, Verdict
 from trimtab.policy import DEFAULT_POLICY, Class, Cycle, Shuffled, SnapshotView, decide, policy_of
-from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.scores import evaluate_means, find_score
-from trimtab.study.fidelity_recording import COLUMNS, Course, LabRun, PodVersion
-from trimtab.study.fidelity_scores import Floats
-from trimtab.study.fidelity_state import State
-from trimtab.study.fidelity_steps import KINDS
 
 SCORE = "cpu_focused"
 NODES = ("n1", "n2", "n3")

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import pytest
 
 from builders.loops import EXAMPLES, LoopLab, running_loop
-from trimtab.model.scenario_io import load_scenario
+from trimtab.fidelity.lab import Order
+from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores import find_score
-from trimtab.study.fidelity_lab import Order
 
 SCORE = "linear_amplified_ippd_k3"
 

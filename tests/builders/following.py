@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from trimtab.kube.reflector import Reflector
+from trimtab.kube.runtime.reflector import Reflector
 
 
 @asynccontextmanager

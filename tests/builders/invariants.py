@@ -19,10 +19,10 @@ from pathlib import Path
 from msgspec import field
 
 from trimtab.kube.client import Client
-from trimtab.kube.reflector import Reflector
+from trimtab.kube.machines import APP_LABEL, GROUP, VERSION, VM_NAME_LABEL, VmSpec, VmStatus
 from trimtab.kube.resources import PODS, Kind, Pod, Wire
 from trimtab.kube.resources import ObjectMeta as Meta
-from trimtab.kube.virt import APP_LABEL, GROUP, VERSION, VM_NAME_LABEL, VmSpec, VmStatus
+from trimtab.kube.runtime.reflector import Reflector
 
 
 class Entry(Wire, frozen=True):

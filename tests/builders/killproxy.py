@@ -16,7 +16,7 @@ from typing import Self
 import yaml
 
 from builders.lab import RunningLab
-from trimtab.lab.identity import kubeconfig_file
+from trimtab.lab.components.identity import kubeconfig_file
 
 _WRITE = re.compile(rb"(POST|PUT|PATCH|DELETE) (\S+)")
 _NOT_COUNTED = (b"/leases", b"/events", b"dryRun=")

@@ -39,8 +39,8 @@ def ours(task: str, kubeconfig: Path, count: int) -> Figure:
     import uvloop
 
     from trimtab.kube.client import Client
-    from trimtab.kube.reflector import Reflector
     from trimtab.kube.resources import NAMESPACES, PODS
+    from trimtab.kube.runtime.reflector import Reflector
 
     client = Client.from_kubeconfig(kubeconfig)
 

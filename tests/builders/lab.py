@@ -41,10 +41,10 @@ from trimtab.lab import (
     look,
     up,
 )
-from trimtab.lab.control_plane import PORTS
+from trimtab.lab.components.control_plane import PORTS
+from trimtab.lab.files.layout import make_private_dir, write_private
+from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.lab.inspection import read_run
-from trimtab.lab.layout import make_private_dir, write_private
-from trimtab.lab.pki import ensure_pki, utc_now
 from trimtab.lab.process import ProcessId, is_alive
 
 

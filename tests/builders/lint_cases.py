@@ -15,7 +15,7 @@ from builders.snapshots import (
     a_snapshot,
 )
 from trimtab.model.snapshot import QueryResult, Sample, SnapshotNode, Toleration
-from trimtab.policy.lint import Facts, Program
+from trimtab.truth.lint import Facts, Program
 
 RECORD = "descheduler:node:mine:avg1m"
 NODES = ("n1", "n2", "n3")

@@ -18,7 +18,7 @@ from builders.conformance.stubs import Reply
 from builders.lint_cases import NODES, answer
 from builders.snapshots import ROOM, SOFT, WORKER, a_launcher, a_policy, a_snapshot
 from trimtab.model.snapshot import QueryResult, Snapshot, SnapshotNode
-from trimtab.policy.lint import Facts, Program
+from trimtab.truth.lint import Facts, Program
 
 GOOD = answer("0.8", "0.3", "0.1")
 INTERVAL = "300ms"

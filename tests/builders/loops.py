@@ -21,20 +21,20 @@ import pytest
 from msgspec import Struct
 
 from builders.lab import RunningLab, running_lab
-from trimtab.kube.virt import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
+from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.lab import Stack
-from trimtab.loop.access import Loop, open_loop
-from trimtab.loop.change import change_algorithm, change_policy, change_scenario
-from trimtab.loop.descheduler import IDENTITY
-from trimtab.loop.descheduler_log import Cycle, Request, read_cycles
-from trimtab.loop.glance import Glance, glance
-from trimtab.loop.ready import await_cycle
-from trimtab.loop.scenario_objects import script_of
-from trimtab.loop.settings import LoopSettings, following
-from trimtab.loop.stack import loop_stack
-from trimtab.model.scenario import Scenario
-from trimtab.model.scenario_io import load_scenario
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy import DEFAULT_POLICY
+from trimtab.stacks.loop.change import change_algorithm, change_policy, change_scenario
+from trimtab.stacks.loop.connection import Loop, open_loop
+from trimtab.stacks.loop.descheduler import IDENTITY
+from trimtab.stacks.loop.scenario.objects import script_of
+from trimtab.stacks.loop.settings import LoopSettings, following
+from trimtab.stacks.loop.stack import loop_stack
+from trimtab.stacks.loop.state.loop_state import Glance, glance
+from trimtab.stacks.loop.state.ready import await_cycle
+from trimtab.stacks.loop.state.recent_cycles import Cycle, Request, read_cycles
 from trimtab.vm.launcher import pod_name
 
 T = TypeVar("T")

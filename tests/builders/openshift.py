@@ -5,13 +5,13 @@ from copy import deepcopy
 from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions, Options, TargetRef
+from trimtab.advisor.cluster.offline import Directory, plan_offline
 from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import RENDERED, baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.offline import Directory, plan_offline
-from trimtab.advisor.plan import Plan, target_of
-from trimtab.advisor.profile import Draft
+from trimtab.advisor.plan.plan import Plan, target_of
+from trimtab.advisor.plan.profile import Draft
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.kube.resources import Free
 

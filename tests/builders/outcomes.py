@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from trimtab.model.curve import Constant
+from trimtab.model.load.curve import Constant
 from trimtab.model.machines import Node, Vm
 from trimtab.model.quantity import cores, gib
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
 
 CALM = ReportCard(

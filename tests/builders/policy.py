@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.model.quantity import parse_quantity
 from trimtab.policy import Node, NodeView, Pod, PodView, Policy, Traits, Vector, View
-from trimtab.policy.settings import (
+from trimtab.policy.file.settings import (
     METRIC_RESOURCE,
     Evictor,
     HighNodeUtilization,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from trimtab.policy.policy_yaml import dump_yaml, load_yaml
-from trimtab.policy.settings import SYSTEM_CRITICAL
+from trimtab.policy.file.settings import SYSTEM_CRITICAL
+from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 
 LEVELS = {"thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 20}}
 QUERY = {

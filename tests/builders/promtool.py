@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from trimtab.engines import locate
-from trimtab.scores.records import Rule, score_record
-from trimtab.scores.rules import EXPORTED, EXPORTED_IN_FLIGHT
+from trimtab.scores.arrays.window import Floats
+from trimtab.scores.prometheus.records import Rule, score_record
+from trimtab.scores.prometheus.rules import EXPORTED, EXPORTED_IN_FLIGHT
 from trimtab.scores.score import Mode
-from trimtab.scores.window import Floats
 
 TOLERANCE = 1e-9
 Series = dict[str, dict[int, float]]

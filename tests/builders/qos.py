@@ -17,18 +17,18 @@ from msgspec import Struct
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
-from trimtab.qos.account import Account, Owner
-from trimtab.qos.demand import Demand
-from trimtab.qos.incarnation import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
-from trimtab.qos.keeper import Keeper
-from trimtab.qos.rows import Book
-from trimtab.qos.service import Qos, QosService, assemble, page_web
+from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.pod_life import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
+from trimtab.qos.ledger.spans import Counting
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.page.rows import Book
+from trimtab.qos.queue.estimate import Waiting
+from trimtab.qos.queue.stamper import Stamper
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.service.service import Qos, QosService, assemble, page_web
+from trimtab.qos.service.stores import Stores
 from trimtab.qos.settings import Settings
-from trimtab.qos.spans import Counting
-from trimtab.qos.stamper import Stamper
-from trimtab.qos.stores import Stores
-from trimtab.qos.ttv import SECOND
-from trimtab.qos.waiting import Waiting
 
 few = settings(max_examples=20)
 """Property tests here are many: each looks at a few cases."""

@@ -11,9 +11,9 @@ from builders.virtualtime import run
 from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import Expired, Status
 from trimtab.kube.resources import ObjectMeta
-from trimtab.qos.account import Account
-from trimtab.qos.incarnation import LifePod, PodMeta
-from trimtab.qos.rebuild import Outcome, Rebuild
+from trimtab.qos.ledger.account import Account
+from trimtab.qos.ledger.pod_life import LifePod, PodMeta
+from trimtab.qos.service.rebuild import Outcome, Rebuild
 from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
 
 NEWEST = 1000

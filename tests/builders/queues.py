@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from builders.lab import RunningLab, running_lab, wait_until
-from trimtab.lab.layout import write_private
-from trimtab.lab.scheduler import CONFIG_FILE
-from trimtab.loop.qos_scheduler import PLUGIN
-from trimtab.loop.qos_stack import QosSettings, qos_stack
+from trimtab.install.qos.scheduler import PLUGIN
+from trimtab.lab.components.scheduler import CONFIG_FILE
+from trimtab.lab.files.layout import write_private
+from trimtab.stacks.qos.stack import QosSettings, qos_stack
 
 KEY, SLO = "qos.trimtab.dev/key", "qos.trimtab.dev/slo"
 ATTEMPT = re.compile(r'"Attempting to schedule pod" pod="([^/"]+)/([^"]+)"')

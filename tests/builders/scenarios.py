@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.model.scenario_file import ScenarioFile
+from trimtab.model.scenarios.file import ScenarioFile
 
 
 def scenario_data(**changed: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from trimtab.scores import Mode, Window, window
-from trimtab.scores.samples import NodeInputs
+from trimtab.scores.arrays.samples import NodeInputs
 
 INPUTS = [field.encode_name for field in fields(NodeInputs)]
 

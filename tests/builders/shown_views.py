@@ -15,11 +15,11 @@ from pathlib import Path
 from msgspec import convert
 
 from trimtab.cli.main import app
-from trimtab.kube.virt import VirtualMachine, VirtualMachineMigration
+from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import LabStatus, UnitStatus
-from trimtab.loop.descheduler_log import Cycle, Request
-from trimtab.loop.glance import Glance, Move, NodeGlance
-from trimtab.qos.waiting import Waiter
+from trimtab.qos.queue.estimate import Waiter
+from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
+from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status
 from trimtab.view.qos import show_history, show_queue
 from trimtab.view.terminal import out

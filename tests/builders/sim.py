@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from trimtab.model.curve import Constant, Curve
+from trimtab.model.load.curve import Constant, Curve
 from trimtab.model.machines import EvictionStrategy, Node, RequestsModel, Taint, Vm
 from trimtab.model.quantity import Quantity, cores, gib
-from trimtab.model.scenario import Event, Migration, Scenario
+from trimtab.model.scenarios.scenario import Event, Migration, Scenario
 
 
 def a_node(

@@ -3,9 +3,9 @@
 from hypothesis import strategies as st
 
 from builders.sim import a_node, a_scenario, a_vm
-from trimtab.model.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
+from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
 from trimtab.model.machines import RequestsModel
-from trimtab.model.scenario import Event, Migration, Scenario
+from trimtab.model.scenarios.scenario import Event, Migration, Scenario
 from trimtab.sim.spec import Placement, Restraint, RunSpec, Timing, VictimChoice
 
 SCORES = [

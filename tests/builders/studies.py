@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from builders.outcomes import a_card, a_course, a_scenario, an_outcome
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.spec import Timing
-from trimtab.study.candidate import Candidate
-from trimtab.study.collect import Runs, gather, study_result
-from trimtab.study.identity import versions
-from trimtab.study.plan import Cells, Plan
-from trimtab.study.record import make_chunk
-from trimtab.study.result import StudyResult
-from trimtab.study.tasks import cells_of
+from trimtab.study.execution.tasks import cells_of
+from trimtab.study.inputs.candidate import Candidate
+from trimtab.study.inputs.identity import versions
+from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.results.collect import Runs, gather, study_result
+from trimtab.study.results.record import make_chunk
+from trimtab.study.results.result import StudyResult
 
 SCORES = ("max_metric", "cpu_focused", "memory_focused", "pareto_front", "pressure_focused")
 

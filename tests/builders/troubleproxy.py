@@ -17,8 +17,8 @@ from pathlib import Path
 
 from builders.killproxy import KillProxy
 from builders.lab import RunningLab
-from trimtab.lab.identity import kubeconfig_file
-from trimtab.lab.layout import write_private
+from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.files.layout import write_private
 
 LOST = "answer lost"
 _REFUSALS = {

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from trimtab.kube.resources import ObjectMeta, Pod, PodSpec, PodStatus
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     APP_LABEL,
     DOMAIN,
     GUARD_LABEL,
@@ -14,6 +13,7 @@ from trimtab.kube.virt import (
     VmSpec,
     VmStatus,
 )
+from trimtab.kube.resources import ObjectMeta, Pod, PodSpec, PodStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

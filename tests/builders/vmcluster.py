@@ -18,9 +18,9 @@ from builders.lab import RunningLab, wait_until
 from builders.vmlab import trimtab
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
+from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Key, Pod
-from trimtab.kube.virt import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
-from trimtab.lab.identity import kubeconfig_file
+from trimtab.lab.components.identity import kubeconfig_file
 
 T = TypeVar("T")
 

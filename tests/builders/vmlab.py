@@ -9,15 +9,15 @@ import base64
 import sys
 from typing import Any
 
+from trimtab.install.vm.admission import eviction_webhook, guard
+from trimtab.install.vm.crd import crds
+from trimtab.install.vm.fence import fence
+from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
-from trimtab.lab.component import HttpGet, HttpsGet
-from trimtab.lab.identity import kubeconfig_file
-from trimtab.lab.layout import make_private_dir
-from trimtab.lab.pki import ensure_pki, utc_now
-from trimtab.vm.admission import eviction_webhook, guard
-from trimtab.vm.crd import crds
-from trimtab.vm.fence import fence
-from trimtab.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.lab.components.component import HttpGet, HttpsGet
+from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.files.layout import make_private_dir
+from trimtab.lab.files.pki import ensure_pki, utc_now
 
 PORTS = {"vm-controller": 8085, "webhook": 9443}
 Manifest = dict[str, Any]

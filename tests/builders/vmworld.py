@@ -11,19 +11,18 @@ from typing import Any
 
 from msgspec import Struct, convert, structs
 
-from trimtab.kube.resources import Condition, Free, Key, ObjectMeta, Pod, PodStatus, metadata
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     CANCEL_EVACUATION,
     MigrationSpec,
     VirtualMachine,
     VirtualMachineMigration,
     VmSpec,
 )
-from trimtab.vm.eviction import Mark, decide
-from trimtab.vm.lifecycle import next_step
-from trimtab.vm.settings import Settings
-from trimtab.vm.situation import Losses, Precopy, Situation, is_over, is_running
-from trimtab.vm.steps import (
+from trimtab.kube.resources import Condition, Free, Key, ObjectMeta, Pod, PodStatus, metadata
+from trimtab.vm.decide.eviction import Mark, decide
+from trimtab.vm.decide.lifecycle import next_step
+from trimtab.vm.decide.situation import Losses, Precopy, Situation, is_over, is_running
+from trimtab.vm.decide.steps import (
     AdoptMigration,
     Check,
     ClearMark,
@@ -41,6 +40,7 @@ from trimtab.vm.steps import (
     WriteMigration,
     WriteStatus,
 )
+from trimtab.vm.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")

@@ -18,15 +18,15 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from builders.cannedapi import canned_api, kubeconfig_for
 from builders.exporter import REFERENCE_NODE, a_share, samples
 from builders.exporter_http import running_exporter
-from trimtab.exporter.counters import Counters
-from trimtab.exporter.exposition import PRESSURE, USAGE, render
-from trimtab.exporter.ledger import Ledger
-from trimtab.exporter.production import render_production
-from trimtab.exporter.reading import Reader, Reading
+from trimtab.exporter.nodes.counters import Counters
+from trimtab.exporter.nodes.exposition import PRESSURE, USAGE, render
+from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.production import render_production
+from trimtab.exporter.nodes.reading import Reader, Reading
 from trimtab.kube.clock import Clock
-from trimtab.kube.virt import Load
-from trimtab.model.curve import Constant, Diurnal
-from trimtab.model.pressure import DEFAULT_PRESSURE
+from trimtab.kube.machines import Load
+from trimtab.model.load.curve import Constant, Diurnal
+from trimtab.model.load.pressure import DEFAULT_PRESSURE
 
 NODES, ROUNDS = 5_000, 7
 CEILING_S, TIMES_FASTER = 0.015, 8

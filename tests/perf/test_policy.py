@@ -20,8 +20,8 @@ from trimtab.policy import (
     decide,
     default_policy,
 )
-from trimtab.policy.filters import Filter
 from trimtab.policy.numbers import classify_nodes, mean_of, percent_of, thresholds_around, usage_of
+from trimtab.policy.pods.filters import Filter
 
 LAUNCHER = Traits(request_evict_only=True, local_storage=True)
 CEILING_US = {100: 900.0, 1_000: 1_200.0, 10_000: 3_400.0}  # three times what was measured

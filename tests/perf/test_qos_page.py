@@ -3,8 +3,8 @@
 import time
 
 from builders.qos import World, a_life, a_life_pod, an_owner, at, controlled_by
-from trimtab.qos.page import page
-from trimtab.qos.rows import Book
+from trimtab.qos.page.page import page
+from trimtab.qos.page.rows import Book
 
 CONTROLLERS, PODS = 1000, 5000
 GOAL_MS, GOAL_US, SLACK = 5.0, 50.0, 3.0

@@ -24,7 +24,7 @@ from trimtab.engines.golang import find_go
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
 from trimtab.lab import Contribution, Lab, Stack
-from trimtab.loop.qos_stack import PORTS, scheduler, scheduler_file
+from trimtab.stacks.qos.stack import PORTS, scheduler, scheduler_file
 
 pytestmark = pytest.mark.engines
 MODULE = Path(__file__).parents[2] / "engines" / "kubernetes"

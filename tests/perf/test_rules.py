@@ -21,10 +21,10 @@ import pytest
 from msgspec import Struct
 
 from builders.prometheus import running_prometheus
-from trimtab.loop.rules_file import shipped_rules
-from trimtab.scores.focus import focus
-from trimtab.scores.records import score_record
-from trimtab.scores.rescale import rescale
+from trimtab.scores.prometheus.focus import focus
+from trimtab.scores.prometheus.records import score_record
+from trimtab.scores.prometheus.rescale import rescale
+from trimtab.stacks.loop.projector.rules_file import shipped_rules
 
 pytestmark = pytest.mark.engines
 SCALE = 5

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from trimtab.scores import CATALOG, SEED, evaluate_many, evaluate_means, evaluate_means_many, window
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.window import Floats
 
 NODES = 5_000
 CLOSED = [score for score in SEED if score.name != "pareto_front"]

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from trimtab.model.curve import Constant, Trace
+from trimtab.model.load.curve import Constant, Trace
 from trimtab.model.machines import Node, Vm
 from trimtab.model.quantity import cores, gib
-from trimtab.model.scenario import Migration, Scenario
+from trimtab.model.scenarios.scenario import Migration, Scenario
 from trimtab.sim import simulate
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, Timing

@@ -11,10 +11,10 @@ import pytest
 
 from builders.outcomes import a_scenario
 from builders.studies import a_plan, finished
-from trimtab.study.collect import study_result
 from trimtab.study.demo import demo_file
-from trimtab.study.identity import versions
-from trimtab.study.report import render
+from trimtab.study.inputs.identity import versions
+from trimtab.study.report.report import render
+from trimtab.study.results.collect import study_result
 
 SLACK = 3
 

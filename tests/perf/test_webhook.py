@@ -27,12 +27,12 @@ import pytest
 from builders import kopf_webhook
 from builders.apiserver import ApiServer, free_port, running_apiserver
 from builders.vmlab import trimtab
+from trimtab.install.vm.crd import crds
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
+from trimtab.kube.machines import DOMAIN, VMS
 from trimtab.kube.resources import CRDS, PODS
-from trimtab.kube.virt import DOMAIN, VMS
-from trimtab.vm.crd import crds
-from trimtab.vm.eviction import TRIGGERED
+from trimtab.vm.decide.eviction import TRIGGERED
 from trimtab.vm.webhook import PATH
 
 pytestmark = pytest.mark.engines

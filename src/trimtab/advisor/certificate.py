@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from trimtab.kube.web import Tls
+from trimtab.kube.http.web import Tls
 
 
 def self_signed(directory: Path, name: str) -> Tls:

@@ -5,7 +5,7 @@ HyperConverged, and the two ConfigMaps that an upstream descheduler goes by.
 """
 
 from trimtab.advisor.api import TargetRef
-from trimtab.advisor.profile import Resource
+from trimtab.advisor.plan.profile import Resource
 
 KUBE_DESCHEDULERS = Resource("operator.openshift.io", "v1", "KubeDescheduler", "kubedeschedulers")
 MACHINE_CONFIGS = Resource(

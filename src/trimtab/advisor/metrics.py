@@ -3,7 +3,7 @@
 from typing import get_args
 
 from trimtab.advisor.api import ItemState, Phase, VirtPlatformConfig
-from trimtab.advisor.conditions import EDIT_WAR, INPUT_DRIFT, is_true
+from trimtab.advisor.decide.conditions import EDIT_WAR, INPUT_DRIFT, is_true
 from trimtab.obs.metrics import counter, gauge, histogram
 
 phases = gauge("trimtab_advisor_phase", "1 for the phase a configuration is in", "config", "phase")

@@ -11,28 +11,29 @@ from datetime import UTC, datetime
 
 from msgspec import ValidationError, convert, structs, to_builtins
 
-from trimtab.advisor import looking, metrics
-from trimtab.advisor.access import Access
-from trimtab.advisor.advertise import advertisement
+from trimtab.advisor import metrics
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.approval import asked_at
-from trimtab.advisor.becoming import become
-from trimtab.advisor.executing import acted
-from trimtab.advisor.phases import next_step, wants
+from trimtab.advisor.cluster import fresh_look
+from trimtab.advisor.cluster.advertise import advertisement
+from trimtab.advisor.cluster.objects import Access
+from trimtab.advisor.cluster.reading import Reading
+from trimtab.advisor.cluster.records import Records
+from trimtab.advisor.cluster.watches import Watches
+from trimtab.advisor.cluster.writing import carry_out
+from trimtab.advisor.decide.approval import asked_at
+from trimtab.advisor.decide.execution import acted
+from trimtab.advisor.decide.phases import next_step, wants
+from trimtab.advisor.decide.situation import Act, Look, News, Remember, Rest, Situation, Step, Write
+from trimtab.advisor.decide.transition import become
 from trimtab.advisor.profiles.registry import Registry, built_in
-from trimtab.advisor.reading import Reading
-from trimtab.advisor.records import Records
 from trimtab.advisor.settings import Settings
-from trimtab.advisor.situation import Act, Look, News, Remember, Rest, Situation, Step, Write
-from trimtab.advisor.watches import Watches
-from trimtab.advisor.writing import carry_out
 from trimtab.kube.client import Client
-from trimtab.kube.controller import After, Controller, Done, Outcome
 from trimtab.kube.errors import AlreadyExists, ApiError, Invalid, NotFound
 from trimtab.kube.events import Recorder
-from trimtab.kube.queue import Queue
-from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import Free, Key, ObjectMeta, free_kind
+from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
+from trimtab.kube.runtime.queue import Queue
+from trimtab.kube.runtime.reflector import Reflector
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -146,9 +147,9 @@ class Operator(Controller):
         if isinstance(step, Look):
             s = structs.replace(s, seen=await reading.see(s, (step.want,)))
             step = next_step(s)
-        if isinstance(step, Rest) and looking.is_asked(s):
-            wanted = ("plan",) if looking.needs_plan(s) else ()
-            step = looking.answered(structs.replace(s, seen=await reading.see(s, wanted)))
+        if isinstance(step, Rest) and fresh_look.is_asked(s):
+            wanted = ("plan",) if fresh_look.needs_plan(s) else ()
+            step = fresh_look.answered(structs.replace(s, seen=await reading.see(s, wanted)))
         if isinstance(step, Act):
             step = await self._act(s, step, access)
         return await self._do(raw, config, step)

@@ -7,9 +7,9 @@ from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import ADVERTISED, NAME, Settings
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder
-from trimtab.kube.lease import Elector
-from trimtab.kube.service import Service, unique_identity
-from trimtab.kube.web import Tls, Web, tells
+from trimtab.kube.http.web import Tls, Web, tells
+from trimtab.kube.runtime.lease import Elector
+from trimtab.kube.runtime.service import Service, unique_identity
 
 
 class Listening(Struct, frozen=True):

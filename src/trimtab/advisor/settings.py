@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from trimtab import __version__
+from trimtab.model.names import SYSTEM_NAMESPACE
 
-NAMESPACE = "trimtab-system"
+NAMESPACE = SYSTEM_NAMESPACE
 NAME = "advisor"
 ADVERTISED = "advertised"
 """Path that tells whether every profile is there to be looked at."""

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
-from trimtab.cli.live import NOWHERE, Live
+from trimtab.cli.cluster.live import NOWHERE, Live
+from trimtab.cli.common.examples import examples
 
 if TYPE_CHECKING:
     from trimtab.model.snapshot import Snapshot
@@ -48,10 +48,10 @@ def explain(
     json
         Print JSON instead of tables.
     """
-    from trimtab.cli.output_files import check_file, writing
+    from trimtab.cli.common.output_files import check_file, writing
     from trimtab.errors import ConfigError
     from trimtab.model.snapshot import dump
-    from trimtab.policy.explain import explain as explain_snapshot
+    from trimtab.truth.explain.explanation import explain as explain_snapshot
     from trimtab.view.explain import show_explanation
     from trimtab.view.terminal import err, show_json
 
@@ -72,8 +72,8 @@ def explain(
 
 
 def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":
-    from trimtab.cli.example_files import example_path
-    from trimtab.cli.live import look_at
+    from trimtab.cli.cluster.live import look_at
+    from trimtab.cli.examples.files import example_path
     from trimtab.errors import ConfigError
     from trimtab.model.snapshot import load
     from trimtab.view.snapshot import say

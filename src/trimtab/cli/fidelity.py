@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
+from trimtab.cli.common.examples import examples
 from trimtab.errors import ConfigError
 
 if TYPE_CHECKING:
+    from trimtab.fidelity.recording import LabRun
+    from trimtab.fidelity.session import Examination
+    from trimtab.fidelity.verdict import Verdict
     from trimtab.lab import LabDir
-    from trimtab.study.fidelity import Verdict
-    from trimtab.study.fidelity_recording import LabRun
-    from trimtab.study.fidelity_session import Examination
     from trimtab.view.terminal import Steps
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
@@ -76,8 +76,8 @@ def fidelity(
     """
     import asyncio
 
-    from trimtab.loop.access import open_loop
-    from trimtab.study.fidelity_session import examine
+    from trimtab.fidelity.session import examine
+    from trimtab.stacks.loop.connection import open_loop
     from trimtab.view.fidelity import show_verdict
     from trimtab.view.terminal import progress, show_json
 
@@ -101,13 +101,13 @@ def fidelity(
 def _wanted(
     scenario: str, algorithm: str | None, policy: Path | None, runs: int, cycles: int, seeds: int
 ) -> "Examination":
-    from trimtab.cli.lab_loop import read_policy_file
-    from trimtab.loop.policy_file import algorithm_of, queries, with_algorithm
-    from trimtab.model.scenario_io import load_scenario
+    from trimtab.cli.lab.with_loop import read_policy_file
+    from trimtab.fidelity.lab import Order, playable
+    from trimtab.fidelity.session import Examination
+    from trimtab.model.scenarios.io import load_scenario
     from trimtab.policy import DEFAULT_POLICY, read_policy
     from trimtab.scores import find_score
-    from trimtab.study.fidelity_lab import Order, playable
-    from trimtab.study.fidelity_session import Examination
+    from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
 
     if runs < 1 or cycles < 4 or seeds < 0:
         raise ConfigError("--runs must be 1 or more, --cycles 4 or more, --seeds 0 or more")
@@ -131,8 +131,8 @@ def _lab(
     name: str, scenario: str, wanted: "Examination", scale: int, steps: "Steps"
 ) -> "Iterator[LabDir]":
     """A lab with the loop, for the time of the examination."""
-    from trimtab.cli import lab_context as context
-    from trimtab.cli import lab_loop
+    from trimtab.cli.lab import context as context
+    from trimtab.cli.lab import with_loop
     from trimtab.lab import Wish, down, up, wipe
     from trimtab.view.lab import StartDisplay
 
@@ -140,8 +140,8 @@ def _lab(
     lab = home.lab(name)
     if lab.spec_file.exists():
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
-    chosen = lab_loop.choose(home, name, ["loop"], lab_loop.Given(scenario=scenario))
-    count, cpu, memory, pods = lab_loop.nodes_for(chosen, None, None)
+    chosen = with_loop.choose(home, name, ["loop"], with_loop.Given(scenario=scenario))
+    count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
     wish = Wish(
         name=name,
         stacks=chosen.names,
@@ -151,11 +151,11 @@ def _lab(
         node_pods=pods,
         scale=scale,
     )
-    lab_loop.warn_of(wanted.order.scenario)
+    with_loop.warn_of(wanted.order.scenario)
     try:
         with context.interruptible():
             up(home, wish, context.means(StartDisplay(steps), chosen.stacks), None)
-            lab_loop.await_loop(lab, steps.note)
+            with_loop.await_loop(lab, steps.note)
             yield lab
     finally:
         down(lab)

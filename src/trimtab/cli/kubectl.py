@@ -77,8 +77,8 @@ def run() -> None:
     if sys.argv[1:] in ([], ["--help"], ["-h"], ["help"]):
         print(HELP, end="")
         return
+    from trimtab.cli.cluster.which import SERVICE_ACCOUNT
     from trimtab.cli.main import run as trimtab
-    from trimtab.cli.which_cluster import SERVICE_ACCOUNT
 
     sys.argv[1:] = arguments(sys.argv[1:])
     chosen = environment(os.environ, in_pod=SERVICE_ACCOUNT.exists())

@@ -11,35 +11,32 @@ from contextlib import suppress
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from trimtab import __version__
-from trimtab.cli.numbers import finite
-from trimtab.cli.streams import discard, prepare
+from trimtab.cli.common.numbers import finite
+from trimtab.cli.common.streams import discard, prepare
 from trimtab.errors import TrimtabError
 
-# name: (where it is, what it is for)
+# name: (where it is in trimtab.cli, what it is for)
 GROUPS: dict[str, tuple[str, str]] = {
-    "scenario": ("trimtab.cli.scenario:app", "Check, look at and convert scenario files"),
-    "scores": ("trimtab.cli.scores:app", "Ways to tell how loaded a node is"),
-    "rules": ("trimtab.cli.rules:app", "Write the recording rules and alerts for Prometheus"),
-    "sim": ("trimtab.cli.sim:app", "Simulate one run and compare it with doing nothing"),
-    "engines": ("trimtab.cli.engines:app", "Compile and keep the Go programs that a lab runs"),
-    "lab": ("trimtab.cli.lab:app", "A real control plane with fake nodes on this computer"),
-    "snapshot": ("trimtab.cli.snapshot:app", "Write what a cluster is like now into a file"),
-    "explain": ("trimtab.cli.explain:app", "Why pods were evicted, or why nothing was"),
-    "lint": ("trimtab.cli.lint:app", "Find what is wrong with a descheduler policy"),
-    "vm": ("trimtab.cli.vm:app", "Create, look at, move, stop and delete VirtualMachines"),
-    "advisor": ("trimtab.cli.advisor:app", "Configure a cluster for VMs: plan, approve, go back"),
-    "qos": ("trimtab.cli.qos:app", "Who has the promised availability, who waits, and why"),
-    "run": ("trimtab.cli.run:app", "One service in this process, until SIGTERM"),
-    "study": (
-        "trimtab.cli.study:app",
-        "Compare scores, thresholds and limits over many simulations",
-    ),
-    "fidelity": ("trimtab.cli.fidelity:app", "Is the real descheduler predicted right?"),
+    "scenario": ("scenario:app", "Check, look at and convert scenario files"),
+    "scores": ("scores:app", "Ways to tell how loaded a node is"),
+    "rules": ("rules:app", "Write the recording rules and alerts for Prometheus"),
+    "sim": ("sim.commands:app", "Simulate one run and compare it with doing nothing"),
+    "engines": ("engines.commands:app", "Compile and keep the Go programs that a lab runs"),
+    "lab": ("lab.commands:app", "A real control plane with fake nodes on this computer"),
+    "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
+    "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
+    "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
+    "vm": ("vm.commands:app", "Create, look at, move, stop and delete VirtualMachines"),
+    "advisor": ("advisor.commands:app", "Configure a cluster for VMs: plan, approve, go back"),
+    "qos": ("qos.commands:app", "Who has the promised availability, who waits, and why"),
+    "run": ("run.commands:app", "One service in this process, until SIGTERM"),
+    "study": ("study:app", "Compare scores, thresholds and limits over many simulations"),
+    "fidelity": ("fidelity:app", "Is the real descheduler predicted right?"),
     "examples": (
-        "trimtab.cli.examples_command:app",
+        "examples.commands:app",
         "The scenarios, policies, snapshots and studies that come with trimtab",
     ),
-    "doctor": ("trimtab.cli.doctor:doctor", "Check what the commands need and say how to get it"),
+    "doctor": ("doctor.commands:doctor", "Check what the commands need and say how to get it"),
 }
 
 
@@ -59,7 +56,7 @@ app = App(
 )
 app.register_install_completion_command()
 for _name, (_path, _help) in GROUPS.items():
-    app.command(_path, name=_name, help=_help)
+    app.command(f"trimtab.cli.{_path}", name=_name, help=_help)
 
 
 def run() -> None:

@@ -57,10 +57,10 @@ def rules(
     output
         A file instead of the terminal.
     """
-    from trimtab.cli.output_files import check_file, writing
+    from trimtab.cli.common.output_files import check_file, writing
     from trimtab.errors import ConfigError
     from trimtab.scores import CATALOG, RuleSettings, choose_score, rule_groups
-    from trimtab.scores.files import render
+    from trimtab.scores.prometheus.files import render
 
     if output is not None:
         check_file(output, "--output")

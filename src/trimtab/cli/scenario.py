@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
+from trimtab.cli.common.examples import examples
 
 if TYPE_CHECKING:
-    from trimtab.model.scenario import Event
-    from trimtab.model.summary import NodeAtStart, Summary, VmsAlike
+    from trimtab.model.scenarios.scenario import Event
+    from trimtab.model.scenarios.summary import NodeAtStart, Summary, VmsAlike
 
 app = App(name="scenario", help="Check, look at and convert scenario files.")
 
@@ -36,7 +36,7 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
     more
         Further files.
     """
-    from trimtab.model.scenario_io import findings
+    from trimtab.model.scenarios.io import findings
     from trimtab.view.terminal import show_json
 
     _log_to_stderr()
@@ -66,8 +66,8 @@ def show(file: str, /, *, json: Json = False) -> None:
     file
         A scenario file, or file.json#name for one of several scenarios in a file.
     """
-    from trimtab.model.scenario_io import load_scenario
-    from trimtab.model.summary import summarise
+    from trimtab.model.scenarios.io import load_scenario
+    from trimtab.model.scenarios.summary import summarise
     from trimtab.view.terminal import show_json
 
     _log_to_stderr()
@@ -102,9 +102,9 @@ def convert(
     expand
         Write every node and VM by name, with numbers drawn and traces read.
     """
-    from trimtab.cli.output_files import check_file, writing
-    from trimtab.model.scenario_io import dump, load_file, load_scenario
-    from trimtab.model.written import as_file
+    from trimtab.cli.common.output_files import check_file, writing
+    from trimtab.model.scenarios.io import dump, load_file, load_scenario
+    from trimtab.model.scenarios.written import as_file
     from trimtab.view.terminal import err
 
     _log_to_stderr()
@@ -124,7 +124,7 @@ def convert(
 @app.command(help_epilogue=examples("trimtab scenario schema > scenario.schema.json"))
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that check while you type."""
-    from trimtab.model.reference import schema_text
+    from trimtab.model.scenarios.reference import schema_text
 
     print(schema_text(), end="")
 
@@ -136,7 +136,7 @@ def _log_to_stderr() -> None:
 
 
 def _example(file: str) -> str:
-    from trimtab.cli.example_files import example_or_file
+    from trimtab.cli.examples.files import example_or_file
 
     return example_or_file(file, "scenarios")
 
@@ -172,7 +172,7 @@ def _show(summary: "Summary") -> None:
 
 
 def _node_row(node: "NodeAtStart") -> tuple[object, ...]:
-    from trimtab.view.pictures import Bar
+    from trimtab.view.tables.pictures import Bar
 
     cpu = _percent(node.cpu_use), Bar(node.cpu_use, widest=11)
     memory = _percent(node.memory_use), Bar(node.memory_use, widest=11)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
+from trimtab.cli.common.examples import examples
 
 if TYPE_CHECKING:
     from trimtab.scores import Score
-    from trimtab.scores.window import Floats
+    from trimtab.scores.arrays.window import Floats
 
 app = App(name="scores", help="Ways to tell how loaded a node is, and when to choose which.")
 
@@ -93,9 +93,9 @@ def evaluate(
     mode
         From the mean of the last minute (avg1m), or from the last sample (score).
     """
-    from trimtab.cli.example_files import example_path
+    from trimtab.cli.examples.files import example_path
     from trimtab.scores import CATALOG, choose_score, evaluate_many
-    from trimtab.scores.samples import load_samples
+    from trimtab.scores.arrays.samples import load_samples
 
     chosen = list(CATALOG.values()) if all_scores else [choose_score(n) for n in score or [DEFAULT]]
     samples = load_samples(example_path(file, "snapshots"))
@@ -153,7 +153,7 @@ def _minutes(score: "Score") -> str:
 
 def _rules(score: "Score") -> list[dict[str, str]]:
     """The rules of the score on 1-minute means, without the base records that all share."""
-    from trimtab.scores.rules import RuleSettings, formula_rules
+    from trimtab.scores.prometheus.rules import RuleSettings, formula_rules
 
     found = formula_rules([score], "avg1m", RuleSettings(nodes=2))
     return [{"record": rule.record, "expr": rule.expr} for rule in found]

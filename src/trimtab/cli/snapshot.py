@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
-from trimtab.cli.live import NOWHERE, Live
+from trimtab.cli.cluster.live import NOWHERE, Live
+from trimtab.cli.common.examples import examples
 
 app = App(
     name="snapshot",
@@ -44,8 +44,8 @@ def snapshot(
     anonymise
         Replace every name by a pseudonym; the decisions stay the same.
     """
-    from trimtab.cli.live import look_at
-    from trimtab.cli.output_files import check_file, writing
+    from trimtab.cli.cluster.live import look_at
+    from trimtab.cli.common.output_files import check_file, writing
     from trimtab.model.snapshot import dump
     from trimtab.observe.anonymise import anonymise as hide
     from trimtab.view.snapshot import show_look

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.examples import examples
+from trimtab.cli.common.examples import examples
 
 if TYPE_CHECKING:
-    from trimtab.study.execute import Engine
-    from trimtab.study.result import StudyResult
-    from trimtab.study.store import Store
-    from trimtab.study.tasks import Shard
+    from trimtab.study.execution.engines import Engine
+    from trimtab.study.execution.tasks import Shard
+    from trimtab.study.results.result import StudyResult
+    from trimtab.study.results.store import Store
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
 Flag = Annotated[bool, Parameter(negative=())]
@@ -67,10 +67,10 @@ def run(
     fresh
         Run everything again, also what is there already.
     """
-    from trimtab.cli.example_files import example_path
-    from trimtab.cli.output_files import check_directory
-    from trimtab.study.file import load_study
-    from trimtab.study.store import Store
+    from trimtab.cli.common.output_files import check_directory
+    from trimtab.cli.examples.files import example_path
+    from trimtab.study.inputs.file import load_study
+    from trimtab.study.results.store import Store
 
     file = example_path(file, "studies")
     directory = out or Path("results") / _folder(load_study(file).name)
@@ -93,10 +93,10 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     fresh
         Run everything again, also what is there already.
     """
-    from trimtab.cli.output_files import check_directory
+    from trimtab.cli.common.output_files import check_directory
     from trimtab.study.demo import demo_file
-    from trimtab.study.store import Store
-    from trimtab.study.tasks import Shard
+    from trimtab.study.execution.tasks import Shard
+    from trimtab.study.results.store import Store
 
     check_directory(out, "--out")
     engine = _engine("local", None, jobs)
@@ -106,8 +106,8 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
 @app.command(help_epilogue=examples("trimtab study report results/demo"))
 def report(directory: Path, /) -> None:
     """Write result.json, the Parquet files and report.html anew from the runs in DIRECTORY."""
-    from trimtab.study.run import write_results
-    from trimtab.study.store import Store
+    from trimtab.study.execution.run import write_results
+    from trimtab.study.results.store import Store
     from trimtab.view.study import tell
 
     store = Store(directory)
@@ -137,8 +137,8 @@ def show(
     scenario
         The ranking on this scenario instead of all of them.
     """
-    from trimtab.study.run import load_result
-    from trimtab.study.store import Store
+    from trimtab.study.execution.run import load_result
+    from trimtab.study.results.store import Store
 
     _show(load_result(Store(directory)), scenario=scenario, json=json)
 
@@ -166,9 +166,9 @@ def rerun(
     scheduler
         Address of the Dask scheduler, with --engine dask.
     """
-    from trimtab.study.lines import show_repetition
-    from trimtab.study.rerun import rerun as repeat
-    from trimtab.study.store import Store
+    from trimtab.study.execution.rerun import rerun as repeat
+    from trimtab.study.results.lines import show_repetition
+    from trimtab.study.results.store import Store
     from trimtab.view.study import Ticker
     from trimtab.view.terminal import progress, show_json
 
@@ -186,9 +186,9 @@ def rerun(
 def _run(
     file: Path, store: "Store", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
 ) -> int | None:
-    from trimtab.study.file import load_study, warnings_about
-    from trimtab.study.plan import make_plan
-    from trimtab.study.run import run_missing, write_results
+    from trimtab.study.execution.run import run_missing, write_results
+    from trimtab.study.inputs.file import load_study, warnings_about
+    from trimtab.study.inputs.plan import make_plan
     from trimtab.view.study import StudyDisplay, say, tell
 
     plan = make_plan(load_study(file), file.parent)
@@ -221,7 +221,7 @@ def _run(
 
 
 def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
-    from trimtab.study.lines import rank_lines, table_of, winner_lines
+    from trimtab.study.results.lines import rank_lines, table_of, winner_lines
     from trimtab.view.study import show_ranking, show_winners, tell
     from trimtab.view.terminal import show_json
 
@@ -238,7 +238,7 @@ def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
 
 def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
     from trimtab.errors import ConfigError
-    from trimtab.study.execute import Engine, cores, threads_of
+    from trimtab.study.execution.engines import Engine, cores, threads_of
 
     if (engine == "dask") != (scheduler is not None):
         raise ConfigError(
@@ -254,7 +254,7 @@ def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
 
 def _shard(text: str | None) -> "Shard":
     from trimtab.errors import ConfigError
-    from trimtab.study.tasks import Shard
+    from trimtab.study.execution.tasks import Shard
 
     if text is None:
         return Shard()

@@ -9,22 +9,22 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.access import Access
-from trimtab.exporter.cluster import Cluster
-from trimtab.exporter.hands import Hands, NoHands
-from trimtab.exporter.memory import Memory
-from trimtab.exporter.page import Page
-from trimtab.exporter.routes import Exporter, elsewhere, routes
-from trimtab.exporter.writing import Writer
+from trimtab.exporter.http.routes import Exporter, elsewhere, routes
+from trimtab.exporter.http.token import Access
+from trimtab.exporter.nodes.cluster import Cluster
+from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.scenario.backends import Hands, NoHands
+from trimtab.exporter.scenario.in_memory import Memory
+from trimtab.exporter.scenario.writing import Writer
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
-from trimtab.kube.reflector import Reflector
-from trimtab.kube.service import Job, Service
-from trimtab.kube.virt import SCHEDULABLE
-from trimtab.kube.web import Web
-from trimtab.model.pressure import DEFAULT_PRESSURE, PressureCurve
-from trimtab.model.scenario import Scenario
-from trimtab.model.scenario_io import load_scenario
+from trimtab.kube.http.web import Web
+from trimtab.kube.machines import SCHEDULABLE
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.runtime.service import Job, Service
+from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.obs import get_logger
 
 log = get_logger()

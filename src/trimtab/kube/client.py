@@ -15,9 +15,10 @@ from typing import Any, Literal, Self, TypeVar
 import httpx2
 from msgspec import json
 
-from trimtab.kube.backoff import TokenBucket
 from trimtab.kube.codec import Page, WatchEvent, codec, encode
-from trimtab.kube.connection import (
+from trimtab.kube.errors import error_from_body, no_answer
+from trimtab.kube.http.transport import GUARD, WHOLE
+from trimtab.kube.login.connection import (
     TRANSPORT_ERRORS,
     Config,
     authority,
@@ -26,9 +27,8 @@ from trimtab.kube.connection import (
     kubeconfig,
     service_account,
 )
-from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.resources import PODS, Free, Kind, metadata
-from trimtab.kube.transport import GUARD, WHOLE
+from trimtab.kube.runtime.backoff import TokenBucket
 from trimtab.obs.metrics import counter, histogram
 
 T = TypeVar("T")

@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ConfigMap
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
 
 log = get_logger()
 
-NAMESPACE, NAME = "trimtab-system", "clock"
+NAMESPACE, NAME = SYSTEM_NAMESPACE, "clock"
 
 
 class Clock(Struct, frozen=True):

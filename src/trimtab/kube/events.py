@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, to_builtins
 
 from trimtab.errors import TrimtabError
-from trimtab.kube.backoff import TokenBucket
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
-from trimtab.kube.queue import Queue
 from trimtab.kube.resources import EVENTS, Free, ObjectReference, micro_time
+from trimtab.kube.runtime.backoff import TokenBucket
+from trimtab.kube.runtime.queue import Queue
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
 

@@ -1,12 +1,12 @@
 """A control plane on this computer: components as data, one supervisor that executes them."""
 
-from trimtab.lab.component import Component, Plan, Task
-from trimtab.lab.identity import ClientCert, ServerCert, Service
+from trimtab.lab.components.component import Component, Plan, Task
+from trimtab.lab.components.identity import ClientCert, ServerCert, Service
+from trimtab.lab.components.stack import NONE, Contribution, Lab, Stack
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import look, survey
-from trimtab.lab.layout import Home, LabDir
 from trimtab.lab.settle import Wish
 from trimtab.lab.spec import Clock, LabSpec, NodeSize
-from trimtab.lab.stack import NONE, Contribution, Lab, Stack
 from trimtab.lab.start import Means, stay_up, up
 from trimtab.lab.status import Event, LabStatus, UnitStatus
 from trimtab.lab.stop import down, wipe

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.lab.identity import NAMESPACE
+from trimtab.lab.components.identity import NAMESPACE
 from trimtab.lab.spec import Clock
 
 CLOCK_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/clock"

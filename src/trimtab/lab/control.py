@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
-from trimtab.lab.layout import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.spec import name_option
 from trimtab.lab.status import Event, LabStatus
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trimtab.errors import NotReady, TrimtabError
-from trimtab.lab import control, logfiles
-from trimtab.lab.layout import LabDir
+from trimtab.lab import control
+from trimtab.lab.files import logs
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.process import ProcessId, end, identify, is_alive
 
 PROGRAM = Path(__file__).parent / "supervisor" / "__main__.py"
@@ -36,7 +37,7 @@ class Launch:
         while not self._answers():
             alive = self.process is not None and is_alive(self.process)
             if not alive or time.monotonic() > deadline:
-                lines = logfiles.tail(self._lab.log("supervisor"), 5)
+                lines = logs.tail(self._lab.log("supervisor"), 5)
                 raise TrimtabError("\n  ".join(("the supervisor did not start", *lines)))
             time.sleep(0.01)
 

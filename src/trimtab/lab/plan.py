@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError
-from trimtab.lab.component import (
+from trimtab.lab.components.component import (
     ApplyObjects,
     AwaitNodes,
     Component,
@@ -19,20 +19,20 @@ from trimtab.lab.component import (
     Task,
     TokenFile,
 )
-from trimtab.lab.control_plane import (
+from trimtab.lab.components.control_plane import (
     admission_files,
     etcd,
     identities,
     kube_apiserver,
     kube_controller_manager,
 )
-from trimtab.lab.identity import ClientCert, ServerCert, Service, token_file
-from trimtab.lab.kwok import CONFIG_FILE as KWOK_CONFIG
-from trimtab.lab.kwok import kwok, kwok_config
-from trimtab.lab.objects import bootstrap_objects
-from trimtab.lab.scheduler import CONFIG_FILE as SCHEDULER_CONFIG
-from trimtab.lab.scheduler import kube_scheduler, probe_scheduler_name, scheduler_config
-from trimtab.lab.stack import Contribution, Lab, Stack
+from trimtab.lab.components.identity import ClientCert, ServerCert, Service, token_file
+from trimtab.lab.components.kwok import CONFIG_FILE as KWOK_CONFIG
+from trimtab.lab.components.kwok import kwok, kwok_config
+from trimtab.lab.components.objects import bootstrap_objects
+from trimtab.lab.components.scheduler import CONFIG_FILE as SCHEDULER_CONFIG
+from trimtab.lab.components.scheduler import kube_scheduler, probe_scheduler_name, scheduler_config
+from trimtab.lab.components.stack import Contribution, Lab, Stack
 
 OBJECTS_FILE = "config/objects.json"
 

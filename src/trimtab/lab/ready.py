@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
-from trimtab.lab.layout import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.spec import name_option
 from trimtab.lab.status import Event, LabStatus, UnitStatus
 

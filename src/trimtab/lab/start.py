@@ -17,19 +17,19 @@ from msgspec import Struct, field, structs
 
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.lab import control
-from trimtab.lab.control_plane import PORTS
+from trimtab.lab.components.control_plane import PORTS
+from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
+from trimtab.lab.components.stack import Stack, choose
+from trimtab.lab.files.layout import Home, LabDir, make_private_dir
+from trimtab.lab.files.lock import held
 from trimtab.lab.inspection import is_running
 from trimtab.lab.launch import launching
-from trimtab.lab.layout import Home, LabDir, make_private_dir
-from trimtab.lab.lock import held
-from trimtab.lab.moving import PortMover, lost_ports
-from trimtab.lab.port_register import PortRegister, choosing
-from trimtab.lab.ports import check_address, choose_ports, holder, is_free
+from trimtab.lab.ports.moving import PortMover, lost_ports
+from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
+from trimtab.lab.ports.register import PortRegister, choosing
 from trimtab.lab.ready import await_ready
-from trimtab.lab.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.settle import Wish, settle
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
-from trimtab.lab.stack import Stack, choose
 from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.stop import check_stopped, end_leftovers
 
@@ -135,7 +135,7 @@ def _order(
 def _prepare(
     lab: LabDir, spec: LabSpec, stacks: tuple[Stack, ...], means: Means, own: str | None
 ) -> None:
-    from trimtab.lab.prepare import prepare  # certificates: 0.05 s of imports
+    from trimtab.lab.files.prepare import prepare  # certificates: 0.05 s of imports
 
     prepare(lab, spec, stacks, means.locate, own)
 

@@ -5,8 +5,8 @@ import signal
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import is_running, read_run
-from trimtab.lab.layout import LabDir
 from trimtab.lab.process import Run, await_end, end
 from trimtab.lab.spec import name_option
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.model.curve import Constant, Curve, overall_mean
+from trimtab.model.load.curve import Constant, Curve, overall_mean
 from trimtab.model.quantity import Quantity, cores, gib
 
 EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]

@@ -1,7 +1,9 @@
-"""What can be the name of a Kubernetes object."""
+"""Names of Kubernetes objects: which are possible, and where our own services live."""
 
 import re
 
+SYSTEM_NAMESPACE = "trimtab-system"
+"""Where services, their accounts, leases and the clock live, in clusters and in labs."""
 MAX_OBJECT_NAME = 253
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 OBJECT_NAME = rf"{_LABEL}(\.{_LABEL})*"

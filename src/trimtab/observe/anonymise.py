@@ -17,7 +17,7 @@ from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
 from trimtab.observe.anonymise_policy import anonymise_policy, anonymise_query, words_of
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.policy.explain_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
 
 _ADDRESS = re.compile(r"\w+://[^\s\"']+")
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from trimtab.errors import ConfigError
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.policy.policy_yaml import dump_yaml, load_yaml
-from trimtab.policy.selector_text import parse_selector
-from trimtab.policy.selectors import Requirement
+from trimtab.policy.file.selector_text import parse_selector
+from trimtab.policy.file.selectors import Requirement
+from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 
 UNREADABLE = "unreadable,,"
 """Stands for a selector that cannot be parsed: it must stay so."""

@@ -20,8 +20,8 @@ from trimtab import __version__
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.machines import VMS
 from trimtab.kube.resources import NAMESPACES, PRIORITY_CLASSES, Free, Kind
-from trimtab.kube.virt import VMS
 from trimtab.model.snapshot import (
     NodeMetrics,
     PodMetrics,
@@ -36,8 +36,8 @@ from trimtab.observe.machines import kubevirt_machines, observed_on, own_machine
 from trimtab.observe.objects import claim_of, node_of, pod_of
 from trimtab.observe.policy_source import Source
 from trimtab.policy import Policy, read_policy
-from trimtab.policy.settings import LowNodeUtilization
-from trimtab.policy.settings import Source as UsageSource
+from trimtab.policy.file.settings import LowNodeUtilization
+from trimtab.policy.file.settings import Source as UsageSource
 from trimtab.prom.client import Prometheus
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from trimtab.kube.machines import DOMAIN, VirtualMachine
 from trimtab.kube.resources import Key
-from trimtab.kube.virt import DOMAIN, VirtualMachine
 from trimtab.model.snapshot import MIGRATIONS
 from trimtab.observe import wire
-from trimtab.policy.explain_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
 
 _FINISHED = ("Succeeded", "Failed")
 

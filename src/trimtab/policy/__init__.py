@@ -6,13 +6,13 @@ docs/reference/policy.md.
 """
 
 from trimtab.policy.choices import Answer, Choose, Shuffled, Tie, as_given, willing
-from trimtab.policy.config import load_policy, read_policy
 from trimtab.policy.cycle import Class, Cycle, Eviction, Figures, Outcome, Reason, Run, Stop, Visit
 from trimtab.policy.decide import decide
-from trimtab.policy.default import DEFAULT_POLICY, default_policy
+from trimtab.policy.file.default import DEFAULT_POLICY, default_policy
+from trimtab.policy.file.reader import load_policy, read_policy
+from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
 from trimtab.policy.numbers import NotANumberError
-from trimtab.policy.settings import Policy
 from trimtab.policy.snapshot_view import SnapshotView, decide_snapshot, inflight_of, policy_of
 from trimtab.policy.view import (
     ClusterView,

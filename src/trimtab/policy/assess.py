@@ -7,6 +7,7 @@ import numpy as np
 from trimtab.policy.choices import Choose, Tie
 from trimtab.policy.cycle import Class, Figures
 from trimtab.policy.doubt import order_matters, possible_classes
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Plugin, Thresholds
 from trimtab.policy.numbers import (
     Classes,
     Flags,
@@ -17,7 +18,6 @@ from trimtab.policy.numbers import (
     mean_of,
     percent_of,
 )
-from trimtab.policy.settings import METRIC_RESOURCE, LowNodeUtilization, Plugin, Thresholds
 from trimtab.policy.usage import Usage, capacity_of, shown
 from trimtab.policy.view import NodeView, Selection
 

@@ -14,12 +14,12 @@ from trimtab.policy.candidates import order_sources
 from trimtab.policy.choices import Answers, Choose, Tie, as_given, willing
 from trimtab.policy.cycle import Class, Cycle, Figures, Reason, Run, Stop, Visit
 from trimtab.policy.evict import Destinations, Engine
-from trimtab.policy.filters import Filter
-from trimtab.policy.fit import PreEviction
+from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Profile, Source
 from trimtab.policy.headroom import Caps
 from trimtab.policy.inflight import EMPTY, InFlight
 from trimtab.policy.limits import Evictions
-from trimtab.policy.settings import LowNodeUtilization, Plugin, Policy, Profile, Source
+from trimtab.policy.pods.filters import Filter
+from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.usage import Usage, measure
 from trimtab.policy.view import ClusterView, Selection
 

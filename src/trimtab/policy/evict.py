@@ -8,11 +8,11 @@ from trimtab.model.quantity import NANO
 from trimtab.policy.candidates import order_candidates
 from trimtab.policy.choices import Choose, Tie
 from trimtab.policy.cycle import Outcome, Step, Stop, Visit
-from trimtab.policy.filters import Filter
-from trimtab.policy.fit import PreEviction
+from trimtab.policy.file.settings import Source
 from trimtab.policy.limits import Evictions
-from trimtab.policy.settings import Source
-from trimtab.policy.taints import counts_as_destination, too_few_tolerations
+from trimtab.policy.pods.filters import Filter
+from trimtab.policy.pods.fit import PreEviction
+from trimtab.policy.pods.taints import counts_as_destination, too_few_tolerations
 from trimtab.policy.view import Amounts, ClusterView, NodeView, PodView, Traits
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.numbers import NO_NUMBER, cap
-from trimtab.policy.settings import METRIC_RESOURCE
 from trimtab.policy.usage import Usage, capacity_of, shown, unit_of
 from trimtab.policy.view import NodeView
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from trimtab.policy.choices import Answer
 from trimtab.policy.cycle import Outcome
+from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import EMPTY, InFlight
-from trimtab.policy.settings import Policy
 from trimtab.policy.view import PodView
 
 

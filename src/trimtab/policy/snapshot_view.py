@@ -12,13 +12,13 @@ import numpy as np
 from trimtab.model import snapshot as model
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
 from trimtab.policy.choices import Choose, as_given
-from trimtab.policy.config import read_policy
 from trimtab.policy.cycle import Cycle
 from trimtab.policy.decide import decide
+from trimtab.policy.file.reader import read_policy
+from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
-from trimtab.policy.migration_aware import Migrated
-from trimtab.policy.requests import amounts, qos_of, requested_names, requests_of
-from trimtab.policy.settings import Policy
+from trimtab.policy.pods.migration_aware import Migrated
+from trimtab.policy.pods.requests import amounts, qos_of, requested_names, requests_of
 from trimtab.policy.view import Amounts, Node, Pod, PodView, QueryFailed, Traits, Vector, View
 
 

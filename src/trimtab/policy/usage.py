@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from trimtab.model.quantity import NANO
 from trimtab.policy.cycle import Reason
+from trimtab.policy.file.settings import METRIC_RESOURCE, Plugin, Source
 from trimtab.policy.numbers import Floats, Integers, usage_of
-from trimtab.policy.settings import METRIC_RESOURCE, Plugin, Source
 from trimtab.policy.view import Amounts, ClusterView, NodeView, QueryFailed, Selection, Vector
 
 MILLI = NANO // 1000

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, NodeTerm, Toleration
-from trimtab.policy.migration_aware import Migrated
-from trimtab.policy.selectors import LabelSelector
+from trimtab.policy.file.selectors import LabelSelector
+from trimtab.policy.pods.migration_aware import Migrated
 
 Amounts = Mapping[str, int]
 """Resource name → nano-units, as `Quantity.nano`: exact, and finer than Kubernetes keeps."""

@@ -7,11 +7,13 @@ from typing import Literal
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
-from trimtab.kube.callers import API_SERVER
-from trimtab.qos.promise_limits import Limits
+from trimtab.kube.http.callers import API_SERVER
+from trimtab.model.names import SYSTEM_NAMESPACE
+from trimtab.qos.queue.promise_limits import Limits
 
 NAME = "qos"
-NAMESPACE = "trimtab-system"
+NAMESPACE = SYSTEM_NAMESPACE
+WEBHOOK_PATH = "/stamp"
 DEFAULT_SLO = 0.80
 DEFAULT_BINDINGS = "http://127.0.0.1:10001/bindings"
 

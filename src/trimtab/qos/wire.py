@@ -9,11 +9,11 @@ from operator import itemgetter
 from msgspec import field
 
 from trimtab.kube.resources import Kind, Object, Wire
-from trimtab.qos.account import Account, Owner
-from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.spans import AS_USUAL, Counting
-from trimtab.qos.sums import Sums, Window
-from trimtab.qos.vmtime import Life
+from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.pod_life import Incarnation
+from trimtab.qos.ledger.spans import AS_USUAL, Counting
+from trimtab.qos.ledger.sums import Sums, Window
+from trimtab.qos.ledger.vm_time import Life
 
 GROUP, VERSION = "qos.trimtab.dev", "v1alpha1"
 MOST_PODS = 4096

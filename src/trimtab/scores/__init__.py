@@ -3,18 +3,18 @@
 The simulator and the study use the names below. Nodes are in name order everywhere.
 """
 
-from trimtab.scores.catalog import CATALOG, SEED, find_score
-from trimtab.scores.files import rule_groups
-from trimtab.scores.numpy_backend import (
+from trimtab.scores.arrays.evaluate import (
     evaluate,
     evaluate_many,
     evaluate_means,
     evaluate_means_many,
 )
+from trimtab.scores.arrays.window import Window, window
+from trimtab.scores.catalog import CATALOG, SEED, find_score
 from trimtab.scores.own import choose_score, load_score_file
-from trimtab.scores.rules import RuleSettings
+from trimtab.scores.prometheus.files import rule_groups
+from trimtab.scores.prometheus.rules import RuleSettings
 from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score, define
-from trimtab.scores.window import Window, window
 
 __all__ = [
     "CATALOG",

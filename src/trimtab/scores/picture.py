@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.scores.numpy_backend import evaluate
+from trimtab.scores.arrays.evaluate import evaluate
+from trimtab.scores.arrays.window import Floats, Window
 from trimtab.scores.score import Score
-from trimtab.scores.window import Floats, Window
 
 COLUMNS, ROWS, CELL = 36, 24, 6
 BANDS = 10

@@ -6,18 +6,18 @@ The prose is in algorithms.md.template; this file fills in what the catalogue kn
 from collections.abc import Iterable
 from pathlib import Path
 
-from trimtab.scores.alerts import Alert
 from trimtab.scores.catalog import CATALOG, SEED
 from trimtab.scores.expr import Record, walk
-from trimtab.scores.files import rule_groups
 from trimtab.scores.further import FURTHER
 from trimtab.scores.inputs import cluster_means
 from trimtab.scores.ippd import K3
-from trimtab.scores.pareto_promql import COMPUTED, LARGEST_UNROLLED, ORDER, PAIR
 from trimtab.scores.picture import picture
-from trimtab.scores.promql import Printer
-from trimtab.scores.records import base_record, score_record
-from trimtab.scores.rules import EXPORTED, EXPORTED_IN_FLIGHT, RuleSettings
+from trimtab.scores.prometheus.alerts import Alert
+from trimtab.scores.prometheus.files import rule_groups
+from trimtab.scores.prometheus.pareto_promql import COMPUTED, LARGEST_UNROLLED, ORDER, PAIR
+from trimtab.scores.prometheus.promql import Printer
+from trimtab.scores.prometheus.records import base_record, score_record
+from trimtab.scores.prometheus.rules import EXPORTED, EXPORTED_IN_FLIGHT, RuleSettings
 from trimtab.scores.score import Score
 
 PAGE = "docs/reference/algorithms.md"

@@ -8,17 +8,17 @@ done) goes replica by replica. A replica's numbers do not depend on who else is 
 from collections.abc import Callable, Sequence
 
 from trimtab.scores.own import choose_score
-from trimtab.sim.accounts import Accounts, Sums
-from trimtab.sim.bounds import lower_bounds
-from trimtab.sim.card import report_card
-from trimtab.sim.cluster import Cluster, recount
-from trimtab.sim.control import Control
-from trimtab.sim.descheduler import limits_of
+from trimtab.sim.descheduling.cycle import Control
+from trimtab.sim.descheduling.descheduler import limits_of
+from trimtab.sim.descheduling.policies import policy_of
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
+from trimtab.sim.measures.bounds import lower_bounds
+from trimtab.sim.measures.card import report_card
+from trimtab.sim.measures.pieces import Accounts, Sums
+from trimtab.sim.measures.recorder import Recorder
 from trimtab.sim.outcome import Outcome
-from trimtab.sim.policies import policy_of
-from trimtab.sim.recorder import Recorder
+from trimtab.sim.placement.cluster import Cluster, recount
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec
 from trimtab.sim.timeline import Happening, Slice, Timeline

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Node, Vm, requested
 from trimtab.model.quantity import Quantity
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.model.snapshot import Toleration
-from trimtab.policy.taints import tolerates_all, tolerates_for_scheduling
+from trimtab.policy.pods.taints import tolerates_all, tolerates_for_scheduling
 
 UNITS = 1e9
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS

@@ -31,7 +31,7 @@ from trimtab.policy import (
     View,
     decide,
 )
-from trimtab.policy.settings import METRIC_RESOURCE, LowNodeUtilization, Source
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
 from trimtab.sim.fleet import SCHEDULABLE_LABEL, TOLERATIONS
 
 _TRAITS = Traits(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab.model.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
+from trimtab.model.load.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
 from trimtab.sim.fleet import Fleet, Floats, kinds_of
 
 Key = tuple[object, ...]

@@ -9,13 +9,13 @@ from itertools import compress
 from math import inf
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
-from trimtab.sim.cluster import Cluster
 from trimtab.sim.fleet import OnEviction
-from trimtab.sim.marks import Mark, Priority
-from trimtab.sim.migrations import Migrations
-from trimtab.sim.scheduler import Scheduler
+from trimtab.sim.migration.marks import Mark, Priority
+from trimtab.sim.migration.migrations import Migrations
+from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.scheduler import Scheduler
+from trimtab.sim.placement.starts import Starts
 from trimtab.sim.spec import Placement, RunSpec
-from trimtab.sim.starts import Starts
 from trimtab.sim.streams import Purpose, stream
 from trimtab.sim.timeline import TOLERATION_S, NodeEvent
 

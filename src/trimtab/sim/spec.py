@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 
 Placement = Literal["spread", "binpack", "least-loaded", "soft-taints"]
 VictimChoice = Literal["stock", "best-fit", "steepest-pair"]

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.scenario import Event, Scenario
+from trimtab.model.scenarios.scenario import Event, Scenario
 from trimtab.scores import MEAN_WINDOW_S
 from trimtab.sim.fleet import Floats
 from trimtab.sim.spec import Timing

@@ -6,13 +6,13 @@ from typing import Any
 from msgspec import structs
 from rich.text import Text
 
-from trimtab.advisor.accepting import shown
 from trimtab.advisor.api import Event, Item, PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.diff import has_changes
+from trimtab.advisor.decide.accepted_drift import shown
 from trimtab.advisor.guidance import PHASES, told
-from trimtab.advisor.profile import Profile
-from trimtab.advisor.reasons import changing
-from trimtab.advisor.summary import Summary, summarise
+from trimtab.advisor.plan.diff import has_changes
+from trimtab.advisor.plan.profile import Profile
+from trimtab.advisor.plan.reasons import changing
+from trimtab.advisor.plan.summary import Summary, summarise
 from trimtab.view.terminal import out, show_table
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}

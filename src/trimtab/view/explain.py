@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from trimtab.policy.explain import Explanation, RunExplained
-from trimtab.policy.explain_nodes import NodeExplained
-from trimtab.policy.explain_pods import PodExplained
+from trimtab.truth.explain.explanation import Explanation, RunExplained
+from trimtab.truth.explain.nodes import NodeExplained
+from trimtab.truth.explain.pods import PodExplained
 from trimtab.view.snapshot import in_flight_text
 from trimtab.view.terminal import out, show_table
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from trimtab.lab import Event, LabStatus, UnitStatus
 from trimtab.lab.spec import name_option
-from trimtab.loop.settings import STACK
+from trimtab.stacks.loop.settings import STACK
 from trimtab.view.terminal import Steps, err, out, show_table
 
 # The stacks' names; importing them would load every profile for `lab status`

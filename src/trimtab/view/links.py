@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trimtab.loop.links import Link
+from trimtab.stacks.loop.state.links import Link
 from trimtab.view.terminal import err, out, show_json
 
 _SIGNS = {"ok": "✓", "late": "!", "broken": "✗", "untested": "–"}

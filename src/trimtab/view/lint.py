@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab import __version__
-from trimtab.policy.lint import CATALOGUE, Facts, Finding, Rule, unchecked
+from trimtab.truth.lint import CATALOGUE, Facts, Finding, Rule, unchecked
 from trimtab.view.terminal import out
 
 _OPTION = re.compile(r"--[a-z-]+")

@@ -1,7 +1,7 @@
 """One cycle on a running cluster: how the nodes stand, and who goes where."""
 
 from trimtab.sim.live import Landing, LiveResult
-from trimtab.view.pictures import Bar
+from trimtab.view.tables.pictures import Bar
 from trimtab.view.terminal import err, out, show_table
 
 _KINDS = {"over": "over-utilised", "under": "under-utilised"}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
 from trimtab.sim.outcome import Course, Outcome, ReportCard
-from trimtab.view.pictures import Bar, Spark
+from trimtab.view.tables.pictures import Bar, Spark
 from trimtab.view.terminal import err, out, show_table
 
 _NODES = 20

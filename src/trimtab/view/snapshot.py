@@ -5,7 +5,7 @@ from pathlib import Path
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe.look import Look
 from trimtab.policy import policy_of
-from trimtab.policy.explain_inflight import InFlightReport, in_flight_report
+from trimtab.truth.explain.inflight import InFlightReport, in_flight_report
 from trimtab.view.terminal import err
 
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from msgspec import Struct
 
-from trimtab.view.pictures import Bar
+from trimtab.view.tables.pictures import Bar
 from trimtab.view.terminal import Steps, err, out, progress, show_table
 
 _BAR = 14

@@ -22,7 +22,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from trimtab.view.table import Table
+from trimtab.view.tables.table import Table
 from trimtab.view.typed import as_typed
 
 

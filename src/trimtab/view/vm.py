@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import Event, Pod
-from trimtab.kube.virt import VirtualMachine, VirtualMachineMigration
 from trimtab.view.terminal import out, show_table
 
 

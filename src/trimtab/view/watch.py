@@ -9,11 +9,11 @@ from rich.text import Text
 
 from trimtab.errors import NotReady, Unavailable
 from trimtab.lab import LabDir
-from trimtab.loop.access import open_loop
-from trimtab.loop.descheduler_log import Cycle
-from trimtab.loop.glance import Glance, Move, NodeGlance, glance
-from trimtab.view.pictures import Bar
-from trimtab.view.table import Table
+from trimtab.stacks.loop.connection import open_loop
+from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance, glance
+from trimtab.stacks.loop.state.recent_cycles import Cycle
+from trimtab.view.tables.pictures import Bar
+from trimtab.view.tables.table import Table
 from trimtab.view.terminal import out, show_json
 
 _COLOURS = {"over": "red", "under": "cyan", "appropriate": "green"}

@@ -4,9 +4,9 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from trimtab.errors import ConfigError
-from trimtab.kube.virt import Amount, Load, VirtualMachine, VmAmounts, VmSpec, encode_load
-from trimtab.model.curve import Constant, Curve, check_curve, overall_mean, value_at
+from trimtab.kube.machines import Amount, Load, VirtualMachine, VmAmounts, VmSpec, encode_load
 from trimtab.model.limits import MAX_BYTES, MAX_CORES
+from trimtab.model.load.curve import Constant, Curve, check_curve, overall_mean, value_at
 from trimtab.model.machines import Vm, requested
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.vm.settings import Settings

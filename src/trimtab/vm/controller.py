@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from trimtab.kube.client import Client
-from trimtab.kube.controller import After, Controller, Outcome
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import Key
+from trimtab.kube.runtime.controller import After, Controller, Outcome
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
-from trimtab.vm.lifecycle import next_step
-from trimtab.vm.memory import Memory
+from trimtab.vm.decide.lifecycle import next_step
+from trimtab.vm.decide.situation import Situation
+from trimtab.vm.decide.steps import Check, Lose, Start, Step
+from trimtab.vm.executor import Hands
+from trimtab.vm.leader_state import Memory
 from trimtab.vm.own_writes import PATIENCE_S, OwnWrites
-from trimtab.vm.perform import Hands
 from trimtab.vm.settings import Settings
-from trimtab.vm.situation import Situation
-from trimtab.vm.steps import Check, Lose, Start, Step
 from trimtab.vm.stores import Objects, Stores, keys_of_migration, keys_of_pod
 
 log = get_logger()

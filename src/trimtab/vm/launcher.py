@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from trimtab.kube.clock import Clock
-from trimtab.kube.resources import Free, Pod
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     APP_LABEL,
     CPU_CONSUMPTION,
     DOMAIN,
@@ -27,6 +26,7 @@ from trimtab.kube.virt import (
     VMS,
     VirtualMachine,
 )
+from trimtab.kube.resources import Free, Pod
 from trimtab.model.machines import Vm
 from trimtab.vm.amounts import consumption, load_annotation, requests
 from trimtab.vm.settings import TOLERATION_S, Settings

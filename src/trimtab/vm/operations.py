@@ -19,7 +19,7 @@ from trimtab.model.machines import (
     REFERENCE_CPU,
     REFERENCE_MEMORY,
 )
-from trimtab.vm.desk import Desk
+from trimtab.vm.requests import Desk
 
 
 class SimpleVm(Struct, frozen=True):

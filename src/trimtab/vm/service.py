@@ -6,11 +6,11 @@ from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
 from trimtab.kube.events import Recorder
-from trimtab.kube.lease import Elector
-from trimtab.kube.service import Service, unique_identity
-from trimtab.kube.web import Web
+from trimtab.kube.http.web import Web
+from trimtab.kube.runtime.lease import Elector
+from trimtab.kube.runtime.service import Service, unique_identity
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.controller import VmController
-from trimtab.vm.rbac import NAMESPACE
 from trimtab.vm.settings import Settings
 
 NAME = "vm-controller"
@@ -20,7 +20,7 @@ async def serve(client: Client, settings: Settings, *, host: str, port: int) -> 
     """Run the controller until SIGTERM."""
     await refuse_beside_kubevirt(client)
     identity = unique_identity()
-    elector = Elector(client, NAME, NAMESPACE, identity)
+    elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
     writing = client.guarded(elector.check)
     controller = VmController(writing, recorder, settings, reading=client)

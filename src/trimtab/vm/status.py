@@ -4,12 +4,12 @@ from datetime import datetime
 
 from msgspec import structs, to_builtins
 
+from trimtab.kube.machines import MigrationStatus, Phase, VirtualMachine, VmStatus
 from trimtab.kube.resources import Condition, Free, Pod
-from trimtab.kube.virt import MigrationStatus, Phase, VirtualMachine, VmStatus
 from trimtab.model.machines import Vm
 from trimtab.vm.amounts import allocated, percents, used_amounts
+from trimtab.vm.decide.situation import is_running
 from trimtab.vm.launcher import pod_name
-from trimtab.vm.situation import is_running
 
 LOST = "PodLost"
 RECREATING = "Recreating"

@@ -9,9 +9,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.errors import NotFound
-from trimtab.kube.reflector import Reflector
-from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     APP_LABEL,
     DOMAIN,
     MIGRATIONS,
@@ -20,10 +18,12 @@ from trimtab.kube.virt import (
     VirtualMachine,
     VirtualMachineMigration,
 )
+from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
+from trimtab.kube.runtime.reflector import Reflector
 from trimtab.model.names import is_object_name
+from trimtab.vm.decide.situation import named, owner_uid
 from trimtab.vm.launcher import label_value
 from trimtab.vm.own_writes import Look
-from trimtab.vm.situation import named, owner_uid
 
 
 class Objects(Struct, frozen=True):

@@ -14,17 +14,17 @@ from msgspec import Struct, field
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from trimtab.kube.callers import MAX_EVICTION, REFUSED, Callers, TooLarge, bounded_body
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Invalid, NotFound
-from trimtab.kube.reflector import Reflector
+from trimtab.kube.http.callers import MAX_EVICTION, REFUSED, Callers, TooLarge, bounded_body
+from trimtab.kube.http.web import Tls, Web
+from trimtab.kube.machines import APP_LABEL, VMS, VirtualMachine
 from trimtab.kube.resources import PODS, Free, Key, Kind, Pod
-from trimtab.kube.service import Service
-from trimtab.kube.virt import APP_LABEL, VMS, VirtualMachine
-from trimtab.kube.web import Tls, Web
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter, histogram
-from trimtab.vm.eviction import Allow, Deny, Mark, Verdict, decide, mark_patch, vm_of
+from trimtab.vm.decide.eviction import Allow, Deny, Mark, Verdict, decide, mark_patch, vm_of
 
 T = TypeVar("T")
 log = get_logger()

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from builders.outcomes import a_scenario
 from builders.pages import Opened
-from trimtab.cli.sim_files import make_result, save
+from trimtab.cli.sim.files import make_result, save
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from builders.outcomes import a_scenario
 from builders.pages import Opened
 from builders.studies import a_plan, finished
-from trimtab.study.report import render
+from trimtab.study.report.report import render
 
 pytestmark = pytest.mark.browser
 

@@ -30,7 +30,7 @@ from trimtab.policy import (
     read_policy,
 )
 from trimtab.policy.cycle import Outcome
-from trimtab.policy.settings import HighNodeUtilization, Plugin, Profile
+from trimtab.policy.file.settings import HighNodeUtilization, Plugin, Profile
 from trimtab.policy.usage import shown
 
 _ATTEMPTS = 60

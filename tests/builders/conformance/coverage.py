@@ -12,15 +12,15 @@ from builders.conformance.stubs import Reply
 from trimtab.model.snapshot import EVICT, REQUEST_EVICT_ONLY
 from trimtab.policy import Class, Figures, Run, SnapshotView, Stop, Visit
 from trimtab.policy.cycle import Outcome
-from trimtab.policy.filters import Filter
-from trimtab.policy.fit import PreEviction
-from trimtab.policy.settings import (
+from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
     Plugin,
     Profile,
     Source,
 )
+from trimtab.policy.pods.filters import Filter
+from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.snapshot_view import policy_of
 
 _ODD_PERCENTS = {7, 14, 28, 29, 55, 56, 57, 58}

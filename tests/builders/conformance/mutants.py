@@ -16,23 +16,12 @@ from builders.conformance import wrong
 from builders.conformance import wrong_rules as rules
 from builders.conformance.wrong import engine_without
 from builders.conformance.wrong_rules import limits_without
-from trimtab.policy import (
-    SnapshotView,
-    assess,
-    candidates,
-    evict,
-    filters,
-    fit,
-    numbers,
-    requests,
-    snapshot_view,
-    taints,
-    usage,
-)
+from trimtab.policy import SnapshotView, assess, candidates, evict, numbers, snapshot_view, usage
 from trimtab.policy import headroom as headroom_module
 from trimtab.policy.evict import Destinations, Engine
+from trimtab.policy.file.settings import Protection
 from trimtab.policy.inflight import InFlight
-from trimtab.policy.settings import Protection
+from trimtab.policy.pods import filters, fit, requests, taints
 
 Change = tuple[Any, str, Any]
 

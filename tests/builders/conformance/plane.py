@@ -17,7 +17,7 @@ from typing import Any
 from builders.apiserver import ApiServer
 from builders.conformance.stubs import Stubs
 from trimtab.engines import locate
-from trimtab.kube.web import Tls, Web
+from trimtab.kube.http.web import Tls, Web
 
 TOKEN = {"namespace": "kube-system", "name": "prometheus-token"}
 _ADMISSION = "Priority,DefaultTolerationSeconds,TaintNodesByCondition,RuntimeClass"

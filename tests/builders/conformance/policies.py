@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from builders.conformance.plane import TOKEN
-from trimtab.policy.policy_yaml import dump_yaml
+from trimtab.policy.file.yaml_text import dump_yaml
 
 Mode = Literal["prometheus", "requests", "metrics", "high"]
 Args = dict[str, Any]

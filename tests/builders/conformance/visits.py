@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from trimtab.observe.descheduler_log import Note, Source, Verdict
 from trimtab.policy import Stop, Visit
 from trimtab.policy.cycle import Outcome
-from trimtab.policy.filters import Filter
-from trimtab.policy.settings import Plugin, Profile
+from trimtab.policy.file.settings import Plugin, Profile
+from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import ClusterView, PodView
 
 _ENDS = {

@@ -11,8 +11,8 @@ from trimtab.model.quantity import NANO
 from trimtab.policy import Stop
 from trimtab.policy.cycle import Outcome, Reason, Step
 from trimtab.policy.evict import Destinations, Engine
-from trimtab.policy.settings import LowNodeUtilization, Source
-from trimtab.policy.taints import counts_as_destination, tolerates_for_scheduling
+from trimtab.policy.file.settings import LowNodeUtilization, Source
+from trimtab.policy.pods.taints import counts_as_destination, tolerates_for_scheduling
 
 # the package's `decide` is the function; its module is meant here
 decide: Any = sys.modules["trimtab.policy.decide"]

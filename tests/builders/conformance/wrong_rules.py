@@ -6,11 +6,12 @@ from typing import Any
 from msgspec import structs
 
 from builders.conformance.wrong import Change
-from trimtab.policy import PodEvent, SnapshotView, filters
+from trimtab.policy import PodEvent, SnapshotView
 from trimtab.policy.cycle import Outcome
+from trimtab.policy.file.settings import Evictor, Protection
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.limits import Evictions
-from trimtab.policy.settings import Evictor, Protection
+from trimtab.policy.pods import filters
 
 
 def limits_without(rule: str) -> list[Change]:

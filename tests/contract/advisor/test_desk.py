@@ -9,9 +9,9 @@ import pytest
 from builders.advisorlab import LOAD_AWARE, install
 from builders.advisorlab import Desk as Kubectl
 from builders.apiserver import ApiServer, running_apiserver
-from trimtab.advisor.advertise import advertisement
 from trimtab.advisor.api import CONFIGS
-from trimtab.advisor.desk import Desk
+from trimtab.advisor.cluster.advertise import advertisement
+from trimtab.advisor.cluster.requests import Desk
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import Conflict, NotReady

@@ -11,7 +11,6 @@ import yaml
 from builders.advisorlab import Desk, await_established, install, install_release
 from builders.apiserver import ApiServer, running_apiserver
 from builders.openshift import load_aware
-from trimtab.advisor.access import Access
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,
@@ -19,14 +18,15 @@ from trimtab.advisor.api import (
     Spec,
     VirtPlatformConfig,
 )
+from trimtab.advisor.cluster.objects import Access
+from trimtab.advisor.cluster.offline import plan_offline, read_directory
+from trimtab.advisor.cluster.reading import Reading
+from trimtab.advisor.decide.situation import Situation
 from trimtab.advisor.mocks.baseline import descheduler, hyperconverged, hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
-from trimtab.advisor.offline import plan_offline, read_directory
-from trimtab.advisor.plan import Plan, target_of
+from trimtab.advisor.plan.plan import Plan, target_of
+from trimtab.advisor.plan.rollback import Record
 from trimtab.advisor.profiles.registry import built_in
-from trimtab.advisor.reading import Reading
-from trimtab.advisor.rollback import Record
-from trimtab.advisor.situation import Situation
 from trimtab.kube.client import Client
 
 pytestmark = pytest.mark.engines

@@ -8,8 +8,8 @@ import pytest
 
 from builders.advisorlab import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install, wait
 from builders.apiserver import running_apiserver
-from trimtab.advisor.admission import policies
 from trimtab.advisor.operator import FREE_CONFIGS
+from trimtab.install.advisor.admission import policies
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, Unavailable
 from trimtab.kube.resources import Free

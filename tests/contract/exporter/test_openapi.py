@@ -11,7 +11,7 @@ from msgspec import Struct
 from schemathesis.config import SchemathesisConfig
 
 from builders.exporter_http import ExporterProcess
-from trimtab.exporter.openapi import EXAMPLE, FILE_EXAMPLE, OURS, description, field_docs
+from trimtab.exporter.http.openapi import EXAMPLE, FILE_EXAMPLE, OURS, description, field_docs
 
 CONFIG = {
     "seed": 1,

@@ -11,8 +11,8 @@ from builders.exporter_http import ExporterProcess, running_exporter
 from builders.prometheus import running_prometheus
 from trimtab.prom.client import Prometheus
 from trimtab.scores import RuleSettings, evaluate, find_score, rule_groups, window
-from trimtab.scores.files import Flavor, render
-from trimtab.scores.rules import EXPORTED
+from trimtab.scores.prometheus.files import Flavor, render
+from trimtab.scores.prometheus.rules import EXPORTED
 
 pytestmark = pytest.mark.engines
 

@@ -15,19 +15,19 @@ import yaml
 from builders.manifests import REPOSITORY, base, containers, documents, of_kind, one
 from trimtab import __version__
 from trimtab.cli.main import app
-from trimtab.exporter.rbac import exporter_rbac
-from trimtab.lab.kwok import rbac as kwok_rbac
-from trimtab.lab.kwok import stages
-from trimtab.lab.objects import node
+from trimtab.install.exporter.rbac import exporter_rbac
+from trimtab.install.loop.manifests import generate
+from trimtab.install.loop.rbac import descheduler_rbac
+from trimtab.install.vm.admission import eviction_webhook, guard
+from trimtab.install.vm.crd import crds
+from trimtab.install.vm.fence import fence
+from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.lab.components.kwok import rbac as kwok_rbac
+from trimtab.lab.components.kwok import stages
+from trimtab.lab.components.objects import node
 from trimtab.lab.spec import NodeSize
-from trimtab.loop.manifests import generate
-from trimtab.loop.rbac import descheduler_rbac
 from trimtab.policy import read_policy
-from trimtab.scores.files import KEY as RULES_KEY
-from trimtab.vm.admission import eviction_webhook, guard
-from trimtab.vm.crd import crds
-from trimtab.vm.fence import fence
-from trimtab.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.scores.prometheus.files import KEY as RULES_KEY
 
 LAB_RBAC = {
     "vm-controller": controller_rbac(),

@@ -11,8 +11,8 @@ import yaml
 from prometheus_client import Counter, Gauge
 
 from builders.manifests import K8S, one
-from trimtab.exporter import exposition
-from trimtab.scores.files import KEY as RULES_KEY
+from trimtab.exporter.nodes import exposition
+from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.vm import metrics, webhook
 
 SCORE = "descheduler:node:linear_amplified_ideal_point_positive_distance:k3:avg1m"

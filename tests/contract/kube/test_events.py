@@ -12,8 +12,6 @@ from builders.following import following
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder, written
-from trimtab.kube.lease import NotLeading
-from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -24,6 +22,8 @@ from trimtab.kube.resources import (
     ObjectReference,
     free_kind,
 )
+from trimtab.kube.runtime.lease import NotLeading
+from trimtab.kube.runtime.reflector import Reflector
 
 CORE_EVENTS = free_kind("", "v1", "events", "Event")
 

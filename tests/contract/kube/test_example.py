@@ -10,8 +10,8 @@ from builders.following import following
 from builders.kube import pod_to_create
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, PODS, ConfigMap
+from trimtab.kube.runtime.reflector import Reflector
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "kube.md"
 

@@ -12,11 +12,11 @@ from builders.apiserver import ApiServer
 from builders.faultproxy import Fault, FaultProxy
 from builders.following import following
 from builders.waiting import until
-from trimtab.kube.backoff import Backoff
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
-from trimtab.kube.reflector import Patience, Reflector, lists, restarts
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
+from trimtab.kube.runtime.backoff import Backoff
+from trimtab.kube.runtime.reflector import Patience, Reflector, lists, restarts
 
 HASTE = Patience(page=3, server_timeout_s=2, grace_s=0.5, backoff=Backoff(0.05, 0.3))
 _names = (f"faulty-{n}" for n in count())

@@ -10,8 +10,8 @@ import pytest
 from builders.faultproxy import FaultProxy
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.lease import Elector, NotLeading, Terms
 from trimtab.kube.resources import LEASES, Lease
+from trimtab.kube.runtime.lease import Elector, NotLeading, Terms
 
 BRIEF = Terms(duration_s=2, renew_within_s=1.0, retry_s=0.2)
 

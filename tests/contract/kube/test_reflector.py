@@ -9,7 +9,6 @@ from builders.following import following
 from builders.kube import pod_to_create
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.reflector import Patience, Reflector, restarts
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     CRDS,
@@ -22,6 +21,7 @@ from trimtab.kube.resources import (
     Pod,
     free_kind,
 )
+from trimtab.kube.runtime.reflector import Patience, Reflector, restarts
 
 
 def by_owner(pod: Pod) -> Iterable[str]:

@@ -19,12 +19,12 @@ from builders.faultproxy import FaultProxy
 from builders.waiting import until
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client
-from trimtab.kube.controller import Controller, Done, Outcome
-from trimtab.kube.lease import Elector, Terms
-from trimtab.kube.reflector import Reflector
+from trimtab.kube.http.web import KEPT_ALIVE_S, Tls, Web
 from trimtab.kube.resources import CONFIG_MAPS, LEASES, Key
-from trimtab.kube.service import Service
-from trimtab.kube.web import KEPT_ALIVE_S, Tls, Web
+from trimtab.kube.runtime.controller import Controller, Done, Outcome
+from trimtab.kube.runtime.lease import Elector, Terms
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.runtime.service import Service
 
 
 @asynccontextmanager

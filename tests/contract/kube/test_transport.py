@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from trimtab.kube.transport import BUFFER, Transport
+from trimtab.kube.http.transport import BUFFER, Transport
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 OK = b"HTTP/1.1 200 OK\r\n"

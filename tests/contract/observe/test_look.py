@@ -11,17 +11,17 @@ import pytest
 
 from builders.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
+from trimtab.install.observe.rbac import NAME, snapshot_rbac
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.resources import CONFIG_MAPS, CRDS, NAMESPACES, NODES, PODS, SECRETS, free_kind
 from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Volume, encode, load
 from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import read_config_map
-from trimtab.observe.rbac import NAME, snapshot_rbac
 from trimtab.observe.wire import INSTANCES
 from trimtab.policy import policy_of
-from trimtab.policy.explain_answers import EVICTION_ANSWER
-from trimtab.policy.explain_inflight import in_flight_report
+from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.truth.explain.inflight import in_flight_report
 
 pytestmark = pytest.mark.engines
 

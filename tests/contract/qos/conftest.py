@@ -9,6 +9,9 @@ import pytest
 
 from builders.apiserver import ApiServer, running_apiserver
 from builders.kube import pod_to_create
+from trimtab.install.qos.admission import STAMPER, policies
+from trimtab.install.qos.crd import crds
+from trimtab.install.qos.rbac import qos_rbac
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Invalid
@@ -22,10 +25,7 @@ from trimtab.kube.resources import (
     ObjectMeta,
     free_kind,
 )
-from trimtab.qos.admission import STAMPER, policies
-from trimtab.qos.crd import crds
-from trimtab.qos.rbac import qos_rbac
-from trimtab.qos.slo import ANNOTATION as SLO
+from trimtab.qos.queue.slo import ANNOTATION as SLO
 
 _numbers = count()
 

@@ -5,10 +5,10 @@ import base64
 import msgspec
 
 from builders.qos import running_qos
+from trimtab.install.qos.rbac import PAGE_READER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.resources import SERVICE_ACCOUNTS, free_kind
-from trimtab.qos.rbac import PAGE_READER
 from trimtab.qos.settings import Settings
 
 BINDINGS = free_kind(

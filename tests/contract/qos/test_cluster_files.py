@@ -11,9 +11,9 @@ from builders.manifests import K8S, REPOSITORY, documents
 from trimtab import __version__
 from trimtab.cli.main import app
 from trimtab.engines import PROGRAMS, locate
+from trimtab.install.qos.host_manifests import CONFIG, generate
+from trimtab.install.qos.scheduler import BACKOFF, in_a_cluster
 from trimtab.kube.client import Client
-from trimtab.loop.qos_manifests import CONFIG, generate
-from trimtab.loop.qos_scheduler import BACKOFF, in_a_cluster
 
 SEED_PLUGINS = """
 queueSort: {enabled: [{name: QosAware}], disabled: [{name: "*"}]}

@@ -15,15 +15,15 @@ from builders.promtool import check_rules
 from builders.qos import World, a_life_pod
 from trimtab.cli.main import app
 from trimtab.engines import locate
-from trimtab.qos import metrics
-from trimtab.qos.admission import policies, stamping_webhook
-from trimtab.qos.alerts import alert_group, alerts
-from trimtab.qos.board import board
-from trimtab.qos.crd import crds
-from trimtab.qos.demand import Demand
-from trimtab.qos.manifests import PAGE_URL, generate
-from trimtab.qos.rbac import qos_rbac
-from trimtab.qos.series import Series
+from trimtab.install.qos.admission import policies, stamping_webhook
+from trimtab.install.qos.alerts import alert_group, alerts
+from trimtab.install.qos.crd import crds
+from trimtab.install.qos.grafana import board
+from trimtab.install.qos.manifests import PAGE_URL, generate
+from trimtab.install.qos.rbac import qos_rbac
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.page.series import Series
+from trimtab.qos.service import metrics
 
 REFERENCE = REPOSITORY / "docs/reference/qos.md"
 GUIDE = REPOSITORY / "docs/guide/qos.md"

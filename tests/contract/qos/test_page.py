@@ -7,7 +7,7 @@ from builders.qos import running_qos
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
-from trimtab.qos.page import HEADER
+from trimtab.qos.page.page import HEADER
 from trimtab.qos.settings import Settings
 
 SETTINGS = Settings(port=0, bindings="", measure_only=True)

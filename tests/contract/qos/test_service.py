@@ -16,12 +16,12 @@ from builders.waiting import until
 from trimtab.engines import locate
 from trimtab.kube.client import Client
 from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference
-from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.key import ANNOTATION, Stamp, parse
-from trimtab.qos.ledger import LOST
-from trimtab.qos.page import HEADER
+from trimtab.qos.ledger.ledger import LOST
+from trimtab.qos.ledger.pod_life import Incarnation
+from trimtab.qos.page.page import HEADER
+from trimtab.qos.queue.key import ANNOTATION, Stamp, parse
+from trimtab.qos.queue.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
-from trimtab.qos.slo import ANNOTATION as SLO
 from trimtab.qos.wire import QOS_ACCOUNTS
 
 SETTINGS = Settings(port=0, bindings="", safety_margin_s=1.0)

@@ -8,16 +8,16 @@ import msgspec
 from builders.kube import pod_to_create
 from builders.qos import Running, bind, running_qos
 from builders.waiting import until
+from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.crd_schema import crd, obj
+from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CRDS, PODS, Kind, OwnerReference
-from trimtab.kube.virt import VMS
-from trimtab.qos.account import Account
+from trimtab.qos.ledger.account import Account
+from trimtab.qos.service.stores import INSTANCES
+from trimtab.qos.service.stores import VMS as BOTH
 from trimtab.qos.settings import Settings
-from trimtab.qos.stores import INSTANCES
-from trimtab.qos.stores import VMS as BOTH
-from trimtab.vm.crd import crds
 
 SETTINGS = Settings(port=0, bindings="", measure_only=True)
 KUBEVIRT = BOTH[1]

@@ -13,15 +13,15 @@ import pytest
 from builders.apiserver import ApiServer, free_port
 from builders.kube import pod_to_create
 from builders.qos import Running, running_qos
+from trimtab.install.qos.admission import stamping_webhook
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
 from trimtab.kube.resources import PODS, free_kind
-from trimtab.qos.admission import stamping_webhook
-from trimtab.qos.key import ANNOTATION, parse
-from trimtab.qos.promise_limits import Limits
+from trimtab.qos.queue.key import ANNOTATION, parse
+from trimtab.qos.queue.promise_limits import Limits
+from trimtab.qos.queue.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
-from trimtab.qos.slo import ANNOTATION as SLO
 
 WEBHOOKS = free_kind(
     "admissionregistration.k8s.io",

@@ -12,10 +12,10 @@ import pytest
 from builders.clusters import Cluster, clusters, node_names
 from builders.promtool import Timeline
 from trimtab.scores import CATALOG, evaluate_many, window
-from trimtab.scores.pareto_promql import COMPUTED
-from trimtab.scores.records import Rule
-from trimtab.scores.rules import EXPORTED, MODES, RuleSettings, recording_rules
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.window import Floats
+from trimtab.scores.prometheus.pareto_promql import COMPUTED
+from trimtab.scores.prometheus.records import Rule
+from trimtab.scores.prometheus.rules import EXPORTED, MODES, RuleSettings, recording_rules
 
 pytestmark = pytest.mark.engines
 

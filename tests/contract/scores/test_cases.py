@@ -8,7 +8,7 @@ import pytest
 from builders.promtool import Timeline
 from builders.score_cases import Case, read_case
 from trimtab.scores import CATALOG, RuleSettings, evaluate
-from trimtab.scores.rules import recording_rules
+from trimtab.scores.prometheus.rules import recording_rules
 
 CASES = {path.stem: read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*.score"))}
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

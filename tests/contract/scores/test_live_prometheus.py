@@ -20,11 +20,11 @@ import pytest
 from builders.clusters import Cluster, clusters, node_names
 from builders.prometheus import running_prometheus
 from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
+from trimtab.scores.arrays.window import Floats
 from trimtab.scores.expr import COLUMNS
-from trimtab.scores.files import Group, render
-from trimtab.scores.records import Rule, base_record, score_record
-from trimtab.scores.rules import EXPORTED, EXPORTED_IN_FLIGHT, recording_rules
-from trimtab.scores.window import Floats
+from trimtab.scores.prometheus.files import Group, render
+from trimtab.scores.prometheus.records import Rule, base_record, score_record
+from trimtab.scores.prometheus.rules import EXPORTED, EXPORTED_IN_FLIGHT, recording_rules
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
 

@@ -9,9 +9,9 @@ import pytest
 from builders.promtool import check_rules
 from trimtab.engines import locate
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
-from trimtab.scores.files import Flavor, render
 from trimtab.scores.inputs import DIMENSIONS
-from trimtab.scores.rules import EXPORTED
+from trimtab.scores.prometheus.files import Flavor, render
+from trimtab.scores.prometheus.rules import EXPORTED
 
 pytestmark = pytest.mark.engines
 

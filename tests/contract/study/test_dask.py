@@ -8,9 +8,9 @@ import pytest
 
 from trimtab.cli.main import app
 from trimtab.errors import Unavailable
-from trimtab.study.execute import threads_of
-from trimtab.study.record import RunRecord
-from trimtab.study.store import Store
+from trimtab.study.execution.engines import threads_of
+from trimtab.study.results.record import RunRecord
+from trimtab.study.results.store import Store
 
 SCENARIO = """
 name: small
@@ -82,6 +82,6 @@ def test_a_cluster_gives_the_same_results_as_this_computer(study: Path, schedule
 def test_a_scheduler_that_does_not_answer_is_named(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.study.execute._CONNECT_S", 0.5)
+    monkeypatch.setattr("trimtab.study.execution.engines._CONNECT_S", 0.5)
     with pytest.raises(Unavailable, match="no Dask scheduler answers at tcp://127"):
         run(study, "out", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")

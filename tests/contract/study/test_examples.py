@@ -9,10 +9,10 @@ from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.scores import SEED
 from trimtab.study.demo import demo_file
-from trimtab.study.file import load_study
-from trimtab.study.plan import Plan, make_plan
-from trimtab.study.run import load_result
-from trimtab.study.store import Store
+from trimtab.study.execution.run import load_result
+from trimtab.study.inputs.file import load_study
+from trimtab.study.inputs.plan import Plan, make_plan
+from trimtab.study.results.store import Store
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 DATA = Path(__file__).parents[4] / "shared" / "data"

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from trimtab.study.run import load_result
-from trimtab.study.store import Store
+from trimtab.study.execution.run import load_result
+from trimtab.study.results.store import Store
 
 SCENARIO = """
 name: slow

@@ -9,9 +9,9 @@ import pytest
 
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, NotReady
-from trimtab.study.result import StudyResult
-from trimtab.study.run import load_result, write_results
-from trimtab.study.store import Store
+from trimtab.study.execution.run import load_result, write_results
+from trimtab.study.results.result import StudyResult
+from trimtab.study.results.store import Store
 
 SCENARIO = """
 name: {name}

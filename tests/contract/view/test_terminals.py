@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from builders import shown_views
 from builders.ptys import in_terminal
 from builders.shown_views import END, VIEWS
-from trimtab.view.layout import TEXT_LEAST
+from trimtab.view.tables.layout import TEXT_LEAST
 
 WIDTHS = (60, 80, 100, 140)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

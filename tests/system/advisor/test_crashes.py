@@ -22,7 +22,7 @@ from builders.advisorlab import (
 from builders.advisorproxy import OperatorKillProxy
 from builders.waiting import until
 from trimtab.advisor.api import MANAGER
-from trimtab.advisor.diff import sanitised
+from trimtab.advisor.plan.diff import sanitised
 
 pytestmark = pytest.mark.engines
 CONFIG_MAP = ("configmap", "example-config", "openshift-cnv")

@@ -11,8 +11,8 @@ import pytest
 
 from builders.lab import RunningLab, running_lab, wait_until
 from trimtab.advisor.mocks.kube_descheduler import Release
-from trimtab.loop.advisor_stack import AdvisorSettings, advisor_stack
-from trimtab.loop.machine_configs import CURRENT
+from trimtab.stacks.advisor.machine_configs import CURRENT
+from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
 
 pytestmark = pytest.mark.engines
 NODES = 3

@@ -18,8 +18,8 @@ from builders.advisorlab import (
     operator,
 )
 from builders.apiserver import free_port
-from trimtab.advisor.access import kind_of
 from trimtab.advisor.api import TargetRef
+from trimtab.advisor.cluster.objects import kind_of
 from trimtab.advisor.kinds import (
     CONFIG_MAPS,
     DESCHEDULER,

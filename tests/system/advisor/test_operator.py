@@ -30,9 +30,9 @@ from builders.advisorlab import (
     wait,
 )
 from builders.apiserver import free_port
-from trimtab.advisor.admission import policies
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.profiles.registry import built_in
+from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
 HOME = "openshift-cnv"

@@ -20,7 +20,7 @@ from builders.advisorlab import (
     operator,
     wait,
 )
-from trimtab.advisor.admission import policies
+from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
 LOAD = "enable-load-aware-descheduling"

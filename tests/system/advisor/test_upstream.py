@@ -10,14 +10,14 @@ import yaml
 
 from builders.lab import running_lab
 from builders.loops import ONE_HOT_NODE, LoopLab, wait_until
-from trimtab.loop.advisor_stack import AdvisorSettings, advisor_stack
-from trimtab.loop.projection import ACCEPTED, JUDGED, OUTCOME, digest
-from trimtab.loop.ready import await_cycle
-from trimtab.loop.scenario_objects import script_of
-from trimtab.loop.settings import POLICY_FILE, POLICY_KEY, LoopSettings, following
-from trimtab.loop.stack import loop_stack
-from trimtab.model.scenario_io import load_scenario
+from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
+from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
+from trimtab.stacks.loop.projector.projection import ACCEPTED, JUDGED, OUTCOME, digest
+from trimtab.stacks.loop.scenario.objects import script_of
+from trimtab.stacks.loop.settings import POLICY_FILE, POLICY_KEY, LoopSettings, following
+from trimtab.stacks.loop.stack import loop_stack
+from trimtab.stacks.loop.state.ready import await_cycle
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
 NAME = "load-aware-rebalancing"

@@ -22,8 +22,8 @@ from builders.advisorlab import (
     wait,
 )
 from trimtab.advisor.api import MANAGER
-from trimtab.advisor.diff import NO_CHANGES, sanitised
 from trimtab.advisor.mocks.kube_descheduler import Release
+from trimtab.advisor.plan.diff import NO_CHANGES, sanitised
 
 pytestmark = pytest.mark.engines
 PSI, LOAD = "enable-psi-metrics", "enable-load-aware-descheduling"

@@ -9,8 +9,8 @@ import pytest
 from builders.exporter import samples
 from builders.exporter_http import Endpoint, running_exporter
 from builders.lab import RunningLab, wait_until
-from trimtab.kube.virt import INITIAL_NODE
-from trimtab.lab.kwok import NOT_READY_LABEL
+from trimtab.kube.machines import INITIAL_NODE
+from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines
 

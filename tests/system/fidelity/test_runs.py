@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from builders.fidelity_labs import a_bench
-from trimtab.loop.access import Loop
+from trimtab.fidelity.recording import LabRun
+from trimtab.fidelity.runs import SEEDS, figures_of_lab, ranges
+from trimtab.fidelity.session import Examination, examine, simulated
+from trimtab.fidelity.steps import doing_nothing
+from trimtab.fidelity.verdict import Verdict, judge, judge_steps
 from trimtab.scores import find_score
-from trimtab.study.fidelity import Verdict, judge, judge_steps
-from trimtab.study.fidelity_recording import LabRun
-from trimtab.study.fidelity_runs import SEEDS, figures_of_lab, ranges
-from trimtab.study.fidelity_session import Examination, examine, simulated
-from trimtab.study.fidelity_steps import doing_nothing
+from trimtab.stacks.loop.connection import Loop
 from trimtab.view.fidelity import show_verdict
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]

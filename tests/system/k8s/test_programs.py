@@ -23,7 +23,7 @@ from builders.apiserver import ApiServer, free_port, running_apiserver
 from builders.lab import wait_until
 from builders.manifests import K8S, containers, documents, one
 from trimtab.engines import locate
-from trimtab.scores.files import KEY as RULES_KEY
+from trimtab.scores.prometheus.files import KEY as RULES_KEY
 
 pytestmark = pytest.mark.engines
 START_S = 60.0

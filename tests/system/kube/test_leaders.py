@@ -18,8 +18,6 @@ from builders.following import following
 from builders.waiting import until
 from trimtab.engines import locate
 from trimtab.kube.client import Client
-from trimtab.kube.lease import Elector, Terms
-from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     LEASES,
@@ -29,6 +27,8 @@ from trimtab.kube.resources import (
     Namespace,
     ObjectMeta,
 )
+from trimtab.kube.runtime.lease import Elector, Terms
+from trimtab.kube.runtime.reflector import Reflector
 
 pytestmark = pytest.mark.engines
 

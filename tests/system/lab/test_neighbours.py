@@ -9,7 +9,7 @@ import pytest
 
 from builders.lab import RunningLab, running_lab
 from trimtab.lab import Contribution, Home, Lab, Stack
-from trimtab.lab.control_plane import PORTS
+from trimtab.lab.components.control_plane import PORTS
 
 pytestmark = pytest.mark.engines
 

@@ -9,8 +9,8 @@ from builders.lab import RunningLab, a_script, running_lab, wait_until
 from trimtab.engines import locate
 from trimtab.lab import Contribution, Lab, Service, Stack
 from trimtab.lab.api import Api, ApiError
-from trimtab.lab.component import LogLine
-from trimtab.lab.identity import kubeconfig_file, token_file
+from trimtab.lab.components.component import LogLine
+from trimtab.lab.components.identity import kubeconfig_file, token_file
 
 pytestmark = pytest.mark.engines
 

@@ -14,8 +14,8 @@ from builders.lab import RunningLab, wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
 from trimtab.lab import Home, LabStatus, Means, Wish, up
+from trimtab.lab.components.stack import NONE
 from trimtab.lab.process import ProcessId, is_alive
-from trimtab.lab.stack import NONE
 
 pytestmark = pytest.mark.engines
 

@@ -10,7 +10,14 @@ import msgspec
 import pytest
 import yaml
 
-from trimtab.qos.experiment import Experiment, Group, Report, Run, read_experiment, report
+from trimtab.benchmarks.queue.experiment import (
+    Experiment,
+    Group,
+    Report,
+    Run,
+    read_experiment,
+    report,
+)
 
 pytestmark = pytest.mark.engines
 EXAMPLES = Path(__file__).parents[3] / "examples" / "qos"

@@ -8,9 +8,9 @@ import pytest
 
 from builders.lab import wait_until
 from builders.queues import QueueLab
+from trimtab.benchmarks.queue.experiment import Experiment, Group, Served
+from trimtab.benchmarks.queue.side import NAMESPACE, Play
 from trimtab.kube.client import Client
-from trimtab.qos.experiment import Experiment, Group, Served
-from trimtab.qos.experiment_run import NAMESPACE, Play
 
 pytestmark = pytest.mark.engines
 PLAN = Experiment(

@@ -12,7 +12,7 @@ import pytest
 from builders.lab import wait_until
 from builders.queues import KEY, NODES, SLOTS, QueueLab, inversions
 from trimtab.engines import locate
-from trimtab.lab.scheduler import CONFIG_FILE
+from trimtab.lab.components.scheduler import CONFIG_FILE
 
 pytestmark = pytest.mark.engines
 PROMISES = ["1.0", "0.99", "0.95", "0.9", "80%", "0.5", "0.25", "0"]

@@ -4,7 +4,7 @@ import pytest
 
 from builders.loops import running_loop
 from builders.queues import QueueLab
-from trimtab.loop.qos_stack import QosSettings, qos_stack
+from trimtab.stacks.qos.stack import QosSettings, qos_stack
 
 pytestmark = pytest.mark.engines
 ROUNDING_S = 0.002

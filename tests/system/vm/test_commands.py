@@ -10,9 +10,9 @@ import pytest
 
 from builders.vmcluster import Cluster
 from builders.vmlab import trimtab
-from trimtab.cli.vm import app
+from trimtab.cli.vm.commands import app
 from trimtab.errors import ConfigError
-from trimtab.kube.virt import CPU_CONSUMPTION, MEMORY_CONSUMPTION
+from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION
 from trimtab.vm.operations import SimpleVm, Synced, VmOperations
 
 pytestmark = pytest.mark.engines

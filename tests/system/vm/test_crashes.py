@@ -16,8 +16,8 @@ from builders.vmcluster import Cluster, ControllerProcess, cluster_of, controlle
 from builders.vmlab import vm_stack
 from builders.waiting import until
 from trimtab.kube.errors import NotFound, TooManyRequests
+from trimtab.kube.machines import GUARD_LABEL
 from trimtab.kube.resources import CRDS, LEASES, NODES, Pod
-from trimtab.kube.virt import GUARD_LABEL
 
 pytestmark = pytest.mark.engines
 SCALE = 15

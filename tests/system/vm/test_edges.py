@@ -13,10 +13,10 @@ from builders.lab import wait_until
 from builders.vmcluster import Cluster
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, TooManyRequests
+from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.kube.resources import PODS, Free
-from trimtab.kube.virt import MIGRATIONS, VMS
-from trimtab.lab.identity import kubeconfig_file
-from trimtab.vm.eviction import TRIGGERED
+from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.vm.decide.eviction import TRIGGERED
 from trimtab.vm.launcher import IMAGE
 from trimtab.vm.webhook import PATH
 

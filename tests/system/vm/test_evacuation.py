@@ -8,8 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from builders.vmcluster import Cluster
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.resources import NODES, PODS
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     CANCEL_EVACUATION,
     EVICTION_IN_PROGRESS,
     MIGRATION_LABEL,
@@ -17,7 +16,8 @@ from trimtab.kube.virt import (
     VMS,
     VirtualMachineMigration,
 )
-from trimtab.vm.eviction import TRIGGERED
+from trimtab.kube.resources import NODES, PODS
+from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines
 SCALE = 15  # of the lab

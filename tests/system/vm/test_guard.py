@@ -12,12 +12,12 @@ import pytest
 import trustme
 
 from builders.vmcluster import Cluster
+from trimtab.install.vm.admission import WEBHOOK
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
+from trimtab.kube.machines import VMS
 from trimtab.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, free_kind
-from trimtab.kube.virt import VMS
-from trimtab.lab.layout import write_private
-from trimtab.vm.admission import WEBHOOK
-from trimtab.vm.eviction import TRIGGERED
+from trimtab.lab.files.layout import write_private
+from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines
 HOOKS = free_kind(

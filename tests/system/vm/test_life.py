@@ -4,14 +4,9 @@ import pytest
 
 from builders.vmcluster import Cluster
 from trimtab.kube.errors import Invalid
+from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION, VM_NAME_LABEL, VMS
 from trimtab.kube.resources import NAMESPACES, NODES, PODS
-from trimtab.kube.virt import (
-    CPU_CONSUMPTION,
-    MEMORY_CONSUMPTION,
-    VM_NAME_LABEL,
-    VMS,
-)
-from trimtab.lab.kwok import NOT_READY_LABEL
+from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines
 SCALE = 15  # of the lab

@@ -6,13 +6,13 @@ import pytest
 from msgspec import structs
 
 from builders.openshift import a_cluster, changed, load_aware
-from trimtab.advisor.accepting import shown
 from trimtab.advisor.api import Accepted, Change, Item, VirtPlatformConfig
-from trimtab.advisor.desk import with_accepted, without_accepted
-from trimtab.advisor.diff import has_changes
+from trimtab.advisor.cluster.offline import plan_offline
+from trimtab.advisor.cluster.requests import with_accepted, without_accepted
+from trimtab.advisor.decide.accepted_drift import shown
 from trimtab.advisor.kinds import DESCHEDULER
-from trimtab.advisor.offline import plan_offline
-from trimtab.advisor.plan import Plan, differs
+from trimtab.advisor.plan.diff import has_changes
+from trimtab.advisor.plan.plan import Plan, differs
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
 from trimtab.view.advisor import exceptions

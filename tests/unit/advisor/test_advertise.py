@@ -4,16 +4,16 @@ from typing import Any, cast
 
 import pytest
 
-from trimtab.advisor.advertise import advertisement
 from trimtab.advisor.api import LoadAwareOptions, Options, PlatformStatus
+from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.operator import Operator, encoded
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client
-from trimtab.kube.controller import Done
 from trimtab.kube.errors import AlreadyExists, NotFound, Status
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import Free, Key
+from trimtab.kube.runtime.controller import Done
 
 
 class Api:

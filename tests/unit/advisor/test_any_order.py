@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from builders.advisorworld import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
-from trimtab.advisor.conditions import PHASES, find
-from trimtab.advisor.history import MOST
-from trimtab.advisor.ownership import is_kept
-from trimtab.advisor.pools import Health
-from trimtab.advisor.situation import Rest, Trouble
+from trimtab.advisor.decide.conditions import PHASES, find
+from trimtab.advisor.decide.history import MOST
+from trimtab.advisor.decide.situation import Rest, Trouble
+from trimtab.advisor.plan.ownership import is_kept
+from trimtab.advisor.plan.pools import Health
 
 HEALTH = {
     "ready": Health("ready", "ready"),

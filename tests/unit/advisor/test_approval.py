@@ -6,9 +6,9 @@ import pytest
 
 from builders.advisorworld import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
-from trimtab.advisor.conditions import find
-from trimtab.advisor.pools import Health
-from trimtab.advisor.situation import Trouble
+from trimtab.advisor.decide.conditions import find
+from trimtab.advisor.decide.situation import Trouble
+from trimtab.advisor.plan.pools import Health
 
 MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
 OTHER = Options(load_aware=LoadAwareOptions(descheduling_interval_seconds=900))

@@ -10,11 +10,11 @@ import yaml
 
 from builders.openshift import a_cluster, planned, running_with
 from trimtab.advisor.api import PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.diff import has_changes
+from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.mocks.manifests import sample
-from trimtab.advisor.offline import Directory
-from trimtab.advisor.summary import summarise
+from trimtab.advisor.plan.diff import has_changes
+from trimtab.advisor.plan.summary import summarise
 from trimtab.cli.kubectl import arguments
 from trimtab.cli.main import app
 from trimtab.kube.resources import Condition

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from trimtab.advisor.api import Phase, PlatformStatus
-from trimtab.advisor.conditions import (
+from trimtab.advisor.decide.conditions import (
     INPUT_DRIFT,
     PHASES,
     TEXTS,

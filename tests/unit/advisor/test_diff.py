@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.advisor.api import TargetRef
-from trimtab.advisor.diff import (
+from trimtab.advisor.plan.diff import (
     LAST_APPLIED,
     MOST,
     NO_CHANGES,

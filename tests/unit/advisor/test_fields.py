@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from trimtab.advisor.api import Item, LoadAwareOptions, TargetRef
-from trimtab.advisor.fields import (
+from trimtab.advisor.plan.fields import (
     NOT_FOUND,
     dig,
     is_satisfied,

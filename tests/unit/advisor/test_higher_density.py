@@ -13,11 +13,11 @@ from trimtab.advisor.api import (
     LabelSelector,
     Options,
 )
+from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1, MACHINE_CONFIGS
 from trimtab.advisor.mocks import baseline
 from trimtab.advisor.mocks.hyperconverged import hyperconverged_v1
-from trimtab.advisor.offline import Directory
-from trimtab.advisor.profile import MissingError, OptionError
+from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.higher_density import RATIO_INPUT
 from trimtab.advisor.profiles.registry import built_in

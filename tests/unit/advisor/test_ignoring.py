@@ -6,14 +6,14 @@ import pytest
 
 from builders.openshift import a_cluster, changed, load_aware
 from trimtab.advisor.api import MANAGER, Ignore, Item, VirtPlatformConfig
-from trimtab.advisor.desk import changed_rules
-from trimtab.advisor.drift import what_changed
-from trimtab.advisor.fields import parse_path, snapshot_hash
-from trimtab.advisor.ignoring import overlooked, to_write
+from trimtab.advisor.cluster.offline import plan_offline
+from trimtab.advisor.cluster.requests import changed_rules
+from trimtab.advisor.decide.drift import what_changed
 from trimtab.advisor.kinds import DESCHEDULER
-from trimtab.advisor.offline import plan_offline
-from trimtab.advisor.plan import Plan, differs
-from trimtab.advisor.profile import OptionError
+from trimtab.advisor.plan.fields import parse_path, snapshot_hash
+from trimtab.advisor.plan.ignored_fields import overlooked, to_write
+from trimtab.advisor.plan.plan import Plan, differs
+from trimtab.advisor.plan.profile import OptionError
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free

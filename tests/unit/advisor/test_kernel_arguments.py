@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.advisor.kernel_arguments import added, is_effective, parse, removed
+from trimtab.advisor.plan.kernel_arguments import added, is_effective, parse, removed
 
 
 @pytest.mark.proves("7.127")

@@ -18,11 +18,11 @@ from builders.openshift import (
     with_profiles,
 )
 from trimtab.advisor.api import Options
+from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS, NAMESPACES
 from trimtab.advisor.mocks.baseline import hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
-from trimtab.advisor.offline import Directory
-from trimtab.advisor.profile import MissingError, OptionError
+from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles.capabilities import DEV, FALLBACK, GA, Capabilities, capabilities
 from trimtab.advisor.profiles.descheduling import ITEM
 from trimtab.advisor.profiles.eviction_limits import NODE_INPUT, TOTAL_INPUT, scaled

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from trimtab.advisor.api import Phase, PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.looking import LOOK_AGAIN, answered, is_asked, needs_plan
-from trimtab.advisor.plan import Plan
-from trimtab.advisor.situation import Seen, Situation
+from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN, answered, is_asked, needs_plan
+from trimtab.advisor.decide.situation import Seen, Situation
+from trimtab.advisor.plan.plan import Plan
 from trimtab.kube.resources import ObjectMeta
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from builders.advisorworld import World
 from trimtab.advisor import metrics
-from trimtab.advisor.alerts import GUIDE, alert_groups
+from trimtab.install.advisor.alerts import GUIDE, alert_groups
 from trimtab.obs.metrics import exposition
 
 

@@ -7,10 +7,10 @@ import pytest
 from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client
-from trimtab.kube.controller import Done
 from trimtab.kube.errors import NotFound, Status, error_from
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import Free, Key
+from trimtab.kube.runtime.controller import Done
 
 EXAMPLE = Key("", "example-profile")
 

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from builders.advisorworld import DESCHEDULER, LIVE, MACHINE, World
 from trimtab.advisor.api import LoadAwareOptions, Options, Phase, Taking
-from trimtab.advisor.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
-from trimtab.advisor.pools import Health
-from trimtab.advisor.situation import Rest, Trouble
+from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
+from trimtab.advisor.decide.situation import Rest, Trouble
+from trimtab.advisor.plan.pools import Health
 
 MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
 BROKEN = Trouble("generation", "apply refused: spec.mode")

@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 
 from trimtab.advisor.api import Item, LoadAwareOptions, Options, Severity, Taking
-from trimtab.advisor.plan import (
+from trimtab.advisor.cluster.writing import complete
+from trimtab.advisor.plan.plan import (
     Preview,
     all_over,
     all_pending,
@@ -18,8 +19,7 @@ from trimtab.advisor.plan import (
     target_of,
     worst,
 )
-from trimtab.advisor.profile import Draft, Wish
-from trimtab.advisor.writing import complete
+from trimtab.advisor.plan.profile import Draft, Wish
 from trimtab.errors import ConfigError
 
 BODY: dict[str, Any] = {

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from builders.openshift import a_cluster, changed
-from trimtab.advisor import pools
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import WORKERS, pool
-from trimtab.advisor.profile import Facts
+from trimtab.advisor.plan import pools
+from trimtab.advisor.plan.profile import Facts
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.psi import machine_config
 from trimtab.kube.resources import Free

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from trimtab.advisor.api import GROUP
+from trimtab.advisor.cluster.reading import crd_names, refusal
 from trimtab.advisor.kinds import (
     CONFIG_MAPS,
     HYPERCONVERGEDS,
@@ -12,10 +13,9 @@ from trimtab.advisor.kinds import (
     MACHINE_CONFIG_POOLS,
     MACHINE_CONFIGS,
 )
-from trimtab.advisor.plan import target_of
-from trimtab.advisor.prerequisites import missing, missing_text
-from trimtab.advisor.profile import Need, Resource
-from trimtab.advisor.reading import crd_names, refusal
+from trimtab.advisor.plan.plan import target_of
+from trimtab.advisor.plan.prerequisites import missing, missing_text
+from trimtab.advisor.plan.profile import Need, Resource
 from trimtab.kube.errors import Invalid, NotFound, Status
 
 NEED = Need(KUBE_DESCHEDULERS, "install the Kube Descheduler Operator")

@@ -4,11 +4,11 @@ import pytest
 
 from builders.openshift import DENSITY, a_cluster, added, changed, load_aware, planned
 from trimtab.advisor.api import Item, Options
-from trimtab.advisor.fields import dig, leaves, parse_path
 from trimtab.advisor.kinds import DESCHEDULER, POLICY, RULES
 from trimtab.advisor.mocks.baseline import namespace
+from trimtab.advisor.plan.fields import dig, leaves, parse_path
+from trimtab.advisor.plan.reasons import changing, with_changes
 from trimtab.advisor.profiles.deviation import all_in_words, in_words
-from trimtab.advisor.reasons import changing, with_changes
 from trimtab.cli.main import app
 from trimtab.view.advisor import show_diffs, show_plan
 

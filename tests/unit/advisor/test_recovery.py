@@ -6,8 +6,8 @@ import pytest
 
 from builders.advisorworld import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import Taking
-from trimtab.advisor.conditions import REVIEW_AGAIN, find, is_true
-from trimtab.advisor.pools import Health
+from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
+from trimtab.advisor.plan.pools import Health
 
 READY, WAITING = Health("ready", "ready"), Health("waiting", "updating (Updated: 1/3)")
 DEGRADED = Health("failed", "MachineConfigPool 'worker' is degraded (1 machines)")

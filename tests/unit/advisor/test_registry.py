@@ -4,7 +4,7 @@ import pytest
 
 from builders.openshift import DENSITY, LOAD_AWARE, a_cluster, added, drafted, load_aware
 from trimtab.advisor.kinds import NAMESPACES, resource_of
-from trimtab.advisor.profile import MissingError, OptionError
+from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles.example import Example
 from trimtab.advisor.profiles.higher_density import HigherDensity
 from trimtab.advisor.profiles.load_aware import LoadAware

@@ -4,9 +4,9 @@ import pytest
 
 from builders.advisorworld import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import MANAGER, Taking
-from trimtab.advisor.conditions import REVIEW_AGAIN, find, is_true
-from trimtab.advisor.ownership import given_up, left_behind
-from trimtab.advisor.pools import Health
+from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
+from trimtab.advisor.plan.ownership import given_up, left_behind
+from trimtab.advisor.plan.pools import Health
 from trimtab.kube.resources import Free
 
 WAITING = Health("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")

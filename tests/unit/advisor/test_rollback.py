@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.advisor.api import MANAGER, Item, TargetRef
-from trimtab.advisor.diff import has_changes
-from trimtab.advisor.fields import dig, parse_path
-from trimtab.advisor.rollback import (
+from trimtab.advisor.plan.diff import has_changes
+from trimtab.advisor.plan.fields import dig, parse_path
+from trimtab.advisor.plan.rollback import (
     Record,
     confirmed,
     leaving,

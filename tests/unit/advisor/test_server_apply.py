@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.advisor.api import MANAGER, Taking
-from trimtab.advisor.server_apply import LIST_KEYS, LIST_TYPE, MAP_TYPE, forced_apply
+from trimtab.advisor.cluster.server_apply import LIST_KEYS, LIST_TYPE, MAP_TYPE, forced_apply
 from trimtab.kube.resources import Free
 
 SCHEMA: Free = {

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from builders.advisorworld import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
-from trimtab.advisor.pools import Health
-from trimtab.advisor.situation import Trouble
+from trimtab.advisor.decide.situation import Trouble
+from trimtab.advisor.plan.pools import Health
 
 BUSY = ("InProgress", "RollingBack")
 PEOPLE = st.sampled_from(["alice", "bob", "carol"])

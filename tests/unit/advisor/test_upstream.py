@@ -7,10 +7,10 @@ import yaml
 
 from builders.openshift import LOAD_AWARE, drafted, load_aware, planned, said
 from trimtab.advisor.api import Options
+from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
-from trimtab.advisor.offline import Directory
-from trimtab.advisor.plan import changes_nothing, target_of
-from trimtab.advisor.profile import MissingError, OptionError
+from trimtab.advisor.plan.plan import changes_nothing, target_of
+from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles.deviation import thresholds
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.profiles.upstream import DEFAULT_ALGORITHM as DEFAULT
@@ -18,8 +18,8 @@ from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import RuleSettings, find_score, rule_groups
-from trimtab.scores.files import KEY as RULES_KEY
-from trimtab.scores.files import render
+from trimtab.scores.prometheus.files import KEY as RULES_KEY
+from trimtab.scores.prometheus.files import render
 
 ARGS = ["--policy-config-file=/policy/policy.yaml", "--descheduling-interval=60s", "--v=4"]
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from trimtab.advisor.access import CRDS, Watched, is_served
+from trimtab.advisor.cluster.objects import CRDS, Watched, is_served
+from trimtab.advisor.cluster.watches import Watches, matters, slim
 from trimtab.advisor.kinds import HYPERCONVERGEDS, KUBE_DESCHEDULERS, MACHINE_CONFIG_POOLS
-from trimtab.advisor.watches import Watches, matters, slim
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound, Status
 from trimtab.kube.resources import Key, Object, ObjectMeta

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.common.streams import PLAIN
 from trimtab.cli.main import _run as run
-from trimtab.cli.streams import PLAIN
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 POLICY = str(EXAMPLES / "policies/default.yaml")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from builders.lab import a_lab_on_disk
-from trimtab.cli import kubectl, which_cluster
+from trimtab.cli import kubectl
+from trimtab.cli.cluster import which
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, TrimtabError
 
@@ -23,7 +24,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         a_lab_on_disk(tmp_path / "state" / "trimtab" / "labs" / name)
     account = tmp_path / "serviceaccount"
     account.mkdir()
-    monkeypatch.setattr(which_cluster, "SERVICE_ACCOUNT", account)
+    monkeypatch.setattr(which, "SERVICE_ACCOUNT", account)
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube" / "config").write_text("{}")
     return tmp_path
@@ -34,7 +35,7 @@ def test_the_order_from_the_option_down_to_the_pod(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/a:/b")
     monkeypatch.setenv("TRIMTAB_LAB", "two")
-    choose = which_cluster.which_cluster
+    choose = which.which_cluster
     assert str(choose(kubeconfig=Path("/k"))) == "/k (--kubeconfig)"
     assert str(choose(Path("/k"), "prod")) == "/k, context prod (--kubeconfig)"
     assert str(choose(context="prod")) == "/a, /b, context prod (--context)"
@@ -49,7 +50,7 @@ def test_the_order_from_the_option_down_to_the_pod(
     assert str(choose()) == f"{world}/.kube/config"
     (world / ".kube" / "config").unlink()
     assert str(choose()) == "the one of this pod"
-    which_cluster.SERVICE_ACCOUNT.rmdir()
+    which.SERVICE_ACCOUNT.rmdir()
     with pytest.raises(ConfigError, match=r"which cluster\? .*--context.*the labs there are: two"):
         choose()
 
@@ -57,7 +58,7 @@ def test_the_order_from_the_option_down_to_the_pod(
 def test_the_kubeconfig_of_a_lab_is_that_lab(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = world / "state" / "trimtab" / "labs" / "two"
     monkeypatch.setenv("KUBECONFIG", str(lab / "kubeconfig"))
-    chosen = which_cluster.which_cluster()
+    chosen = which.which_cluster()
     assert chosen.lab is not None
     assert str(chosen) == "lab two (KUBECONFIG)"
 
@@ -74,7 +75,7 @@ def test_two_clusters_or_none_are_an_error(
     options: dict[str, object], told: str, world: Path
 ) -> None:
     with pytest.raises(ConfigError, match=told):
-        which_cluster.which_cluster(**options)  # type: ignore[arg-type]
+        which.which_cluster(**options)  # type: ignore[arg-type]
 
 
 COMMANDS = (

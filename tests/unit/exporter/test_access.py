@@ -6,8 +6,8 @@ import pytest
 from starlette.requests import Request
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.access import Access
-from trimtab.exporter.problems import Refused
+from trimtab.exporter.http.problems import Refused
+from trimtab.exporter.http.token import Access
 
 
 def a_request(client: str = "127.0.0.1", host: str = "localhost:8000", **headers: str) -> Request:

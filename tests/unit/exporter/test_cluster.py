@@ -8,10 +8,10 @@ from structlog.testing import capture_logs
 
 from builders.exporter import a_launcher, a_machine, a_node, by_node
 from trimtab.exporter import metrics
-from trimtab.exporter.cluster import Cluster, facts
-from trimtab.exporter.ledger import NodeFacts
-from trimtab.exporter.page import Page
-from trimtab.exporter.wire import Launcher, Machine, Node
+from trimtab.exporter.nodes.cluster import Cluster, facts
+from trimtab.exporter.nodes.ledger import NodeFacts
+from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.nodes.wire import Launcher, Machine, Node
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ConfigMap, Key, ObjectMeta

@@ -3,7 +3,7 @@
 import pytest
 
 from builders.exporter import GIB, a_launcher, a_machine
-from trimtab.exporter.consumption import (
+from trimtab.exporter.nodes.consumption import (
     Amounts,
     BadAnnotation,
     Role,
@@ -12,9 +12,9 @@ from trimtab.exporter.consumption import (
     role,
     without_use,
 )
-from trimtab.exporter.wire import Launcher, Machine
-from trimtab.kube.virt import Load, encode_load
-from trimtab.model.curve import Constant, Steps
+from trimtab.exporter.nodes.wire import Launcher, Machine
+from trimtab.kube.machines import Load, encode_load
+from trimtab.model.load.curve import Constant, Steps
 
 TENTH_AND_FIFTH = Amounts(100_000_000, 200_000_000)
 

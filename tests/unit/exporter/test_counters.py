@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.exporter import GIB, REFERENCE_NODE, a_share, samples
-from trimtab.exporter.consumption import Contribution, Role
-from trimtab.exporter.counters import OWN_SHARE, Counters
-from trimtab.exporter.ledger import Ledger, NodeFacts
-from trimtab.exporter.production import render_production
-from trimtab.exporter.reading import Reader
+from trimtab.exporter.nodes.consumption import Contribution, Role
+from trimtab.exporter.nodes.counters import OWN_SHARE, Counters
+from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.production import render_production
+from trimtab.exporter.nodes.reading import Reader
 from trimtab.kube.clock import Clock
-from trimtab.kube.virt import Load
-from trimtab.model.curve import Constant, Diurnal, Spikes, mean
-from trimtab.model.pressure import DEFAULT_PRESSURE
+from trimtab.kube.machines import Load
+from trimtab.model.load.curve import Constant, Diurnal, Spikes, mean
+from trimtab.model.load.pressure import DEFAULT_PRESSURE
 
 START_MS = 1_800_000_000_123
 WAVE = Load(32.0, 64 * GIB, cpu=Diurnal(0.0, 2.0, period=7.0), memory=Diurnal(0.1, 0.9, period=5.0))

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.exporter import REFERENCE_NODE, a_share, by_node, samples
-from trimtab.exporter.consumption import Role
-from trimtab.exporter.exposition import render, render_fronts, render_pairs, texts
-from trimtab.exporter.ledger import Ledger
-from trimtab.exporter.reading import Reader, Reading
+from trimtab.exporter.nodes.consumption import Role
+from trimtab.exporter.nodes.exposition import render, render_fronts, render_pairs, texts
+from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.reading import Reader, Reading
 
 AWKWARD = 'a "quoted" \\ back\\nslash\nand a line'
 

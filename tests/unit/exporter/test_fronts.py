@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trimtab.exporter.fronts import Fronts, Sample, Scores, compute, mean_inputs
-from trimtab.exporter.reading import Reading
+from trimtab.exporter.nodes.pareto_sampler import Fronts, Sample, Scores, compute, mean_inputs
+from trimtab.exporter.nodes.reading import Reading
 from trimtab.scores import evaluate, find_score, window
 
 

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from trimtab.exporter.access import Access
-from trimtab.exporter.memory import Memory
-from trimtab.exporter.page import Page
-from trimtab.exporter.problems import guarded
-from trimtab.exporter.routes import Exporter
+from trimtab.exporter.http.problems import guarded
+from trimtab.exporter.http.routes import Exporter
+from trimtab.exporter.http.token import Access
+from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.scenario.in_memory import Memory
 
 NUMBERS = (
     *("1e999", "-1e999", "1e308", "5e-324", "NaN", "Infinity", "-0.0", "0", "-1", "1.5"),

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.exporter import REFERENCE_NODE, a_share
-from trimtab.exporter.consumption import Amounts, Contribution, Role
-from trimtab.exporter.ledger import Ledger, NodeFacts
-from trimtab.exporter.reading import Reader, Reading
-from trimtab.kube.virt import Load
-from trimtab.model.curve import Diurnal
+from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
+from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.reading import Reader, Reading
+from trimtab.kube.machines import Load
+from trimtab.model.load.curve import Diurnal
 
 WAVE = Load(8.0, 2.0**34, cpu=Diurnal(0.1, 0.9, period=600.0), memory=Diurnal(0.2, 0.3))
 NODES = ["n1", "n2", "n3"]

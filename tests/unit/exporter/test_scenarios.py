@@ -7,19 +7,19 @@ import pytest
 
 from builders.exporter import samples
 from trimtab.errors import ConfigError
-from trimtab.exporter.api import Feedback, MigrationWish, NodeVms
-from trimtab.exporter.body import decode, read_scenario
-from trimtab.exporter.fronts import compute
-from trimtab.exporter.memory import Memory
-from trimtab.exporter.objects import first_vms, is_same, vm_object, warnings
-from trimtab.exporter.openapi import generate
-from trimtab.exporter.page import Page
-from trimtab.exporter.problems import Refused, field_in, problem_of
-from trimtab.exporter.scene import nodes_with_vms
+from trimtab.exporter.http.api import Feedback, MigrationWish, NodeVms
+from trimtab.exporter.http.body import decode, read_scenario
+from trimtab.exporter.http.openapi import generate
+from trimtab.exporter.http.problems import Refused, field_in, problem_of
+from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.nodes.pareto_sampler import compute
+from trimtab.exporter.scenario.in_memory import Memory
+from trimtab.exporter.scenario.objects import first_vms, is_same, vm_object, warnings
+from trimtab.exporter.scenario.scenario_view import nodes_with_vms
+from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmSpec
 from trimtab.kube.resources import ObjectMeta
-from trimtab.kube.virt import INITIAL_NODE, VirtualMachine, VmSpec
-from trimtab.model.pressure import DEFAULT_PRESSURE
-from trimtab.model.scenario_io import load_scenario
+from trimtab.model.load.pressure import DEFAULT_PRESSURE
+from trimtab.model.scenarios.io import load_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 SEED = """{"nodes": [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.virtualtime import run
-from trimtab.kube.backoff import Backoff, TokenBucket
+from trimtab.kube.runtime.backoff import Backoff, TokenBucket
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Message
 
-from trimtab.kube.callers import API_SERVER, PEER, Callers, TooLarge, bounded_body, common_name
+from trimtab.kube.http.callers import API_SERVER, PEER, Callers, TooLarge, bounded_body, common_name
 
 CERTIFICATE = {"subject": ((("organizationName", "x"),), (("commonName", API_SERVER),))}
 

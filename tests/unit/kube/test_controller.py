@@ -9,11 +9,11 @@ import pytest
 from builders.kube import a_pod
 from builders.virtualtime import run
 from trimtab.errors import Unavailable
-from trimtab.kube.backoff import Backoff
-from trimtab.kube.controller import After, Controller, Done, Outcome
-from trimtab.kube.queue import Queue
-from trimtab.kube.reflector import Reflector
 from trimtab.kube.resources import PODS, Key, Pod
+from trimtab.kube.runtime.backoff import Backoff
+from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
+from trimtab.kube.runtime.queue import Queue
+from trimtab.kube.runtime.reflector import Reflector
 
 A, B = Key("default", "a"), Key("default", "b")
 

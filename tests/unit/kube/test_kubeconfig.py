@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from trimtab.errors import ConfigError
-from trimtab.kube.connection import bearer_token, connect, kubeconfig
+from trimtab.kube.login.connection import bearer_token, connect, kubeconfig
 
 
 def a_config(user: dict[str, Any], cluster: dict[str, Any] | None = None) -> dict[str, Any]:

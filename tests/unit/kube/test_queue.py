@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.virtualtime import run
-from trimtab.kube.backoff import Backoff
-from trimtab.kube.queue import Queue
+from trimtab.kube.runtime.backoff import Backoff
+from trimtab.kube.runtime.queue import Queue
 
 Step = tuple[str, str, float]
 KEYS = ("a", "b", "c")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders.kube import a_pod
 from trimtab.kube.resources import Key, Pod
-from trimtab.kube.store import Store
+from trimtab.kube.runtime.store import Store
 
 
 def by_node(pod: Pod) -> Iterable[str]:

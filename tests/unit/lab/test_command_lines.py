@@ -12,9 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from builders.lab import a_spec
 from trimtab.lab import Clock, Lab
-from trimtab.lab.component import Component
+from trimtab.lab.components.component import Component
+from trimtab.lab.components.stack import NONE
 from trimtab.lab.plan import Blueprint, draw
-from trimtab.lab.stack import NONE
 from trimtab.lab.supervisor.order import changed_units
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from builders.lab import a_lab_on_disk
-from trimtab.cli import lab as commands
-from trimtab.cli import lab_context
+from trimtab.cli.lab import commands as commands
+from trimtab.cli.lab import context
 from trimtab.errors import ConfigError
 from trimtab.lab import Event, LabStatus, UnitStatus
 from trimtab.view.lab import StartDisplay, show_started, show_status
@@ -42,7 +42,7 @@ def test_kubectl_gets_its_arguments_as_they_are(
     lab = a_lab_on_disk(state / "labs" / name)
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr(os, "execve", lambda *call: calls.append(call))
-    monkeypatch.setattr(lab_context, "locate", lambda program: Path("/engines") / program)
+    monkeypatch.setattr(context, "locate", lambda program: Path("/engines") / program)
     run("kubectl", *given.split())
     ((program, arguments, env),) = calls
     assert program == "/engines/kubectl"
@@ -101,10 +101,10 @@ def test_a_wrong_scheduler_configuration_is_refused_before_anything_starts(
 
 
 def test_leaving_the_loopback_is_said_aloud(capsys: pytest.CaptureFixture[str]) -> None:
-    lab_context.warn_of("127.0.0.1")
-    lab_context.warn_of("::1")
+    context.warn_of("127.0.0.1")
+    context.warn_of("::1")
     assert capsys.readouterr().err == ""
-    lab_context.warn_of("0.0.0.0")
+    context.warn_of("0.0.0.0")
     assert "where others can reach it" in capsys.readouterr().err
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from builders.lab import a_lab_on_disk, a_spec
 from trimtab.errors import ConfigError, Conflict
-from trimtab.lab import Home, LabDir, logfiles, survey
-from trimtab.lab.bundle import write_bundle
-from trimtab.lab.layout import make_private_dir, write_private
-from trimtab.lab.lock import held, is_held
+from trimtab.lab import Home, LabDir, survey
+from trimtab.lab.files import logs
+from trimtab.lab.files.bundle import write_bundle
+from trimtab.lab.files.layout import make_private_dir, write_private
+from trimtab.lab.files.lock import held, is_held
 
 
 def test_a_private_file_is_private_from_its_first_byte(tmp_path: Path) -> None:
@@ -88,10 +89,10 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 
 def test_the_tail_of_a_log_is_its_last_lines_since_a_position(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
-    assert logfiles.tail(log, 3) == ()
+    assert logs.tail(log, 3) == ()
     log.write_text("1\n2\n\n3\n4\n")
-    assert logfiles.tail(log, 3) == ("2", "3", "4")
-    assert logfiles.tail(log, 3, since=len("1\n2\n\n3\n")) == ("4",)
+    assert logs.tail(log, 3) == ("2", "3", "4")
+    assert logs.tail(log, 3, since=len("1\n2\n\n3\n")) == ("4",)
 
 
 def test_last_words_leave_out_the_stacks_of_a_crash(tmp_path: Path) -> None:
@@ -99,9 +100,9 @@ def test_last_words_leave_out_the_stacks_of_a_crash(tmp_path: Path) -> None:
     log.write_text(
         "starting\npanic: no space left on device\n\ngoroutine 1 [running]:\nmain.go:1\n"
     )
-    assert logfiles.last_words(log, 5, 0) == ("starting", "panic: no space left on device")
+    assert logs.last_words(log, 5, 0) == ("starting", "panic: no space left on device")
     log.write_text("one\ntwo\nthree\n")
-    assert logfiles.last_words(log, 2, 0) == ("two", "three")
+    assert logs.last_words(log, 2, 0) == ("two", "three")
 
 
 def test_rotation_keeps_writers_writing(tmp_path: Path) -> None:
@@ -109,8 +110,8 @@ def test_rotation_keeps_writers_writing(tmp_path: Path) -> None:
     with log.open("a") as writer:
         writer.write("old\n")
         writer.flush()
-        assert not logfiles.rotate(log, limit=10)
-        assert logfiles.rotate(log, limit=3)
+        assert not logs.rotate(log, limit=10)
+        assert logs.rotate(log, limit=3)
         writer.write("new\n")
     assert log.read_text() == "new\n"
     assert log.with_suffix(".log.1").read_text() == "old\n"
@@ -119,7 +120,7 @@ def test_rotation_keeps_writers_writing(tmp_path: Path) -> None:
 def test_following_a_log_survives_its_rotation(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_text("skipped\n")
-    lines = logfiles.follow(log, logfiles.size(log), poll_s=0)
+    lines = logs.follow(log, logs.size(log), poll_s=0)
     log.write_text("skipped\nseen\n")
     assert next(lines) == "seen\n"
     log.write_text("new\n")
@@ -129,7 +130,7 @@ def test_following_a_log_survives_its_rotation(tmp_path: Path) -> None:
 def test_a_full_disk_does_not_stop_the_log(tmp_path: Path) -> None:
     full = tmp_path / "full.log"
     full.symlink_to("/dev/full")
-    with logfiles.LogStream(full) as stream:
+    with logs.LogStream(full) as stream:
         assert stream.write("text") == 4
         assert stream.trouble == "No space left on device"
 

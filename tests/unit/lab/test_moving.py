@@ -7,9 +7,9 @@ import pytest
 
 from builders.lab import a_script
 from trimtab.lab import Home, Plan
-from trimtab.lab.lock import held
-from trimtab.lab.moving import TRIES, PortMover, lost_ports
-from trimtab.lab.port_register import choosing
+from trimtab.lab.files.lock import held
+from trimtab.lab.ports.moving import TRIES, PortMover, lost_ports
+from trimtab.lab.ports.register import choosing
 from trimtab.lab.status import Event
 from trimtab.lab.supervisor.order import changed_units
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from trimtab.lab import ClientCert, ServerCert
-from trimtab.lab.pki import ensure_pki
+from trimtab.lab.files.pki import ensure_pki
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLIENT = ClientCert("admin", "the admin", ("system:masters",))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from builders.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import Component, Contribution, Lab, Plan, Service, Stack, Task
-from trimtab.lab.component import RequestTokens
+from trimtab.lab.components.component import RequestTokens
+from trimtab.lab.components.stack import NONE, choose
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, check_plan, draw
-from trimtab.lab.stack import NONE, choose
 from trimtab.lab.supervisor.order import stop_waves
 
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.lab.ports import Moved, check_address, choose_ports, holder, is_free
+from trimtab.lab.ports.ports import Moved, check_address, choose_ports, holder, is_free
 
 
 def chosen(

@@ -15,12 +15,13 @@ from msgspec import structs
 
 from builders.lab import a_lab_on_disk, a_script, write_plan
 from trimtab.errors import TrimtabError
-from trimtab.lab import LabDir, control, logfiles, look
-from trimtab.lab.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
+from trimtab.lab import LabDir, control, look
+from trimtab.lab.components.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
+from trimtab.lab.files import logs
 from trimtab.lab.spec import NodeSize
 from trimtab.lab.status import LabStatus, UnitStatus
-from trimtab.lab.supervisor.board import phase_of
 from trimtab.lab.supervisor.run import Supervisor
+from trimtab.lab.supervisor.states import phase_of
 
 FOREVER = "exec sleep 600"
 SOON = Restart(first_s=0.01, longest_s=0.05, quick_s=5.0, give_up_after=3)
@@ -30,7 +31,7 @@ SOON = Restart(first_s=0.01, longest_s=0.05, quick_s=5.0, give_up_after=3)
 async def supervised(lab: LabDir, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Supervisor]:
     """The lab's supervisor in this process, stopped at the end whatever happens."""
     monkeypatch.chdir(lab.path)
-    with logfiles.LogStream(lab.log("supervisor")) as stream:
+    with logs.LogStream(lab.log("supervisor")) as stream:
         supervisor = Supervisor(lab, stream)
         running = asyncio.create_task(supervisor.run())
         try:
@@ -214,7 +215,7 @@ async def test_reloading_is_a_signal_where_the_component_says_so(
         pid = supervisor.board.units["polite"].pid
         await supervisor.reload("polite")
         async with asyncio.timeout(10):
-            while "again" not in logfiles.tail(lab.log("polite"), 5):
+            while "again" not in logs.tail(lab.log("polite"), 5):
                 await asyncio.sleep(0.01)
         assert supervisor.board.units["polite"].pid == pid
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from builders.scenarios import a_file, a_group
-from trimtab.model.check import check_file
-from trimtab.model.expand import expand
-from trimtab.model.plausible import doubts
-from trimtab.model.scenario_file import ScenarioFile
+from trimtab.model.scenarios.check import check_file
+from trimtab.model.scenarios.expand import expand
+from trimtab.model.scenarios.file import ScenarioFile
+from trimtab.model.scenarios.plausible import doubts
 
 TRACE = {"file": "day.csv"}
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import ConfigError
-from trimtab.model.curve import (
+from trimtab.model.load.curve import (
     Constant,
     Curve,
     Diurnal,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from trimtab.model.machines import requested
-from trimtab.model.plausible import doubts
-from trimtab.model.scenario_io import load_scenario
-from trimtab.model.summary import NodeAtStart, summarise
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.plausible import doubts
+from trimtab.model.scenarios.summary import NodeAtStart, summarise
 
 SCENARIOS = Path(__file__).parents[3] / "examples" / "scenarios"
 FILES = sorted(path for path in SCENARIOS.iterdir() if path.is_file())

@@ -6,12 +6,12 @@ import pytest
 
 from builders.scenarios import a_file, a_group
 from trimtab.errors import ConfigError
-from trimtab.model.curve import Constant, Diurnal, Spikes, Steps, Trace, mean, value_at
-from trimtab.model.expand import expand
+from trimtab.model.load.curve import Constant, Diurnal, Spikes, Steps, Trace, mean, value_at
 from trimtab.model.machines import requested
 from trimtab.model.quantity import parse_quantity
-from trimtab.model.scenario import Event, Migration
-from trimtab.model.scenario_file import TraceSource
+from trimtab.model.scenarios.expand import expand
+from trimtab.model.scenarios.file import TraceSource
+from trimtab.model.scenarios.scenario import Event, Migration
 
 
 def test_groups_are_numbered_and_single_ones_are_not() -> None:

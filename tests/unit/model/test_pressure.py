@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import ConfigError
-from trimtab.model.pressure import PressureCurve, pressure
+from trimtab.model.load.pressure import PressureCurve, pressure
 
 
 @st.composite

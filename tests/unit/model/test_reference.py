@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from builders.scenarios import scenario_data
-from trimtab.model.field_docs import documented
-from trimtab.model.reference import generate, reference_text, schema_text
-from trimtab.model.scenario_io import parse_file
+from trimtab.model.scenarios.field_docs import documented
+from trimtab.model.scenarios.io import parse_file
+from trimtab.model.scenarios.reference import generate, reference_text, schema_text
 from trimtab.model.yaml_text import parse_text
 
 ROOT = Path(__file__).parents[3]

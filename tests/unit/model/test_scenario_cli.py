@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.cli.scenario import app
 from trimtab.errors import ConfigError
-from trimtab.model.scenario_io import load_scenario
+from trimtab.model.scenarios.io import load_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 

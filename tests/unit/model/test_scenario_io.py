@@ -8,17 +8,10 @@ import pytest
 
 from builders.scenarios import a_file, scenario_data
 from trimtab.errors import ConfigError
-from trimtab.model.curve import Constant, Trace
-from trimtab.model.expand import expand
-from trimtab.model.scenario_io import (
-    Finding,
-    dump,
-    findings,
-    load_file,
-    load_scenario,
-    parse_file,
-)
-from trimtab.model.written import as_file
+from trimtab.model.load.curve import Constant, Trace
+from trimtab.model.scenarios.expand import expand
+from trimtab.model.scenarios.io import Finding, dump, findings, load_file, load_scenario, parse_file
+from trimtab.model.scenarios.written import as_file
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 RICH = a_file(

@@ -8,12 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from trimtab.errors import ConfigError
-from trimtab.model.curve import value_at
-from trimtab.model.expand import expand
+from trimtab.model.load.curve import value_at
 from trimtab.model.quantity import cores, gib
-from trimtab.model.scenario import Scenario
-from trimtab.model.scenario_io import Finding, findings, load_scenario, parse_file
-from trimtab.model.seed_json import seed_notes
+from trimtab.model.scenarios.classic_json import seed_notes
+from trimtab.model.scenarios.expand import expand
+from trimtab.model.scenarios.io import Finding, findings, load_scenario, parse_file
+from trimtab.model.scenarios.scenario import Scenario
 
 VM = {"id": "vm_1", "cpu_consumption": 0.25, "memory_consumption": 0.1}
 VMS = [{"name": "kwok-node-1", "vms": [VM]}, {"name": "kwok-node-2", "vms": []}]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from builders.scenarios import scenario_data
-from trimtab.model.scenario_file import ScenarioFile
-from trimtab.model.structure import mistakes
+from trimtab.model.scenarios.file import ScenarioFile
+from trimtab.model.scenarios.structure import mistakes
 
 
 def vm(**changed: Any) -> dict[str, Any]:

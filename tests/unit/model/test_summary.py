@@ -3,8 +3,8 @@
 import pytest
 
 from builders.scenarios import a_file
-from trimtab.model.expand import expand
-from trimtab.model.summary import SLOTS, summarise
+from trimtab.model.scenarios.expand import expand
+from trimtab.model.scenarios.summary import SLOTS, summarise
 
 NODES = [{"name": "node", "count": 2, "cpu": 10, "memory": "10Gi"}]
 

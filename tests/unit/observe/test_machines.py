@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.kube.virt import VirtualMachine
+from trimtab.kube.machines import VirtualMachine
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Volume
 from trimtab.observe import wire
 from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
 from trimtab.observe.objects import node_of, pod_of
-from trimtab.policy.explain_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
 
 
 def a_pod(name: str = "virt-launcher-a-x", node: str = "n1", **spec: Any) -> wire.Pod:

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from trimtab.errors import ConfigError
+from trimtab.install.observe.rbac import snapshot_rbac
 from trimtab.observe.descheduler import deschedulers_in
 from trimtab.observe.policy_source import read_file
-from trimtab.observe.rbac import snapshot_rbac
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ import yaml
 from builders.policy_files import ACCEPTED, LEVELS, QUERY, REFUSED, SERVER, UNVERSIONED, a_file
 from trimtab.errors import ConfigError
 from trimtab.policy import DEFAULT_POLICY, Policy, default_policy, load_policy, read_policy
-from trimtab.policy.settings import (
+from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
     Evictor,

@@ -4,8 +4,8 @@ import pytest
 
 from builders.policy import a_low, a_node, a_policy, a_view, nano, some_pods
 from trimtab.policy import Class, Node, Policy, View, decide
-from trimtab.policy.selector_text import parse_selector
-from trimtab.policy.settings import LowNodeUtilization, Profile, Source
+from trimtab.policy.file.selector_text import parse_selector
+from trimtab.policy.file.settings import LowNodeUtilization, Profile, Source
 
 SELECTOR = {"node_selector": parse_selector("role=worker", "nodeSelector")}
 WORKER = {"role": "worker"}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from builders.policy import a_low, a_node, a_policy, a_view, some_pods
 from trimtab.policy import Class, Shuffled, Tie, as_given, decide
 from trimtab.policy.doubt import possible_classes, possible_means
+from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.numbers import around, mean_of, percent_of
-from trimtab.policy.settings import METRIC_RESOURCE
 
 ODD = st.sampled_from([7, 14, 28, 29, 55, 56, 57, 58, 5, 24, 42, 84, 10])
 

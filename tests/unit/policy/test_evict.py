@@ -9,8 +9,8 @@ from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import Answer, Entry, InFlight, Outcome, PodView, Qos, Run, Stop, decide
 from trimtab.policy.candidates import order_candidates
+from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.inflight import EMPTY
-from trimtab.policy.settings import METRIC_RESOURCE
 
 SOFT = Taint(key="soft", value="true", effect="PreferNoSchedule")
 FLYING = {"request_evict_only": True}

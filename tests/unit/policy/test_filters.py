@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from builders.policy import a_pod, a_view
-from trimtab.policy.filters import Filter
-from trimtab.policy.selector_text import parse_selector
-from trimtab.policy.settings import DEFAULT_PROTECTIONS, Evictor, Protection
+from trimtab.policy.file.selector_text import parse_selector
+from trimtab.policy.file.settings import DEFAULT_PROTECTIONS, Evictor, Protection
+from trimtab.policy.pods.filters import Filter
 
 EVERY_PROTECTION = frozenset(Protection)
 CRITICAL = 2_000_000_000

@@ -8,9 +8,9 @@ from builders.policy import a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, Expression, Match, NodeTerm, Toleration
 from trimtab.policy import Outcome, decide
-from trimtab.policy.fit import misfit
-from trimtab.policy.selector_text import parse_selector
-from trimtab.policy.settings import Evictor
+from trimtab.policy.file.selector_text import parse_selector
+from trimtab.policy.file.settings import Evictor
+from trimtab.policy.pods.fit import misfit
 
 HARD = Taint(key="hard")
 SOFT = Taint(key="soft", effect="PreferNoSchedule")

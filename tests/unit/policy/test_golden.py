@@ -4,7 +4,7 @@ import pytest
 
 from builders.policy import a_node, a_policy, a_view
 from trimtab.policy import Stop, decide
-from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.policy.file.settings import METRIC_RESOURCE
 
 Expected = tuple[float, float, float]
 

@@ -10,10 +10,10 @@ from builders.snapshots import NOON, a_launcher, a_policy, a_snapshot
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import EVICT, MIGRATIONS, REQUEST_EVICT_ONLY, Snapshot
 from trimtab.policy import decide_snapshot, read_policy
-from trimtab.policy.explain import explain
-from trimtab.policy.lint import Program, lint
-from trimtab.policy.migration_aware import MigrationAware, cooldown_s
-from trimtab.policy.policy_yaml import dump_yaml, load_yaml
+from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
+from trimtab.policy.pods.migration_aware import MigrationAware, cooldown_s
+from trimtab.truth.explain.explanation import explain
+from trimtab.truth.lint import Program, lint
 
 HOUR, QUARTER = 3600.0, 900.0
 HOT: dict[str, float] = {"n1": 80, "n2": 30, "n3": 10}

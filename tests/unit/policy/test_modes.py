@@ -7,7 +7,7 @@ import pytest
 
 from builders.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano, some_pods
 from trimtab.policy import Class, Outcome, Run, Stop, decide
-from trimtab.policy.settings import METRIC_RESOURCE, Source
+from trimtab.policy.file.settings import METRIC_RESOURCE, Source
 
 
 def a_cluster(pods: Mapping[str, list[Any]], **view: Any) -> AView:

@@ -22,15 +22,15 @@ from trimtab.policy import (
     Shuffled,
     decide,
 )
-from trimtab.policy.filters import Filter
-from trimtab.policy.settings import (
+from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,
     Evictor,
     HighNodeUtilization,
     Plugin,
     Source,
 )
-from trimtab.policy.why import Judge
+from trimtab.policy.pods.filters import Filter
+from trimtab.truth.explain.pod_rules import Judge
 
 SOFT = Taint(key="soft", effect="PreferNoSchedule")
 LIMIT = st.none() | st.integers(0, 4)

@@ -6,7 +6,7 @@ import pytest
 
 from builders.policy import a_node, a_policy, a_view
 from trimtab.policy import NotANumberError, Reason, Run, decide
-from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.policy.file.settings import METRIC_RESOURCE
 
 
 def the_run(view: object, **options: object) -> Run:

@@ -47,7 +47,7 @@ from trimtab.policy import (
     decide_snapshot,
     inflight_of,
 )
-from trimtab.policy.requests import qos_of, requests_of
+from trimtab.policy.pods.requests import qos_of, requests_of
 from trimtab.policy.snapshot_view import traits_of
 
 NOON = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)

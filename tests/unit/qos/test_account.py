@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import a_gated_life, a_life, an_account, an_owner, at, few
-from trimtab.qos.account import SETTLE, Account
-from trimtab.qos.incarnation import MOST_TURNS, Incarnation
-from trimtab.qos.moments import Sight
-from trimtab.qos.spans import Counting
-from trimtab.qos.ttv import SECOND, Pace
+from trimtab.qos.ledger.account import SETTLE, Account
+from trimtab.qos.ledger.pod_life import MOST_TURNS, Incarnation
+from trimtab.qos.ledger.pod_moments import Sight
+from trimtab.qos.ledger.spans import Counting
+from trimtab.qos.queue.time_to_violation import SECOND, Pace
 from trimtab.qos.wire import LedgerStatus, read_back, written_down
 
 S = SECOND

@@ -1,7 +1,7 @@
 """A process that was kept from looking says so."""
 
-from trimtab.qos.attention import Attention
-from trimtab.qos.ttv import SECOND
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.pauses import Attention
 
 S = SECOND
 

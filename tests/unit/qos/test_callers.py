@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 from starlette.requests import Request
 
-from trimtab.kube.callers import API_SERVER, MAX_POD, PEER, Callers
-from trimtab.qos.demand import Demand
-from trimtab.qos.stamper import Stamper
-from trimtab.qos.webhook import Webhook
+from trimtab.kube.http.callers import API_SERVER, MAX_POD, PEER, Callers
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.queue.stamper import Stamper
+from trimtab.qos.service.webhook import Webhook
 
 NOBODY_STAMPS = cast(Stamper, None)
 """What is refused, or is no pod, never reaches the stamper."""

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from builders.qos import World, a_life_pod, controlled_by
-from trimtab.kube.controller import After
 from trimtab.kube.errors import ApiError, Status
 from trimtab.kube.resources import Key
-from trimtab.qos.checkpoint import Checkpoints
+from trimtab.kube.runtime.controller import After
+from trimtab.qos.service.checkpoint import Checkpoints
 from trimtab.qos.wire import QosAccount
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.qos.classes import Member, gini, overbooking, report
+from trimtab.qos.page.classes import Member, gini, overbooking, report
 
 
 def test_everybody_slightly_below_has_no_fulfilment_and_hardly_a_deficit() -> None:

@@ -10,12 +10,12 @@ import pytest
 from builders.qos import World, a_life_pod, at, controlled_by, unconnected
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, Unavailable
-from trimtab.kube.web import Web
-from trimtab.qos.access import Access
-from trimtab.qos.demand import Demand
-from trimtab.qos.key import ANNOTATION, Stamp
-from trimtab.qos.page import HEADER
-from trimtab.qos.routes import Routes, Summary
+from trimtab.kube.http.web import Web
+from trimtab.qos.page.access import Access
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.page.page import HEADER
+from trimtab.qos.page.routes import Routes, Summary
+from trimtab.qos.queue.key import ANNOTATION, Stamp
 
 SET = controlled_by("StatefulSet", "web")
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from trimtab.qos.feed import READERS, Feed, TooManyReaders
+from trimtab.qos.page.feed import READERS, Feed, TooManyReaders
 
 
 async def test_all_readers_of_a_turn_share_one_computation() -> None:

@@ -3,8 +3,8 @@
 import re
 
 from builders.qos import World, a_life_pod, controlled_by
-from trimtab.qos.html_page import HEADERS, html_page, in_danger_first
-from trimtab.qos.slo import ANNOTATION as SLO
+from trimtab.qos.page.html import HEADERS, html_page, in_danger_first
+from trimtab.qos.queue.slo import ANNOTATION as SLO
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders.qos import a_life, a_life_pod, at, few, when
 from trimtab.kube.resources import Condition
-from trimtab.qos.incarnation import (
+from trimtab.qos.ledger.pod_life import (
     ContainerState,
     ContainerStatus,
     Gate,
@@ -18,7 +18,7 @@ from trimtab.qos.incarnation import (
     Terminated,
     Written,
 )
-from trimtab.qos.moments import life_of
+from trimtab.qos.ledger.pod_moments import life_of
 
 
 def failed(finished: float | None = None, ready: float | None = None) -> LifePod:

@@ -17,10 +17,10 @@ from builders.qos import START, World, a_life_pod, at
 from builders.qos_restart import Happening, History, rebuilt
 from builders.virtualtime import run
 from trimtab.kube.resources import Key
-from trimtab.qos.checkpoint import Checkpoints
-from trimtab.qos.incarnation import LifePod
-from trimtab.qos.stores import OurVm, VmSpec
-from trimtab.qos.ttv import SECOND
+from trimtab.qos.ledger.pod_life import LifePod
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.checkpoint import Checkpoints
+from trimtab.qos.service.stores import OurVm, VmSpec
 from trimtab.qos.wire import QosAccount, QosAccountSpec
 
 GRACE = 30

@@ -6,12 +6,12 @@ import pytest
 
 from builders.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.resources import Namespace, ObjectMeta
-from trimtab.qos.incarnation import LifePod
-from trimtab.qos.ledger import LOST
+from trimtab.qos.ledger.ledger import LOST
+from trimtab.qos.ledger.pod_life import LifePod
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.stores import AnyVm, OurVm, VmSpec, VmStatus
 from trimtab.qos.settings import Settings
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.stores import AnyVm, OurVm, VmSpec, VmStatus
-from trimtab.qos.ttv import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import few
-from trimtab.qos.key import (
+from trimtab.qos.queue.key import (
     INFINITE,
     Decision,
     Horizon,
@@ -24,7 +24,7 @@ from trimtab.qos.key import (
     rank_of,
     unstamped,
 )
-from trimtab.qos.ttv import SECOND, Pace, time_to_violation
+from trimtab.qos.queue.time_to_violation import SECOND, Pace, time_to_violation
 
 S = SECOND
 VECTORS = Path(__file__).parents[3] / "engines/kubernetes/qosaware/testdata/vectors.json"

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from builders.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
-from trimtab.qos.identity import top_owner
-from trimtab.qos.incarnation import Gate
-from trimtab.qos.ledger import JOINED, LEFT, Change, Ledger
-from trimtab.qos.moments import Sight, life_of
-from trimtab.qos.ttv import SECOND
+from trimtab.qos.ledger.ledger import JOINED, LEFT, Change, Ledger
+from trimtab.qos.ledger.owner import top_owner
+from trimtab.qos.ledger.pod_life import Gate
+from trimtab.qos.ledger.pod_moments import Sight, life_of
+from trimtab.qos.queue.time_to_violation import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")

@@ -9,11 +9,11 @@ from msgspec import structs
 
 from builders.qos import World, a_life_pod, at, controlled_by, few
 from trimtab.kube.resources import Condition, Container, Node, NodeStatus, ObjectMeta, Resources
-from trimtab.qos.classes import Advice, shortage
-from trimtab.qos.incarnation import Gate, LifePod
-from trimtab.qos.key import Horizon, Place, Situation, Stamp, queue_key
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.ttv import SECOND, Pace
+from trimtab.qos.ledger.pod_life import Gate, LifePod
+from trimtab.qos.page.classes import Advice, shortage
+from trimtab.qos.queue.key import Horizon, Place, Situation, Stamp, queue_key
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.queue.time_to_violation import SECOND, Pace
 
 SET = controlled_by("StatefulSet", "farm")
 NO_MATCH = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."

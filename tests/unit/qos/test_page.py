@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import few
-from trimtab.qos.page import HEADER, Line, by_ttv, duration, page, ratios, row
-from trimtab.qos.ttv import SECOND, availability, time_to_violation
+from trimtab.qos.page.page import HEADER, Line, by_ttv, duration, page, ratios, row
+from trimtab.qos.queue.time_to_violation import SECOND, availability, time_to_violation
 
 MS = SECOND // 1000
 GOLDEN = """\

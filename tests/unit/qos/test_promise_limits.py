@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import World, a_life_pod
-from trimtab.kube.callers import Callers
+from trimtab.kube.http.callers import Callers
 from trimtab.kube.resources import Namespace, ObjectMeta
-from trimtab.qos.demand import Demand
-from trimtab.qos.promise_limits import CEILING, Ask, Limits, Promised, ceiling_of, refusal
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.queue.promise_limits import CEILING, Ask, Limits, Promised, ceiling_of, refusal
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.service.webhook import AdmissionRequest, Webhook
 from trimtab.qos.settings import Settings
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.webhook import AdmissionRequest, Webhook
 
 WEB = Ask("Deployment team-a/web", "team-a", 0.99, 2.0)
 ROOM = Promised(30.0, 40.0)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from builders.qos import World, a_life_pod, controlled_by, few, when
 from builders.qos_restart import NEWEST, Happening, History, checkpoint, rebuilt
 from trimtab.kube.resources import OwnerReference
-from trimtab.qos.incarnation import LifePod, PodMeta, Written
-from trimtab.qos.rebuild import Outcome
+from trimtab.qos.ledger.pod_life import LifePod, PodMeta, Written
+from trimtab.qos.service.rebuild import Outcome
 from trimtab.qos.wire import QosAccount
 
 KINDS = {

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from builders.qos import World, a_life_pod, at, controlled_by
-from trimtab.kube.controller import After, Done, Outcome
 from trimtab.kube.errors import NotFound, Status
-from trimtab.qos.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance
-from trimtab.qos.rounds import account_key
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.stamper import Restamper
-from trimtab.qos.ttv import SECOND
+from trimtab.kube.runtime.controller import After, Done, Outcome
+from trimtab.qos.queue.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.queue.stamper import Restamper
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.rounds import account_key
 
 SET = controlled_by("StatefulSet", "web")
 

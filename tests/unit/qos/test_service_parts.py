@@ -11,15 +11,15 @@ from starlette.requests import Request
 
 from builders.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
 from trimtab.errors import ConfigError
-from trimtab.kube.local import is_local
-from trimtab.qos.access import Access, Refused
-from trimtab.qos.bindings import Answer, Binding, Bindings
-from trimtab.qos.demand import Demand
-from trimtab.qos.series import MOST_CLASSES, OTHER, Series
+from trimtab.kube.http.local import is_local
+from trimtab.qos.page.access import Access, Refused
+from trimtab.qos.page.demand import Demand
+from trimtab.qos.page.series import MOST_CLASSES, OTHER, Series
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.bindings import Answer, Binding, Bindings
+from trimtab.qos.service.signals import Signals
 from trimtab.qos.settings import Settings
-from trimtab.qos.signals import Signals
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.ttv import SECOND
 
 
 def a_binding(uid: str, start: float, seconds: float, result: str = "bound") -> Binding:

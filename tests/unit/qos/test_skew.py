@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import few
-from trimtab.qos.skew import ServerTime, Skew
-from trimtab.qos.ttv import SECOND
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.clock_skew import ServerTime, Skew
 
 
 def sample(skew: Skew, true: int, sent: int, took: int) -> None:

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from builders.qos import World, a_life_pod, at, controlled_by
-from trimtab.qos.key import ANNOTATION, INFINITE, Stamp
-from trimtab.qos.slo import ANNOTATION as SLO
-from trimtab.qos.waiting import NoSuchPod, place, why_before
-from trimtab.qos.webhook import AdmissionRequest, answered, in_namespace, patch
+from trimtab.qos.queue.estimate import NoSuchPod, place, why_before
+from trimtab.qos.queue.key import ANNOTATION, INFINITE, Stamp
+from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.service.webhook import AdmissionRequest, answered, in_namespace, patch
 
 STATEFUL_SET = controlled_by("StatefulSet", "web")
 VM = controlled_by("VirtualMachine", "db", api="trimtab.dev/v1alpha1")

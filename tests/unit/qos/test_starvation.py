@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from builders.qos import START
-from trimtab.qos.key import Horizon, Place, Situation, SortKey, queue_key
-from trimtab.qos.ttv import SECOND, Pace, time_to_violation
+from trimtab.qos.queue.key import Horizon, Place, Situation, SortKey, queue_key
+from trimtab.qos.queue.time_to_violation import SECOND, Pace, time_to_violation
 
 HORIZON = Horizon(margin=30 * SECOND, ageing=600 * SECOND)
 LONGEST_LIFE_S = 30.0

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.qos import a_gated_life, a_life, an_account, at, few
-from trimtab.qos.account import Account
-from trimtab.qos.incarnation import Incarnation
-from trimtab.qos.ttv import SECOND, Pace
+from trimtab.qos.ledger.account import Account
+from trimtab.qos.ledger.pod_life import Incarnation
+from trimtab.qos.queue.time_to_violation import SECOND, Pace
 
 S = SECOND
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, SEED, Mode, evaluate, evaluate_means, find_score, window
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.window import Floats
 
 NAMES = [
     "weighted_average",

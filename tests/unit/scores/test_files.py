@@ -6,9 +6,9 @@ import yaml
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
-from trimtab.scores.alerts import Alert
-from trimtab.scores.files import Flavor, Group, generated_files, render
-from trimtab.scores.records import Rule
+from trimtab.scores.prometheus.alerts import Alert
+from trimtab.scores.prometheus.files import Flavor, Group, generated_files, render
+from trimtab.scores.prometheus.records import Rule
 
 ROBUST = [CATALOG["robust"]]
 

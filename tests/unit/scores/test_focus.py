@@ -7,9 +7,9 @@ import yaml
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
-from trimtab.scores.files import render
-from trimtab.scores.focus import focus, needed_records
-from trimtab.scores.records import base_record, score_record
+from trimtab.scores.prometheus.files import render
+from trimtab.scores.prometheus.focus import focus, needed_records
+from trimtab.scores.prometheus.records import base_record, score_record
 
 SHIPPED = render(rule_groups(list(CATALOG.values()), RuleSettings(nodes=500)))
 

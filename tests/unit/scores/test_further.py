@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trimtab.scores import CATALOG, evaluate, evaluate_means, window
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.window import Floats
 
 TIMES = np.arange(40) * 15.0
 DEFAULT = CATALOG["linear_amplified_ippd_k3"]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders.clusters import Cluster, clusters
-from trimtab.scores.pareto import crowding, front_index, pareto_score
-from trimtab.scores.window import Floats
+from trimtab.scores.arrays.pareto import crowding, front_index, pareto_score
+from trimtab.scores.arrays.window import Floats
 
 
 def slow_fronts(values: Floats) -> list[int]:

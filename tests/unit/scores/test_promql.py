@@ -22,9 +22,9 @@ from trimtab.scores.language import (
     sqrt,
     stddev_over,
 )
-from trimtab.scores.promql import Printer
-from trimtab.scores.records import duration, number
-from trimtab.scores.rules import RuleSettings, recording_rules
+from trimtab.scores.prometheus.promql import Printer
+from trimtab.scores.prometheus.records import duration, number
+from trimtab.scores.prometheus.rules import RuleSettings, recording_rules
 
 SHORT = {
     "descheduler:node:cpu_usage:ratio": "c",

@@ -8,8 +8,8 @@ from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, SEED, define
 from trimtab.scores.inputs import cpu_usage, memory_usage
 from trimtab.scores.language import record
-from trimtab.scores.records import Rule
-from trimtab.scores.rules import RuleSettings, recording_rules
+from trimtab.scores.prometheus.records import Rule
+from trimtab.scores.prometheus.rules import RuleSettings, recording_rules
 
 ALL = list(CATALOG.values())
 

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot, dump
-from trimtab.scores.samples import load_samples
+from trimtab.scores.arrays.samples import load_samples
 
 
 def written(directory: Path, text: str) -> Path:

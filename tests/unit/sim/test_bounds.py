@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.sim import a_scenario, a_vm, nodes
-from trimtab.sim.bounds import Bounds, fewest, fewest_cycles, least_weight, lower_bounds
 from trimtab.sim.fleet import Fleet
+from trimtab.sim.measures.bounds import Bounds, fewest, fewest_cycles, least_weight, lower_bounds
 
 NO_LIMITS = (None, None)
 

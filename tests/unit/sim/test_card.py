@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
-from trimtab.model.curve import Steps
-from trimtab.model.pressure import pressure
-from trimtab.model.scenario import Event
+from trimtab.model.load.curve import Steps
+from trimtab.model.load.pressure import pressure
+from trimtab.model.scenarios.scenario import Event
 from trimtab.sim import simulate_one
-from trimtab.sim.card import classes, convergence, oscillations, overshoot, ping_pongs
-from trimtab.sim.meter import FIGURES, measured
+from trimtab.sim.measures.card import classes, convergence, oscillations, overshoot, ping_pongs
+from trimtab.sim.measures.meter import FIGURES, measured
 from trimtab.sim.outcome import Move, ReportCard
 from trimtab.sim.spec import RunSpec
 

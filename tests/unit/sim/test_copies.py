@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.sim.copies import Copies
-from trimtab.sim.marks import Attempt, Mark, Priority
-from trimtab.sim.precopy import Copy, share_network
+from trimtab.sim.migration.copies import Copies
+from trimtab.sim.migration.marks import Attempt, Mark, Priority
+from trimtab.sim.migration.precopy import Copy, share_network
 
 GBPS = 1e9
 DEADLINE_S = 20.0

@@ -6,7 +6,7 @@ import pytest
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, Vm
-from trimtab.model.scenario import Event
+from trimtab.model.scenarios.scenario import Event
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders.sim import a_scenario, a_vm, nodes, one_hot_node
-from trimtab.model.scenario_io import load_scenario
+from trimtab.model.scenarios.io import load_scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec

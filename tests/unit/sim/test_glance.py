@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from builders.sim_specs import specs
 from trimtab.policy import Node, Vector, View, decide, default_policy
-from trimtab.policy.config import load_policy
 from trimtab.policy.cycle import Class
-from trimtab.policy.settings import METRIC_RESOURCE
+from trimtab.policy.file.reader import load_policy
+from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.sim import simulate
-from trimtab.sim.control import Control
-from trimtab.sim.glance import glance, span_of
+from trimtab.sim.descheduling.cycle import Control
+from trimtab.sim.descheduling.idle_cycles import glance, span_of
 from trimtab.sim.spec import RunSpec
 
 POLICIES = Path(__file__).parents[3] / "examples" / "policies"

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from builders.sim_specs import specs
-from trimtab.model.scenario import Migration
+from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim.batch import Batch
-from trimtab.sim.cluster import recount
+from trimtab.sim.placement.cluster import recount
 from trimtab.sim.spec import RunSpec
 
 TOO_SLOW = [HealthCheck.too_slow]

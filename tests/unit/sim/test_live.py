@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from trimtab.cli.sim_live import live_nodes
+from trimtab.cli.sim.live import live_nodes
 from trimtab.errors import ConfigError
-from trimtab.exporter.api import NodeVms, Scene, VmUse
+from trimtab.exporter.http.api import NodeVms, Scene, VmUse
 from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, default_policy, read_policy
 from trimtab.sim.live import LiveNode, LiveVm, Targets, decide_live, query_of
 

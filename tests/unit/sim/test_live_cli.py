@@ -1,6 +1,6 @@
 """`trimtab sim --live` from its arguments to what it asks, prints and returns.
 
-One small server plays both sides; tests/system/loop has the real ones.
+One small server plays both sides; tests/system/stacks has the real ones.
 """
 
 import json
@@ -15,10 +15,10 @@ import pytest
 
 from builders.lab import a_lab_on_disk
 from builders.prometheus import free_port
-from trimtab.cli.sim import app
-from trimtab.cli.sim_live import lab_token
+from trimtab.cli.sim.commands import app
+from trimtab.cli.sim.live import lab_token
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
-from trimtab.loop.settings import EXPORTER_TOKEN_FILE
+from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 
 SCORES = {"n1": 0.9, "n2": 0.2, "n3": 0.1}
 USE = {"n1": 0.9, "n2": 0.3, "n3": 0.1}

@@ -7,7 +7,7 @@ import pytest
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, Vm
-from trimtab.model.scenario import Event, Migration
+from trimtab.model.scenarios.scenario import Event, Migration
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Move, Outcome
 from trimtab.sim.spec import RunSpec, Timing

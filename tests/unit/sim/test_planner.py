@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, Vm
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate_one
-from trimtab.sim.cluster import Cluster, recount
+from trimtab.sim.descheduling.planner import Planner, Sight, tolerance
+from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.planner import Planner, Sight, tolerance
+from trimtab.sim.placement.cluster import Cluster, recount
 from trimtab.sim.replica import Replica
-from trimtab.sim.restraint import Restrained
 from trimtab.sim.spec import Restraint, RunSpec
 
 UNLIMITED = (None, None)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.sim import residents
-from trimtab.sim.residents import Residents
+from trimtab.sim.placement import residents
+from trimtab.sim.placement.residents import Residents
 
 NODES, VMS = 4, 12
 MOVES = st.lists(st.tuples(st.integers(0, VMS - 1), st.integers(0, NODES - 1), st.booleans()))

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from builders.sim import a_scenario, a_vm, nodes, one_hot_node
-from trimtab.model.curve import Steps
+from trimtab.model.load.curve import Steps
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from builders.sim import one_hot_node
 from builders.sim_specs import specs
-from trimtab.model.scenario import Migration
+from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim import simulate, simulate_one
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec

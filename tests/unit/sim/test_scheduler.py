@@ -9,10 +9,10 @@ import pytest
 
 from builders.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, RequestsModel, Taint, Vm
-from trimtab.sim.cluster import Cluster
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.scheduler import Scheduler, nodes_to_find
+from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.scheduler import Scheduler, nodes_to_find
 from trimtab.sim.spec import Placement
 
 

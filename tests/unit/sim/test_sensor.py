@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from trimtab.scores import Window, evaluate, find_score
-from trimtab.sim.sensor import Pieces, Sensor, phases
+from trimtab.sim.descheduling.sensor import Pieces, Sensor, phases
 from trimtab.sim.spec import Timing
 
 STEADY = Timing(random_phases=False)

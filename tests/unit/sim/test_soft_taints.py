@@ -6,10 +6,10 @@ import pytest
 from builders.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.sim import simulate_one
 from trimtab.sim.batch import Batch
-from trimtab.sim.cluster import Cluster
+from trimtab.sim.descheduling.soft_taints import taint
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.soft_taints import taint
+from trimtab.sim.placement.cluster import Cluster
 from trimtab.sim.spec import RunSpec
 
 OVER, LEVEL, UNDER = 1, 0, -1

@@ -5,13 +5,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.sim import a_node, a_scenario, a_vm
-from trimtab.model.scenario import Scenario
-from trimtab.sim.accounts import Sums
-from trimtab.sim.cluster import Cluster
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.scheduler import Scheduler
-from trimtab.sim.starts import Starts
+from trimtab.sim.measures.pieces import Sums
+from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.scheduler import Scheduler
+from trimtab.sim.placement.starts import Starts
 from trimtab.sim.streams import Purpose, stream
 
 

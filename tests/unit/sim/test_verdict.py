@@ -7,9 +7,9 @@ import pytest
 
 from builders.sim import one_hot_node
 from trimtab.sim import simulate_one
+from trimtab.sim.measures.meaning import verdict
 from trimtab.sim.outcome import ReportCard
 from trimtab.sim.spec import RunSpec
-from trimtab.sim.verdict import verdict
 
 LEVEL = {"first_converged_s": 240.0, "last_converged_s": 240.0, "migrations": 8}
 

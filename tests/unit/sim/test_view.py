@@ -7,11 +7,12 @@ import pytest
 from rich.console import Console
 
 from builders.sim import a_scenario, a_vm, nodes, one_hot_node
-from trimtab.model.scenario import Scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec
-from trimtab.view import pictures, terminal
 from trimtab.view import sim as view
+from trimtab.view import terminal
+from trimtab.view.tables import pictures
 
 
 @pytest.mark.parametrize(

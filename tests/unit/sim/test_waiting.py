@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.sim.marks import Attempt, Mark, Priority
-from trimtab.sim.waiting import Waiting
+from trimtab.sim.migration.marks import Attempt, Mark, Priority
+from trimtab.sim.migration.waiting import Waiting
 
 STEPS: Any = st.lists(
     st.one_of(

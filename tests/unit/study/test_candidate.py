@@ -1,8 +1,8 @@
 """Candidates are called by what tells them apart, and by nothing else."""
 
 from trimtab.sim.spec import Restraint
-from trimtab.study.candidate import Candidate, combine, labels
-from trimtab.study.file import Grid
+from trimtab.study.inputs.candidate import Candidate, combine, labels
+from trimtab.study.inputs.file import Grid
 
 
 def test_without_differences_the_score_is_name_enough() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.study.file import load_study, parse_study, seeds_of, warnings_about
+from trimtab.study.inputs.file import load_study, parse_study, seeds_of, warnings_about
 
 MINIMAL = "name: s\nscenarios: [a.yaml]\n"
 

@@ -9,9 +9,9 @@ import pytest
 
 from builders.outcomes import an_outcome
 from builders.studies import a_plan, finished
-from trimtab.study.frames import events_parquet, runs_parquet
-from trimtab.study.record import make_chunk
-from trimtab.study.tasks import cells_of
+from trimtab.study.execution.tasks import cells_of
+from trimtab.study.results.frames import events_parquet, runs_parquet
+from trimtab.study.results.record import make_chunk
 
 PLAN = a_plan(candidates=2, seeds=3)
 

@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from builders.studies import a_plan, finished
-from trimtab.study.lines import rank_lines
-from trimtab.study.measures import CONVERGED, MINIMUM
-from trimtab.study.page_tables import page_tables
-from trimtab.study.result import Estimate, Row
-from trimtab.study.summary import gap_text
+from trimtab.study.report.tables import page_tables
+from trimtab.study.results.lines import rank_lines
+from trimtab.study.results.measures import CONVERGED, MINIMUM
+from trimtab.study.results.result import Estimate, Row
+from trimtab.study.results.summary import gap_text
 
 RESULT = finished(a_plan())[2]
 ROW = RESULT.overall.rows[0]

@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 
 from builders.outcomes import a_course, a_scenario, an_outcome
-from trimtab.model.curve import Constant
+from trimtab.model.load.curve import Constant
 from trimtab.sim.spec import Restraint, RunSpec, Timing
-from trimtab.study.identity import cell_id, digest, run_id, versions
+from trimtab.study.inputs.identity import cell_id, digest, run_id, versions
 
 SPEC = RunSpec(a_scenario())
 VM, *OTHERS = SPEC.scenario.vms

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from builders.studies import a_plan, finished
-from trimtab.study.page_data import moved_so_far, page_data
-from trimtab.study.page_matrix import STRONGEST, matrix
-from trimtab.study.result import Comparison, Estimate
+from trimtab.study.report.data import moved_so_far, page_data
+from trimtab.study.report.matrix import STRONGEST, matrix
+from trimtab.study.results.result import Comparison, Estimate
 
 PLAN = a_plan(candidates=4, seeds=20)
 CELLS, RUNS, RESULT = finished(PLAN)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from trimtab.study.measures import IMBALANCE, MIGRATIONS, MINIMUM
-from trimtab.study.ranking import Observed, make_table, ranks_of, together
-from trimtab.study.result import Row, Table
-from trimtab.study.summary import summarise
+from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
+from trimtab.study.results.ranking import Observed, make_table, ranks_of, together
+from trimtab.study.results.result import Row, Table
+from trimtab.study.results.summary import summarise
 
 SEEDS = 20
 RNG = np.random.default_rng(5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from builders.outcomes import a_card, a_course, a_scenario, an_outcome
-from trimtab.study.record import (
+from trimtab.study.results.record import (
     PICTURE_ROWS,
     Chunk,
     Damaged,

@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec import structs
 
 from trimtab.sim.spec import Restraint, Timing
-from trimtab.study.file import Grid, StudyFile
-from trimtab.study.measures import MEASURES
+from trimtab.study.inputs.file import Grid, StudyFile
+from trimtab.study.results.measures import MEASURES
 
 REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "study.md").read_text()
 

@@ -7,8 +7,8 @@ import pytest
 
 from builders.outcomes import a_scenario
 from builders.studies import a_plan, finished
-from trimtab.study.page import as_script
-from trimtab.study.report import render, seeds_text
+from trimtab.study.report.page import as_script
+from trimtab.study.report.report import render, seeds_text
 
 NASTY = '</script><img src=x onerror="alert(1)">'
 PLAN = a_plan(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from trimtab.study.statistics import (
+from trimtab.study.results.statistics import (
     average_ranks,
     expanded_tail,
     holm,

@@ -7,9 +7,9 @@ import pytest
 from builders.outcomes import a_scenario, an_outcome
 from builders.studies import a_plan
 from trimtab.errors import ConfigError
-from trimtab.study.record import encode, make_chunk
-from trimtab.study.store import Store, write_whole
-from trimtab.study.tasks import cells_of
+from trimtab.study.execution.tasks import cells_of
+from trimtab.study.results.record import encode, make_chunk
+from trimtab.study.results.store import Store, write_whole
 
 
 def saved(path: Path) -> Store:

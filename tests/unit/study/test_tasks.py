@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.studies import a_plan
-from trimtab.study.identity import run_id
-from trimtab.study.plan import Plan
-from trimtab.study.tasks import Shard, cells_of, make_tasks
+from trimtab.study.execution.tasks import Shard, cells_of, make_tasks
+from trimtab.study.inputs.identity import run_id
+from trimtab.study.inputs.plan import Plan
 
 
 def runs_in(plan: Plan, shard: Shard, known: set[str], workers: int = 2) -> list[str]:

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from trimtab.study.workers import workers_end_quietly
+from trimtab.study.execution.workers import workers_end_quietly
 
 
 def fail_in_a_thread(name: str) -> None:

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trimtab.view.layout import shorten, wrap
-from trimtab.view.pictures import Bar
-from trimtab.view.table import Table
+from trimtab.view.tables.layout import shorten, wrap
+from trimtab.view.tables.pictures import Bar
+from trimtab.view.tables.table import Table
 
 WIDTHS = (60, 80, 100, 140)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from builders.vmworld import NODES, World
-from trimtab.kube.virt import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
-from trimtab.vm.history import KEPT
+from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
+from trimtab.vm.decide.history import KEPT
+from trimtab.vm.decide.situation import is_over, is_running
 from trimtab.vm.settings import Settings
-from trimtab.vm.situation import is_over, is_running
 
 FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
 many = settings(

@@ -5,10 +5,10 @@ from typing import Any, get_args
 import pytest
 from msgspec import structs
 
-from trimtab.kube.virt import MigrationSpec, MigrationStatus, VmSpec, VmStatus
-from trimtab.model.curve import Curve
-from trimtab.vm.crd import crds
-from trimtab.vm.crd_curve import FIELDS
+from trimtab.install.vm.crd import crds
+from trimtab.install.vm.crd_curve import FIELDS
+from trimtab.kube.machines import MigrationSpec, MigrationStatus, VmSpec, VmStatus
+from trimtab.model.load.curve import Curve
 
 
 def schema(kind: int, part: str) -> dict[str, Any]:

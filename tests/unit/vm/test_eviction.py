@@ -3,9 +3,9 @@
 import pytest
 
 from builders.virt import a_launcher, a_vm
+from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, ObjectMeta, Pod
-from trimtab.kube.virt import VirtualMachine
-from trimtab.vm.eviction import TRIGGERED, Allow, Deny, Mark, decide, mark_patch
+from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark, decide, mark_patch
 
 FOREIGN = Pod(metadata=ObjectMeta(name="virt-launcher-not-really", namespace="default", uid="u"))
 

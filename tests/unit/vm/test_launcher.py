@@ -7,8 +7,7 @@ from msgspec import convert, structs
 
 from builders.virt import a_vm
 from trimtab.kube.clock import Clock
-from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     EVICTION_IN_PROGRESS,
     LOAD,
@@ -20,7 +19,8 @@ from trimtab.kube.virt import (
     VmUtilization,
     decode_load,
 )
-from trimtab.model.curve import Constant, Diurnal
+from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
+from trimtab.model.load.curve import Constant, Diurnal
 from trimtab.model.quantity import parse_quantity
 from trimtab.vm.amounts import machine, used_amounts
 from trimtab.vm.launcher import LETTERS, Placement, desired_pod, dressing, pod_name

@@ -7,23 +7,21 @@ from msgspec import structs
 
 from builders.vmworld import KEY, START, World
 from trimtab.kube.clock import Clock
-from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     DOMAIN,
     GUARD_LABEL,
     MigrationStatus,
     VirtualMachineMigration,
     VmLoad,
 )
-from trimtab.model.curve import Steps
+from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
+from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
-from trimtab.vm.evacuation import clear_stale_mark
-from trimtab.vm.history import EVACUATION_LABEL, attempt_number, backoff_left_s
-from trimtab.vm.launcher import pod_name
-from trimtab.vm.lifecycle import next_step, restart_delay_s
-from trimtab.vm.settings import Settings
-from trimtab.vm.situation import Losses, Situation
-from trimtab.vm.steps import (
+from trimtab.vm.decide.evacuation import clear_stale_mark
+from trimtab.vm.decide.history import EVACUATION_LABEL, attempt_number, backoff_left_s
+from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
+from trimtab.vm.decide.situation import Losses, Situation
+from trimtab.vm.decide.steps import (
     Check,
     ClearMark,
     CreatePod,
@@ -35,6 +33,8 @@ from trimtab.vm.steps import (
     WriteMigration,
     WriteStatus,
 )
+from trimtab.vm.launcher import pod_name
+from trimtab.vm.settings import Settings
 
 SIZE = machine(World().vm)
 

@@ -8,8 +8,7 @@ from msgspec import structs
 
 from builders.vmworld import KEY, START, World
 from trimtab.errors import ConfigError
-from trimtab.kube.resources import ObjectMeta, OwnerReference
-from trimtab.kube.virt import (
+from trimtab.kube.machines import (
     MigrationSpec,
     MigrationStatus,
     VirtualMachineMigration,
@@ -17,12 +16,13 @@ from trimtab.kube.virt import (
     VmResources,
     VmUtilization,
 )
-from trimtab.model.curve import Constant, Spikes
+from trimtab.kube.resources import ObjectMeta, OwnerReference
+from trimtab.model.load.curve import Constant, Spikes
 from trimtab.vm.amounts import machine
-from trimtab.vm.history import ORPHAN_S
-from trimtab.vm.lifecycle import next_step
-from trimtab.vm.situation import Situation
-from trimtab.vm.steps import (
+from trimtab.vm.decide.history import ORPHAN_S
+from trimtab.vm.decide.lifecycle import next_step
+from trimtab.vm.decide.situation import Situation
+from trimtab.vm.decide.steps import (
     AdoptMigration,
     DeleteMigration,
     Rest,

@@ -3,9 +3,9 @@
 import pytest
 
 from trimtab.kube.resources import Key
-from trimtab.vm.precopy import Copies
+from trimtab.vm.decide.precopy import Copies
+from trimtab.vm.decide.situation import Precopy
 from trimtab.vm.settings import GIB
-from trimtab.vm.situation import Precopy
 
 A, B = Key("default", "a"), Key("default", "b")
 

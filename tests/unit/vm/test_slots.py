@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.kube.resources import Key
+from trimtab.vm.decide.slots import Request, Slots, granted
 from trimtab.vm.settings import Limits
-from trimtab.vm.slots import Request, Slots, granted
 
 NODES = st.sampled_from(["n1", "n2", "n3"])
 KEYS = st.integers(0, 12).map(lambda number: Key("default", f"vm-{number}"))

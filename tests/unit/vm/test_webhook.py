@@ -5,9 +5,9 @@ import pytest
 
 from builders.virt import a_launcher, a_vm
 from trimtab.kube.errors import Invalid, Status, Unavailable
+from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, Pod
-from trimtab.kube.virt import VirtualMachine
-from trimtab.vm.eviction import TRIGGERED, Allow, Deny, Mark
+from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark
 from trimtab.vm.webhook import AdmissionRequest, DeleteOptions, EvictionObject, answer, judge
 
 POD = "virt-launcher-web-aaaaa"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trimtab.advisor.profile import Resource
+from trimtab.advisor.plan.profile import Resource
 
 Schema = dict[str, Any]
 FREE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

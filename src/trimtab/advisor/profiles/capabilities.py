@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.advisor.profile import dig
+from trimtab.advisor.plan.profile import dig
 from trimtab.kube.resources import Free
 
 GA, DEV, FALLBACK = "KubeVirtRelieveAndMigrate", "DevKubeVirtRelieveAndMigrate", "LongLifecycle"

@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions
 from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS, SCHEDULER
-from trimtab.advisor.profile import Facts, Wish, dig
+from trimtab.advisor.plan.profile import Facts, Wish, dig
 from trimtab.advisor.profiles.capabilities import (
     DEV,
     FALLBACK,

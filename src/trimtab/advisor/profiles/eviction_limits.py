@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1
-from trimtab.advisor.profile import Facts, OptionError, dig
+from trimtab.advisor.plan.profile import Facts, OptionError, dig
 
 DEFAULT_TOTAL, DEFAULT_NODE = 5, 2
 TOTAL_INPUT = "hyperconverged.liveMigrationConfig.parallelMigrationsPerCluster"

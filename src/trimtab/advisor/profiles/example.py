@@ -2,7 +2,7 @@
 
 from trimtab.advisor.api import Options, Severity, TargetRef
 from trimtab.advisor.kinds import CONFIG_MAPS, EXAMPLE, NAMESPACES, namespace_of
-from trimtab.advisor.profile import Draft, Facts, Need, OptionError, Resource, Wish
+from trimtab.advisor.plan.profile import Draft, Facts, Need, OptionError, Resource, Wish
 from trimtab.advisor.profiles.load_aware import require
 
 ITEM = "configure-example-component"

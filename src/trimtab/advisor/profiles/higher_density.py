@@ -20,9 +20,9 @@ from trimtab.advisor.kinds import (
     NAMESPACES,
     namespace_of,
 )
-from trimtab.advisor.pools import effect_of, machines, taken_by
-from trimtab.advisor.pools import reads as rendered_configs
-from trimtab.advisor.profile import (
+from trimtab.advisor.plan.pools import effect_of, machines, taken_by
+from trimtab.advisor.plan.pools import reads as rendered_configs
+from trimtab.advisor.plan.profile import (
     Draft,
     Facts,
     MissingError,

@@ -18,8 +18,8 @@ from trimtab.advisor.kinds import (
     UPSTREAM_DESCHEDULER,
     namespace_of,
 )
-from trimtab.advisor.pools import reads as rendered_configs
-from trimtab.advisor.profile import Draft, Facts, MissingError, Need, Resource
+from trimtab.advisor.plan.pools import reads as rendered_configs
+from trimtab.advisor.plan.profile import Draft, Facts, MissingError, Need, Resource
 from trimtab.advisor.profiles.capabilities import capabilities
 from trimtab.advisor.profiles.descheduling import descheduler_wish
 from trimtab.advisor.profiles.eviction_limits import HYPERCONVERGED_REFS

@@ -6,9 +6,9 @@ they run with it already.
 """
 
 from trimtab.advisor.api import Severity
-from trimtab.advisor.kernel_arguments import PSI, is_effective
 from trimtab.advisor.kinds import MACHINE_CONFIGS, ROLE, SCHEDULER
-from trimtab.advisor.pools import (
+from trimtab.advisor.plan.kernel_arguments import PSI, is_effective
+from trimtab.advisor.plan.pools import (
     DEFAULT_POOL,
     arguments_of,
     effect_of,
@@ -16,7 +16,7 @@ from trimtab.advisor.pools import (
     pool_named,
     taken_by,
 )
-from trimtab.advisor.profile import Facts, Wish, dig
+from trimtab.advisor.plan.profile import Facts, Wish, dig
 from trimtab.kube.resources import Free
 
 ITEM = "enable-psi-metrics"

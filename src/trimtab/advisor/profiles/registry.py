@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trimtab.advisor.profile import Profile, Resource
+from trimtab.advisor.plan.profile import Profile, Resource
 from trimtab.advisor.profiles.example import Example
 from trimtab.advisor.profiles.higher_density import HigherDensity
 from trimtab.advisor.profiles.load_aware import LoadAware

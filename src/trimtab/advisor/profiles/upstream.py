@@ -10,18 +10,18 @@ from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
-from trimtab.advisor.profile import Draft, Facts, OptionError, Wish, dig
+from trimtab.advisor.plan.profile import Draft, Facts, OptionError, Wish, dig
 from trimtab.advisor.profiles.deviation import in_words, thresholds
 from trimtab.advisor.profiles.eviction_limits import Limits, eviction_limits
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY
-from trimtab.policy.default import DEFAULT_QUERY
-from trimtab.policy.policy_yaml import dump_yaml, load_yaml
+from trimtab.policy.file.default import DEFAULT_QUERY
+from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import RuleSettings, Score, find_score, rule_groups
-from trimtab.scores.files import KEY as RULES_KEY
-from trimtab.scores.files import render
-from trimtab.scores.records import score_record
+from trimtab.scores.prometheus.files import KEY as RULES_KEY
+from trimtab.scores.prometheus.files import render
+from trimtab.scores.prometheus.records import score_record
 
 POLICY_KEY = "policy.yaml"
 DEFAULT_ALGORITHM = "linear_amplified_ippd_k3"

@@ -20,7 +20,7 @@ def main(directory: str) -> None:
 
     from pathlib import Path
 
-    from trimtab.lab.layout import LabDir
+    from trimtab.lab.files.layout import LabDir
     from trimtab.lab.supervisor import supervise
 
     if sys.stdin.readline() == "go\n":

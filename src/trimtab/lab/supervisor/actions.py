@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from trimtab.errors import NotReady, TrimtabError
 from trimtab.lab.api import Api, ApiError
-from trimtab.lab.component import (
+from trimtab.lab.components.component import (
     Action,
     ApplyObjects,
     AwaitNodes,
@@ -19,10 +19,10 @@ from trimtab.lab.component import (
     RequestTokens,
     TokenFile,
 )
-from trimtab.lab.identity import NAMESPACE
-from trimtab.lab.kwok import NOT_READY_LABEL
-from trimtab.lab.layout import write_private
-from trimtab.lab.objects import node, probe_pod
+from trimtab.lab.components.identity import NAMESPACE
+from trimtab.lab.components.kwok import NOT_READY_LABEL
+from trimtab.lab.components.objects import node, probe_pod
+from trimtab.lab.files.layout import write_private
 from trimtab.lab.spec import NodeSize
 
 PARALLEL = 32

@@ -1,6 +1,6 @@
 """Which units a new plan concerns, and in which order units stop: pure decisions."""
 
-from trimtab.lab.component import Plan
+from trimtab.lab.components.component import Plan
 
 
 def stop_waves(plan: Plan) -> list[list[str]]:

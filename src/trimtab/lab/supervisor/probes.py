@@ -7,9 +7,16 @@ import httpx2
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
-from trimtab.lab import logfiles
 from trimtab.lab.api import Api
-from trimtab.lab.component import ApiGet, HttpGet, HttpsGet, LogLine, Probe, SocketAccepts
+from trimtab.lab.components.component import (
+    ApiGet,
+    HttpGet,
+    HttpsGet,
+    LogLine,
+    Probe,
+    SocketAccepts,
+)
+from trimtab.lab.files import logs
 
 LIMIT_S = 5.0
 LONGEST_WORDS = 100
@@ -33,7 +40,7 @@ async def missing(probe: Probe, target: Target, api: Api, plain: httpx2.AsyncCli
         case SocketAccepts(path=path):
             return await _accepts(target.directory / path)
         case LogLine(text=text):
-            seen = logfiles.contains(target.log, text, target.log_from)
+            seen = logs.contains(target.log, text, target.log_from)
             return "" if seen else f'no line with "{text}" in its log yet'
         case ApiGet(path=path):
             return await _exists(api, path)

@@ -13,7 +13,7 @@ import msgspec
 from trimtab.errors import TrimtabError
 from trimtab.lab.api import ApiError
 from trimtab.lab.clock import CLOCK_PATH, clock_map, wrong_clock
-from trimtab.lab.component import Component
+from trimtab.lab.components.component import Component
 from trimtab.lab.spec import name_option
 from trimtab.lab.supervisor.order import stop_waves
 from trimtab.obs import get_logger

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from trimtab.lab.component import Restart
+from trimtab.lab.components.component import Restart
 
 
 class Again(Struct, frozen=True):

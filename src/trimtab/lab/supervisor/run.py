@@ -17,22 +17,22 @@ import msgspec
 from msgspec import structs
 
 from trimtab.errors import ConfigError
-from trimtab.lab import logfiles
 from trimtab.lab.api import Api
-from trimtab.lab.component import Action, Component, Plan, Unit
+from trimtab.lab.components.component import Action, Component, Plan, Unit
+from trimtab.lab.files import logs
+from trimtab.lab.files.layout import LabDir, write_private
+from trimtab.lab.files.lock import held
 from trimtab.lab.inspection import SUPERVISOR_LOCK
-from trimtab.lab.layout import LabDir, write_private
-from trimtab.lab.lock import held
 from trimtab.lab.process import Run, identify
 from trimtab.lab.spec import LabSpec
 from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
-from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.child import Child
 from trimtab.lab.supervisor.order import changed_units, stop_waves
 from trimtab.lab.supervisor.repair import repair, watch_clock
 from trimtab.lab.supervisor.server import serve
+from trimtab.lab.supervisor.states import Board
 from trimtab.lab.supervisor.tokens import keep_tokens
 from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
 from trimtab.obs import configure, get_logger
@@ -52,16 +52,14 @@ def supervise(lab: LabDir, watch: Callable[[Event], None] | None = None) -> None
     os.chdir(lab.path)
     with (
         held(lab.path / SUPERVISOR_LOCK, wait_s=5.0),
-        logfiles.LogStream(lab.log("supervisor")) as stream,
+        logs.LogStream(lab.log("supervisor")) as stream,
     ):
         configure(json=True, stream=cast(TextIO, stream))
         end_leftovers(lab)
         asyncio.run(_main(lab, stream, watch))
 
 
-async def _main(
-    lab: LabDir, stream: logfiles.LogStream, watch: Callable[[Event], None] | None
-) -> None:
+async def _main(lab: LabDir, stream: logs.LogStream, watch: Callable[[Event], None] | None) -> None:
     supervisor = Supervisor(lab, stream)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -75,7 +73,7 @@ async def _main(
 class Supervisor:
     """Executes a plan. Its methods are the verbs of the control socket."""
 
-    def __init__(self, lab: LabDir, stream: logfiles.LogStream) -> None:
+    def __init__(self, lab: LabDir, stream: logs.LogStream) -> None:
         self.lab, self._stream = lab, stream
         self.spec, self.plan = self._read()
         self.board = Board()
@@ -260,7 +258,7 @@ class Supervisor:
 
     def _rotate(self, file: Path) -> None:
         try:
-            logfiles.rotate(file)
+            logs.rotate(file)
         except OSError as error:
             self.board.warn(file.name, f"cannot rotate {file}: {error.strerror}")
         else:

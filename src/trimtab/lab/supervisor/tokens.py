@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from trimtab.errors import TrimtabError
-from trimtab.lab.component import TokenFile
+from trimtab.lab.components.component import TokenFile
 from trimtab.lab.supervisor.actions import renew_token
 from trimtab.obs import get_logger
 

@@ -15,15 +15,15 @@ import httpx2
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
-from trimtab.lab import logfiles
 from trimtab.lab.api import Api
-from trimtab.lab.component import Action, Component, LogLine, Task
-from trimtab.lab.layout import LabDir
+from trimtab.lab.components.component import Action, Component, LogLine, Task
+from trimtab.lab.files import logs
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.status import State, UnitStatus
-from trimtab.lab.supervisor.board import Board
 from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
 from trimtab.lab.supervisor.probes import Target, missing
 from trimtab.lab.supervisor.restart import GiveUp, after_death
+from trimtab.lab.supervisor.states import Board
 
 EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0
 HEARTBEAT_S = 5.0
@@ -93,7 +93,7 @@ class ComponentUnit:
         """Until cancelled."""
         while True:
             await self._until_startable()
-            begin, position = time.monotonic(), logfiles.size(self._log)
+            begin, position = time.monotonic(), logs.size(self._log)
             death = await self._live(position)
             if self._asked.is_set():
                 self._asked.clear()
@@ -210,7 +210,7 @@ class ComponentUnit:
             message=f"{death}, {verdict.quick_deaths} times in a row" if gave_up else death,
             pid=None,
             restarts=status.restarts + (not gave_up),
-            last_lines=logfiles.last_words(self._log, LAST_LINES, position),
+            last_lines=logs.last_words(self._log, LAST_LINES, position),
         )
         wait = None if isinstance(verdict, GiveUp) else verdict.wait_s
         try:

@@ -1,0 +1,161 @@
+"""Plans: what a profile wishes and what the API server would make of it, as items to review.
+
+Pure: a `Preview` holds what the dry run said, be it the API server's or that of planning
+offline, so that both give the same items, diffs and plan id.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct, convert, structs, to_builtins
+
+from trimtab.advisor.api import Item, Options, Severity, Taking, TargetRef
+from trimtab.advisor.plan.diff import has_changes, object_diff
+from trimtab.advisor.plan.fields import digest, parse_path, snapshot_hash
+from trimtab.advisor.plan.ignored_fields import left_out, managed_without, paths_of
+from trimtab.advisor.plan.ownership import given_up
+from trimtab.advisor.plan.profile import Draft, Wish
+from trimtab.advisor.plan.reasons import reasons_of, with_changes
+from trimtab.kube.resources import Free
+
+_RANK: Mapping[str, int] = {"": 0, "Low": 1, "Medium": 2, "High": 3}
+
+
+class Preview(Struct, frozen=True):
+    """An object as it is, as it would be, and the fields that would change hands."""
+
+    live: Free | None
+    after: Free | None
+    takes: tuple[Taking, ...] = ()
+    refused: str = ""
+    """Why the API server would not take it."""
+
+
+class Plan(Struct, frozen=True):
+    """What is reviewed; `plan_id` stands for all of it."""
+
+    items: tuple[Item, ...]
+    snapshot: str
+    plan_id: str
+    inputs: Free = {}
+    warnings: tuple[str, ...] = ()
+
+
+def target_of(desired: Free) -> TargetRef:
+    meta = desired.get("metadata") or {}
+    return TargetRef(
+        api_version=str(desired.get("apiVersion", "")),
+        kind=str(desired.get("kind", "")),
+        name=str(meta.get("name", "")),
+        namespace=str(meta.get("namespace", "")),
+    )
+
+
+def wished_item(wish: Wish) -> Item:
+    """As far as the profile knows it."""
+    return Item(
+        name=wish.name,
+        target_ref=target_of(wish.desired),
+        impact_severity=wish.severity,
+        impact=wish.impact,
+        desired_state=wish.desired,
+        message=wish.message,
+        managed_fields=wish.managed_fields,
+        depends_on=wish.depends_on,
+        warnings=wish.warnings,
+        reasons=tuple(reasons_of(wish.managed_fields, wish.desired, wish.reasons)),
+        ignored=wish.ignored,
+        accepted=wish.accepted,
+    )
+
+
+def item_of(wish: Wish, preview: Preview) -> Item:
+    item = with_changes(wished_item(wish), preview.live, preview.after)
+    diff = object_diff(item.target_ref, preview.live, preview.after)
+    warnings = (*wish.warnings, *given_up(wish.desired, preview.live, preview.after))
+    return structs.replace(item, diff=diff, takes=preview.takes, warnings=warnings)
+
+
+def make_plan(
+    draft: Draft,
+    previews: Mapping[str, Preview],
+    options: Options | None,
+    leaving: Sequence[Item] = (),
+    live: Mapping[TargetRef, Free | None] | None = None,
+) -> Plan:
+    """The draft's items, then those that take back what is no longer wished for.
+
+    `live` is what is known of the objects of `leaving`; the others are in the previews.
+    """
+    items = (*(item_of(wish, previews[wish.name]) for wish in draft.wishes), *leaving)
+    wished = {target_of(w.desired): previews[w.name].live for w in draft.wishes}
+    inputs = stored(draft.inputs)
+    return plan_of(items, {**(live or {}), **wished}, inputs, options, draft.warnings)
+
+
+def plan_of(
+    items: tuple[Item, ...],
+    live: Mapping[TargetRef, Free | None],
+    inputs: Free,
+    options: Options | None,
+    warnings: tuple[str, ...] = (),
+) -> Plan:
+    snapshot = snapshot_hash(items, live)
+    return Plan(items, snapshot, plan_id(items, inputs, options, snapshot), inputs, warnings)
+
+
+def stored(inputs: Mapping[str, object]) -> Free:
+    """Inputs as they come back from the API: JSON and nothing else."""
+    return convert(to_builtins(dict(inputs), str_keys=True), Free)
+
+
+def plan_id(items: Iterable[Item], inputs: Free, options: Options | None, snapshot: str) -> str:
+    """Twelve hex digits for what is done to what, from which state and inputs."""
+    said = [
+        [i.name, i.verb, str(i.target_ref), i.desired_state, i.managed_fields, to_builtins(i.takes)]
+        for i in items
+    ]
+    given = to_builtins(options) if options is not None else None
+    return digest([said, inputs, given, snapshot])[:12]
+
+
+def worst(items: Iterable[Item], otherwise: Severity | str = "") -> str:
+    """The highest severity of the items that change something; `otherwise` without items."""
+    ranked = [item.impact_severity for item in items]
+    if not ranked:
+        return otherwise
+    return max(ranked, key=lambda severity: _RANK[severity]) or "Low"
+
+
+def changes_nothing(items: Iterable[Item]) -> bool:
+    return not any(has_changes(item.diff) for item in items)
+
+
+def differs(items: Iterable[Item], wishes: Sequence[Wish], *, severities: bool = True) -> bool:
+    """Whether the profile would now make other items.
+
+    Severity is left out once items were applied: it tells what applying would do to the
+    cluster, which is less when it was done.
+    """
+    mine = {item.name: item for item in items if item.verb == "apply"}
+    if mine.keys() != {wish.name for wish in wishes}:
+        return True
+    return any(_differs(mine[wish.name], wish, severities) for wish in wishes)
+
+
+def _differs(item: Item, wish: Wish, severities: bool) -> bool:
+    paths = paths_of(item.ignored)
+    apart = (*paths, *(parse_path(each.field) for each in item.accepted))
+    return (
+        item.target_ref != target_of(wish.desired)
+        or left_out(item.desired_state or {}, apart) != left_out(stored(wish.desired), apart)
+        or item.managed_fields != managed_without(wish.managed_fields, wish.desired, paths)
+        or (severities and item.impact_severity != wish.severity)
+    )
+
+
+def all_pending(items: Iterable[Item]) -> bool:
+    return all(item.state == "Pending" for item in items)
+
+
+def all_over(items: Iterable[Item]) -> bool:
+    return all(item.state in ("Completed", "Failed") for item in items)

@@ -1,0 +1,1 @@
+"""Experiments on running schedulers whose results the guides quote."""

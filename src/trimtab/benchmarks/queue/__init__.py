@@ -1,0 +1,1 @@
+"""What the queue's order is worth: the same experiment with and without QosAware."""

@@ -1,0 +1,67 @@
+"""The sides of a queue experiment as labs, one after another, each as it is shipped.
+
+`stock` is kube-scheduler as it comes; `rank` orders by the SLO alone, as PriorityClasses would
+(QosAware without stamps: priority, then age); `qos` is everything. The schedulers of `rank` and
+`qos` have the values of k8s/qos/scheduler-config.conf.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from trimtab.benchmarks.queue.experiment import Experiment, Run, Side
+from trimtab.benchmarks.queue.side import Play
+from trimtab.kube.client import Client
+from trimtab.lab import Contribution, Home, Lab, LabDir, Means, Stack, Wish, down, up
+from trimtab.stacks.qos.stack import PORTS, QosSettings, qos_stack, scheduler_file
+
+NODE_MEMORY, NODE_PODS = "64Gi", 110
+Note = Callable[[str], None]
+
+
+def side_stack(side: Side) -> Stack:
+    """The stack of one side: the scheduler alone, or with the service that stamps."""
+
+    def contribute(lab: Lab) -> Contribution:
+        if side == "qos":
+            return qos_stack(QosSettings()).contribute(lab)
+        return Contribution(files=scheduler_file(lab, measure_only=side == "stock"))
+
+    return Stack(name="qos", contribute=contribute, ports=PORTS)
+
+
+@contextmanager
+def lab_of(experiment: Experiment, side: Side, means: Means) -> Iterator[LabDir]:
+    """A lab for one side and one seed, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="trimtab-qos-") as directory:
+        home = Home(Path(directory))
+        wish = Wish(
+            name=side,
+            stacks=("qos",),
+            nodes=experiment.nodes,
+            node_cpu=str(experiment.slots_per_node),
+            node_memory=NODE_MEMORY,
+            node_pods=NODE_PODS,
+        )
+        stack = side_stack(side)
+        apart = structs.replace(means, stacks={stack.name: stack}, port_shift=_port_shift())
+        try:
+            up(home, wish, apart, None)
+            yield home.lab(side)
+        finally:
+            down(home.lab(side))
+
+
+def _port_shift() -> int:
+    """Nobody visits these labs, so they stay out of the way of those that people use."""
+    return 20_000 + os.getpid() % 100 * 100
+
+
+async def play(experiment: Experiment, side: Side, seed: int, lab: LabDir) -> Run:
+    """Run one side with one seed in a lab that is ready for it."""
+    async with Client.from_kubeconfig(lab.kubeconfig, manager="qos-experiment") as client:
+        return await Play(client, experiment, seed, side).run()

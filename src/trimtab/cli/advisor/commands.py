@@ -1,0 +1,359 @@
+"""`trimtab advisor`: VirtPlatformConfigs from preview to drift and back; kubectl can do it too.
+
+Exit codes are those of a planning tool: 0 nothing to do, 2 changes pending, 1 an error.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.advisor.exceptions import ACCEPT_EXAMPLES, IGNORE_EXAMPLES, accept, ignore
+from trimtab.cli.advisor.where import (
+    DEFAULT,
+    HERE,
+    Json,
+    Where,
+    agreed,
+    as_failure,
+    exceptions_of,
+    options_of,
+    read_config,
+    talk,
+)
+from trimtab.cli.common.examples import examples
+from trimtab.errors import ConfigError, TrimtabError
+
+if TYPE_CHECKING:
+    from trimtab.advisor.api import VirtPlatformConfig
+    from trimtab.advisor.cluster.requests import Desk
+
+app = App(name="advisor", help="Configure a cluster for VMs: preview, approve, apply, go back.")
+
+Flag = Annotated[bool, Parameter(negative=())]
+File = Annotated[
+    Path | None, Parameter(name=("--file", "-f"), allow_leading_hyphen=True, negative=())
+]
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab advisor plan",
+        "trimtab advisor plan -f k8s/advisor/samples/loadaware_sample.yaml",
+        "trimtab advisor plan virt-higher-density --json | jq .summary",
+        "trimtab advisor plan --manifests saved/ --file config.yaml",
+    )
+)
+def plan(
+    profile: str = DEFAULT,
+    /,
+    *,
+    file: File = None,
+    manifests: Path | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> int:
+    """Look again and show what a profile would change. Exits with 2 if there is something.
+
+    Nothing is changed. Live, the operator drafts the plan as of now: a profile that nobody
+    looked at yet becomes a preview (action DryRun). With --manifests the same plan is made from
+    saved manifests.
+
+    Parameters
+    ----------
+    profile
+        Which profile; `trimtab advisor explain` lists them.
+    file
+        A VirtPlatformConfig whose options are wanted; live it is stored as a preview.
+    manifests
+        A directory with the output of kubectl get -o yaml, CRDs included; no cluster is asked.
+    """
+    if manifests is not None:
+        return _plan_offline(profile, file, manifests, json)
+    given = None if file is None else read_config(file)
+
+    async def ask(desk: "Desk") -> "VirtPlatformConfig":
+        return await (desk.plan(profile) if given is None else desk.plan_file(given))
+
+    return _show(talk(where, ask), json)
+
+
+def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) -> int:
+    from trimtab.advisor.cluster.offline import plan_offline, read_directory
+    from trimtab.advisor.plan.summary import summarise
+    from trimtab.advisor.profiles.registry import built_in
+    from trimtab.view.advisor import plain, show_plan
+    from trimtab.view.terminal import show_json
+
+    config = read_config(file) if file else {}
+    name = (config.get("spec") or {}).get("profile", profile)
+    try:
+        made = plan_offline(
+            built_in().get(name),
+            options_of(config),
+            read_directory(manifests),
+            *exceptions_of(config),
+        )
+    except ConfigError as error:
+        raise as_failure(error) from error
+    summary = summarise(made.items)
+    if json:
+        told = {"name": name, "planId": made.plan_id, "summary": plain(summary)}
+        show_json(told | {"warnings": made.warnings, "items": made.items})
+    else:
+        show_plan(made.items, made.warnings, f"plan {made.plan_id}")
+    return 2 if summary.pending else 0
+
+
+def _show(config: "VirtPlatformConfig", json: bool) -> int:
+    """A plan, or why there is none."""
+    from trimtab.advisor.guidance import PHASES, exit_code
+    from trimtab.advisor.plan.summary import summarise
+    from trimtab.view.advisor import as_json, as_of, show_config, show_plan
+    from trimtab.view.terminal import err, show_json
+
+    status = config.status
+    if json:
+        show_json(as_json(config))
+    elif status.phase in ("PrerequisiteFailed", "Failed"):
+        show_config(config)  # the reason; its items are those of an earlier plan
+    else:
+        title = f"plan {status.plan_id or '-'} {status.phase}, {as_of(status)}"
+        show_plan(status.items, status.warnings, title)
+        if status.phase:
+            err.print(f"next: {PHASES[status.phase].next}", markup=False)
+    return exit_code(config, summarise(status.items).pending)
+
+
+@app.command(help_epilogue=examples("trimtab advisor diff", "trimtab advisor diff | less -R"))
+def diff(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) -> int:
+    """Look again and show the diffs of the plan. Exits with 2 if there are any.
+
+    `patch` takes them: what is no diff is a comment.
+
+    Parameters
+    ----------
+    profile
+        Which profile.
+    """
+    from trimtab.advisor.guidance import told
+    from trimtab.advisor.plan.summary import summarise
+    from trimtab.view.advisor import as_of, show_diffs
+    from trimtab.view.terminal import err, show_json
+
+    config = talk(where, lambda desk: desk.look(profile))
+    status = config.status
+    if status.phase in ("PrerequisiteFailed", "Failed"):
+        raise TrimtabError(f"{profile} is {status.phase}, so there is no plan: {told(config)}")
+    if json:
+        show_json({item.name: item.diff for item in status.items})
+    else:
+        show_diffs(status.items)
+        err.print(as_of(status), markup=False)
+    return 2 if summarise(status.items).pending else 0
+
+
+@app.command(
+    help_epilogue=examples("trimtab advisor approve", "trimtab advisor approve --plan 0c5e37e17e99")
+)
+def approve(profile: str = DEFAULT, /, *, plan: str = "", where: Where = HERE) -> int:
+    """Approve the plan that waits for review, and return; the operator carries it out.
+
+    Parameters
+    ----------
+    profile
+        Which profile.
+    plan
+        Only the plan with this id, as `trimtab advisor plan` showed it.
+    """
+    from trimtab.view.terminal import err
+
+    config = talk(where, lambda desk: desk.approve(profile, plan))
+    err.print(f"plan {config.spec.approved_plan} of {profile} approved", markup=False)
+    return 0
+
+
+@app.command(help_epilogue=examples("trimtab advisor apply", "trimtab advisor apply --yes"))
+def apply(
+    profile: str = DEFAULT, /, *, yes: Flag = False, json: Json = False, where: Where = HERE
+) -> int:
+    """Show the plan, ask, approve exactly that plan, and wait until it is in effect.
+
+    What drifted is planned anew first. Exits with 2 if nobody agreed.
+
+    Parameters
+    ----------
+    profile
+        Which profile.
+    yes
+        Do not ask.
+    """
+
+    async def ask(desk: "Desk") -> "VirtPlatformConfig":
+        config = await desk.plan(profile)
+        return await desk.plan_again(profile) if config.status.phase == "Drifted" else config
+
+    return _carry_out(where, talk(where, ask), yes, json)
+
+
+@app.command(help_epilogue=examples("trimtab advisor rollback", "trimtab advisor rollback --yes"))
+def rollback(
+    profile: str = DEFAULT, /, *, yes: Flag = False, json: Json = False, where: Where = HERE
+) -> int:
+    """Show the way back to what was before, ask, and go it.
+
+    Without a terminal and without --yes it waits for review, like any plan; exits with 2.
+
+    Parameters
+    ----------
+    profile
+        Which profile.
+    yes
+        Do not ask.
+    """
+    return _carry_out(where, talk(where, lambda desk: desk.go_back(profile)), yes, json)
+
+
+def _carry_out(where: Where, shown: "VirtPlatformConfig", yes: bool, json: bool) -> int:
+    """Approve what was shown, if somebody agrees, and wait for the end."""
+    from trimtab.advisor.guidance import exit_code
+    from trimtab.view.advisor import as_json, show_config
+    from trimtab.view.terminal import show_json
+
+    name, plan_id = shown.metadata.name, shown.status.plan_id
+    waits = shown.status.phase == "ReviewRequired"
+    if not (waits and yes and json):  # one document: the end
+        code = _show(shown, json)
+        if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
+            return code
+
+    async def go(desk: "Desk") -> "VirtPlatformConfig":
+        await desk.approve(name, plan_id)
+        return await desk.settled(name)
+
+    done = talk(where, go)
+    show_json(as_json(done)) if json else show_config(done)
+    return exit_code(done, pending=False)
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab advisor status",
+        "trimtab advisor status load-aware-rebalancing --watch",
+        "trimtab advisor status --json | jq '.[].phase'",
+    )
+)
+def status(
+    profile: str | None = None,
+    /,
+    *,
+    watch: Annotated[bool, Parameter(name=("--watch", "-w"), negative=())] = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> int:
+    """Show where all configurations stand, or one item by item. Exits like plan.
+
+    Parameters
+    ----------
+    profile
+        Only this one.
+    watch
+        Stay, and show it again whenever it changes.
+    """
+    from trimtab.advisor.guidance import exit_code
+    from trimtab.advisor.plan.summary import summarise
+    from trimtab.view.advisor import as_json, show_config, show_configs
+    from trimtab.view.terminal import show_json
+
+    if watch:
+        return _watch(profile or DEFAULT, where)
+
+    async def ask(desk: "Desk") -> "list[VirtPlatformConfig]":
+        return [await desk.get(profile)] if profile else list(await desk.all())
+
+    configs = talk(where, ask)
+    if json:
+        show_json([as_json(config) for config in configs])
+    elif profile:
+        show_config(configs[0])
+    else:
+        show_configs(configs)
+    codes = {exit_code(each, summarise(each.status.items).pending) for each in configs}
+    return 1 if 1 in codes else max(codes, default=0)
+
+
+def _watch(profile: str, where: Where) -> int:
+    from trimtab.view.advisor import show_config
+
+    async def follow(desk: "Desk") -> int:
+        async for config in desk.changes(profile):
+            show_config(config)
+        return 0
+
+    return talk(where, follow)
+
+
+app.command(ignore, help_epilogue=IGNORE_EXAMPLES)
+app.command(accept, help_epilogue=ACCEPT_EXAMPLES)
+
+
+@app.command(help_epilogue=examples("trimtab advisor history", "trimtab advisor history --json"))
+def history(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Show what happened to a configuration: plans, approvals, applies, drift.
+
+    Parameters
+    ----------
+    profile
+        Which profile.
+    """
+    from trimtab.view.advisor import show_history
+    from trimtab.view.terminal import show_json
+
+    events = talk(where, lambda desk: desk.get(profile)).status.history
+    show_json(events) if json else show_history(events)
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab advisor explain",
+        "trimtab advisor explain load-aware-rebalancing",
+        "trimtab advisor explain Drifted",
+        "trimtab advisor explain AsymmetricLow",
+    )
+)
+def explain(topic: str = "", /) -> None:
+    """Say what a profile does with which options, or what a phase or a threshold means.
+
+    It needs no cluster.
+
+    Parameters
+    ----------
+    topic
+        A profile, a phase or a deviation threshold; otherwise all profiles and phases.
+    """
+    from trimtab.advisor.guidance import PHASES
+    from trimtab.advisor.profiles.deviation import all_in_words
+    from trimtab.advisor.profiles.registry import built_in
+    from trimtab.install.advisor.options import described
+    from trimtab.view.advisor import show_phases, show_profile
+    from trimtab.view.terminal import out
+
+    profiles = built_in()
+    phases = {str(phase).lower(): guide for phase, guide in PHASES.items()}
+    if topic in profiles:
+        show_profile(profiles.get(topic), described(topic))
+    elif topic.lower() in phases:
+        guide = phases[topic.lower()]
+        out.print(f"{guide.meaning}\nnext: {guide.next}", markup=False)
+    elif topic in all_in_words():
+        out.print(all_in_words()[topic], markup=False)
+    elif topic:
+        names = ", ".join((*profiles.names(), *PHASES, *all_in_words()))
+        raise TrimtabError(
+            f'"{topic}" is neither a profile nor a phase nor a threshold; there are: {names}'
+        )
+    else:
+        for profile in profiles:
+            show_profile(profile, ())
+        out.print()
+        show_phases()

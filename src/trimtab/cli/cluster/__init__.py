@@ -1,0 +1,1 @@
+"""Which cluster and which Prometheus a command means."""

@@ -1,0 +1,1 @@
+"""What several command groups share: numbers, output files, streams, examples in help texts."""

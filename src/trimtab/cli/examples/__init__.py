@@ -1,0 +1,1 @@
+"""`trimtab examples`, and the files it knows."""

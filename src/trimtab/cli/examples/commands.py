@@ -1,0 +1,66 @@
+"""`trimtab examples`: what comes with the package, and a copy of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.common.examples import examples as shown
+
+app = App(
+    name="examples",
+    help="The scenarios, policies, snapshots and studies that come with trimtab.",
+    help_epilogue=shown(
+        "trimtab examples", "trimtab examples --copy my-examples", "trimtab sim one-hot-node"
+    ),
+)
+_USE = {
+    "scenarios": "trimtab sim {}",
+    "snapshots": "trimtab explain {}",
+    "policies": "trimtab lint {}",
+    "studies": "trimtab study {}",
+    "qos": "trimtab qos experiment {}",
+}
+
+
+@app.default
+def examples(
+    *,
+    copy: Path | None = None,
+    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """List the examples with a command for each, or copy them all.
+
+    Wherever a command takes a file, the bare name of an example does as well.
+
+    Parameters
+    ----------
+    copy
+        A directory to copy them to; files that are there already stay as they are.
+    json
+        Print JSON instead of a table.
+    """
+    import shutil
+
+    from trimtab.cli.common.output_files import check_directory, writing
+    from trimtab.cli.examples.files import all_examples, folder
+    from trimtab.view.terminal import err, show_json, show_table
+
+    if copy is not None:
+        check_directory(copy, "--copy")
+        new = [file for file in all_examples() if not (copy / file).exists()]
+        with writing(copy, "--copy"):
+            for file in new:
+                (copy / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder() / file, copy / file)
+        err.print(f"{len(new)} files copied to {copy}", markup=False)
+        return
+    rows = [
+        (file.stem, file.parts[0], _USE.get(file.parts[0], "").format(file.stem))
+        for file in all_examples()
+        if len(file.parts) == 2 and file.suffix in (".yaml", ".json")
+    ]
+    if json:
+        show_json([{"name": n, "kind": k, "command": c} for n, k, c in rows])
+    else:
+        show_table(("example", "kind", "try"), rows)

@@ -1,0 +1,45 @@
+"""`trimtab lab up --with advisor`: from options to the stack."""
+
+from msgspec import structs
+
+from trimtab.advisor.mocks.kube_descheduler import Release
+from trimtab.errors import ConfigError
+from trimtab.lab import Home, LabDir, Stack
+from trimtab.lab.inspection import is_running
+from trimtab.lab.spec import name_option
+from trimtab.stacks.advisor.stack import STACK, AdvisorSettings, advisor_stack, from_lab
+
+
+def stack_for(
+    home: Home,
+    name: str,
+    names: tuple[str, ...] | None,
+    release: Release | None,
+    operator: bool | None,
+) -> Stack:
+    """The stack of a lab; what is not given stays as it was, or takes its default."""
+    lab = home.lab(name)
+    if STACK not in (names or ()):
+        if release is not None or operator is not None:
+            option = "--ocp" if release is not None else "--operator"
+            raise ConfigError(f"{option} belongs to the advisor; add --with {STACK}")
+        return advisor_stack(AdvisorSettings())
+    old = lab.read_spec()
+    kept = old.settings.get(STACK) if old else None
+    before = from_lab(kept) if kept else AdvisorSettings()
+    after = structs.replace(
+        before,
+        release=before.release if release is None else release,
+        operator=before.operator if operator is None else operator,
+    )
+    if after != before:
+        _refuse_while_running(lab)
+    return advisor_stack(after)
+
+
+def _refuse_while_running(lab: LabDir) -> None:
+    if is_running(lab):
+        raise ConfigError(
+            f"lab {lab.name} is running, so its release cannot change; "
+            f"stop it first: trimtab lab down{name_option(lab.name)}"
+        )

@@ -1,0 +1,175 @@
+"""`trimtab lab up --with loop`: from options to the stack, and from the stack to readiness."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from trimtab.cli.examples.files import example_or_file, folder
+from trimtab.errors import ConfigError
+from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
+from trimtab.lab.inspection import is_running
+from trimtab.lab.spec import name_option
+from trimtab.model.duration import parse_duration
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
+from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.stacks.loop.projector.policy_file import with_algorithm
+from trimtab.stacks.loop.scenario.objects import left_out, script_of
+from trimtab.stacks.loop.settings import (
+    STACK,
+    WISHED_POLICY_FILE,
+    LoopSettings,
+    following,
+    from_lab,
+)
+from trimtab.stacks.loop.stack import loop_stack
+from trimtab.stacks.loop.state.ready import await_cycle
+from trimtab.view.terminal import err
+
+DEFAULT_SCENARIO = "scenarios/one-hot-node.yaml"
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """The options of `up` that concern the loop; None where nothing was said."""
+
+    scenario: str | None = None
+    policy: Path | None = None
+    algorithm: str | None = None
+    interval: str | None = None
+    migration: Literal["live", "recreate"] | None = None
+    soft_taints: bool | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """The options that were given, as they are typed."""
+        pairs = structs.asdict(self).items()
+        return [f"--{name.replace('_', '-')}" for name, value in pairs if value is not None]
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """What `up` is to start: stacks by name, and the nodes that the scenario wants."""
+
+    names: tuple[str, ...] | None
+    stacks: dict[str, Stack]
+    scenario: Scenario | None = None
+
+    @property
+    def has_loop(self) -> bool:
+        return STACK in (self.names or ())
+
+
+def choose(home: Home, name: str, with_: list[str] | None, given: Given) -> Chosen:
+    """The stacks of a lab; what is not given stays as it was, or takes its default."""
+    lab = home.lab(name)
+    old = lab.read_spec()
+    names = tuple(with_) if with_ else old.stacks if old else (STACK,)
+    if STACK not in names:
+        if given.options:
+            raise ConfigError(f"{given.options[0]} belongs to the loop; add --with {STACK}")
+        return Chosen(names=names, stacks={NONE.name: NONE, STACK: loop_stack(LoopSettings())})
+    _refuse_while_running(lab, given)
+    kept = old.settings.get(STACK) if old else None
+    settings = from_lab(kept) if kept else LoopSettings()
+    scenario = None
+    if given.scenario is not None or kept is None:
+        named = example_or_file(given.scenario or "", "scenarios")
+        scenario = load_scenario(named or default_scenario())
+        settings = following(settings, scenario)
+    script = None if scenario is None else script_of(scenario)
+    policy = _policy(lab, given, new=kept is None)
+    stack = loop_stack(_changed(settings, given), script=script, policy=policy)
+    return Chosen(
+        names=names,
+        stacks={NONE.name: NONE, STACK: stack},
+        scenario=scenario,
+    )
+
+
+def nodes_for(
+    chosen: Chosen, old: LabSpec | None, asked: int | None
+) -> tuple[int | None, str | None, str | None, int | None]:
+    """How many nodes and of which size: as asked, or as the scenario wants them.
+
+    A lab's nodes are of one size when it is made; the scenario service gives each its own.
+    """
+    if chosen.scenario is None:
+        return asked, None, None, None
+    wanted = chosen.scenario.nodes
+    if asked is not None and asked < len(wanted):
+        raise ConfigError(
+            f"--nodes {asked}: scenario {chosen.scenario.name} has {len(wanted)} nodes"
+        )
+    if old is not None:
+        return asked or max(old.nodes, len(wanted)), None, None, None
+    first = wanted[0]
+    return asked or len(wanted), str(first.cpu), str(first.memory), first.pods
+
+
+def warn_of(scenario: Scenario | None) -> None:
+    """What of a scenario a lab leaves out is said aloud."""
+    for text in left_out(scenario) if scenario else ():
+        err.print(f"note: {text}", markup=False)
+
+
+def await_loop(lab: LabDir, note: Callable[[str], None]) -> None:
+    """Wait until the loop has gone round once."""
+    asyncio.run(await_cycle(lab, note))
+
+
+def default_scenario() -> Path:
+    """The scenario that a lab starts with: the checkout's, or the copy in the package."""
+    file = folder() / DEFAULT_SCENARIO
+    if not file.is_file():
+        raise ConfigError("the examples are not part of this installation; give a --scenario")
+    return file
+
+
+def _refuse_while_running(lab: LabDir, given: Given) -> None:
+    if given.options and is_running(lab):
+        live = {"--algorithm": "lab algorithm", "--scenario": "lab scenario"}
+        hint = live.get(given.options[0])
+        other = f"; while it runs, use: trimtab {hint}" if hint else ""
+        raise ConfigError(
+            f"lab {lab.name} is running, so {given.options[0]} cannot be taken; "
+            f"stop it first: trimtab lab down{name_option(lab.name)}{other}"
+        )
+
+
+def _changed(settings: LoopSettings, given: Given) -> LoopSettings:
+    changes: dict[str, object] = {}
+    if given.interval is not None:
+        changes["interval_s"] = parse_duration(given.interval, "--interval")
+    if given.migration is not None:
+        changes["migration"] = given.migration
+    if given.soft_taints is not None:
+        changes["soft_taints"] = given.soft_taints
+    return structs.replace(settings, **changes)
+
+
+def _policy(lab: LabDir, given: Given, *, new: bool) -> str | None:
+    """The policy to wish for, if there is a new wish."""
+    if given.policy is not None:
+        text = read_policy_file(given.policy)
+    elif new:
+        text = DEFAULT_POLICY
+    elif given.algorithm is not None:
+        text = (lab.path / WISHED_POLICY_FILE).read_text()
+    else:
+        return None
+    if given.algorithm is not None:
+        return with_algorithm(text, given.algorithm, "--policy")
+    return text
+
+
+def read_policy_file(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--policy {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--policy {file}: it is not UTF-8 text") from error
+    read_policy(text, str(file))
+    return text

@@ -1,0 +1,35 @@
+"""`trimtab lab up --with qos`: from its options to the stack."""
+
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from trimtab.errors import ConfigError
+from trimtab.lab import Home, Stack
+from trimtab.lab.inspection import is_running
+from trimtab.lab.spec import name_option
+from trimtab.stacks.qos.stack import STACK, QosSettings, from_lab, qos_stack
+
+
+def stack_of(
+    home: Home, name: str, stacks: tuple[str, ...] | None, given: Mapping[str, bool | None]
+) -> Stack:
+    """The stack as the options say; what is not given stays as it was in this lab."""
+    lab = home.lab(name)
+    old = lab.read_spec()
+    chosen = {option: value for option, value in given.items() if value is not None}
+    if chosen and STACK not in (stacks or (old.stacks if old else ())):
+        raise ConfigError(f"{_spelled(chosen)} belongs to the queue; add --with {STACK}")
+    kept = old.settings.get(STACK) if old else None
+    settings = from_lab(kept) if kept else QosSettings()
+    wanted = structs.replace(settings, **chosen)
+    if wanted != settings and is_running(lab):
+        raise ConfigError(
+            f"lab {name} is running, so {_spelled(chosen)} cannot be taken; "
+            f"stop it first: trimtab lab down{name_option(name)}"
+        )
+    return qos_stack(wanted)
+
+
+def _spelled(options: Mapping[str, bool]) -> str:
+    return " and ".join(f"--{option.replace('_', '-')}" for option in options)

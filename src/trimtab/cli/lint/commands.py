@@ -1,0 +1,116 @@
+"""`trimtab lint`: what is wrong with a descheduler policy, before it runs or while it does."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.cluster.options import Context, Kubeconfig, LabName
+from trimtab.cli.cluster.prometheus import Address, Authority, Token, TokenFile
+from trimtab.cli.common.examples import examples
+
+if TYPE_CHECKING:
+    from trimtab.truth.lint import Program
+
+app = App(
+    name="lint",
+    help="Find what is wrong with a descheduler policy; exit 1 if anything is.",
+    help_epilogue=examples(
+        "trimtab lint k8s/descheduler-policy.yaml --rules k8s/prometheus-rules.yaml "
+        "--deployment k8s/descheduler.yaml",
+        "trimtab lint configmap --kubeconfig F --prometheus http://127.0.0.1:9090",
+        "trimtab lint policy.yaml --lab default",
+        "trimtab lint policy.yaml --sarif > lint.sarif",
+    ),
+)
+
+
+@app.default
+def lint(
+    policy: str,
+    *,
+    rules: Path | None = None,
+    prometheus: Address = "",
+    prometheus_ca: Authority = None,
+    prometheus_token: Token = "",
+    prometheus_token_file: TokenFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    lab: LabName = "",
+    deployment: Path | None = None,
+    descheduler_version: str = "",
+    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    sarif: Annotated[bool, Parameter(name="--sarif", negative=())] = False,
+) -> int:
+    """Check a policy by what is given: the text alone, or also rules, samples and a cluster.
+
+    A file is judged alone unless --kubeconfig, --context or --lab names a cluster (its nodes,
+    pods and descheduler) or --prometheus an address (its rules, and what the query gives).
+
+    Parameters
+    ----------
+    policy
+        A policy file or the name of an example, a manifest of its ConfigMap, or
+        configmap[:NAMESPACE/NAME[:KEY]].
+    rules
+        A file with recording rules: Prometheus' own form, or PrometheusRule objects.
+    deployment
+        A manifest of the descheduler, for its version and flags.
+    descheduler_version
+        The version if nothing else tells it, as v0.36.0.
+    json
+        Print JSON instead of text.
+    sarif
+        Print SARIF 2.1.0.
+    """
+    import asyncio
+
+    from trimtab.cli.cluster.live import Live
+    from trimtab.cli.lint.live import gather
+    from trimtab.truth.lint import lint as find
+    from trimtab.view.lint import sarif as as_sarif
+    from trimtab.view.lint import show_findings
+    from trimtab.view.terminal import show_json
+
+    live = Live(
+        kubeconfig=kubeconfig,
+        context=context,
+        lab=lab,
+        prometheus=prometheus,
+        prometheus_ca=prometheus_ca,
+        prometheus_token=prometheus_token,
+        prometheus_token_file=prometheus_token_file,
+        policy=policy,
+    )
+    facts = asyncio.run(gather(live, rules, _program(deployment, descheduler_version)))
+    findings = find(facts)
+    if sarif:
+        show_json(as_sarif(findings, facts.file))
+    elif json:
+        show_json(findings)
+    else:
+        show_findings(findings, facts)
+    return 1 if any(found.severity != "note" for found in findings) else 0
+
+
+def _program(deployment: Path | None, version: str) -> "Program":
+    """What a manifest or the user says of the descheduler."""
+    import yaml
+
+    from trimtab.errors import ConfigError
+    from trimtab.observe.descheduler import deschedulers_in
+    from trimtab.truth.lint import Program
+
+    if deployment is None:
+        return Program(version=version)
+    try:
+        documents = list(yaml.safe_load_all(deployment.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"--deployment {deployment}: {' '.join(str(error).split())}") from error
+    found = deschedulers_in(d for d in documents if isinstance(d, dict))
+    if not found:
+        raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")
+    first = found[0]
+    return Program(first.name, version or first.version, first.in_background, first.openshift)

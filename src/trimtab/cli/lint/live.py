@@ -1,0 +1,106 @@
+"""What `trimtab lint` asks of the world: a file of rules, a Prometheus, a cluster."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trimtab.cli.cluster.live import Live, find_policy, lab_prometheus
+from trimtab.cli.cluster.prometheus import open_prometheus
+from trimtab.cli.cluster.which import Cluster, say, which_cluster
+from trimtab.cli.examples.files import example_path
+from trimtab.errors import ConfigError
+from trimtab.model.snapshot import QueryResult
+from trimtab.observe.look import Look, ask, look
+from trimtab.observe.policy_source import Source, is_config_map, read_file
+from trimtab.truth.lint import Facts, Program, lint, records_of
+from trimtab.truth.lint.catalogue import POLICY_REFUSED
+
+if TYPE_CHECKING:
+    from trimtab.prom.client import Prometheus
+
+
+async def gather(live: Live, rules: Path | None, program: Program) -> Facts:
+    """The policy, and as much around it as the options name.
+
+    A policy that the descheduler refuses is judged by its text alone: nothing else would run.
+    """
+    cluster = _cluster(live)
+    async with AsyncExitStack() as stack:
+        client = None
+        if cluster is not None:
+            client = await stack.enter_async_context(cluster.connect())
+        if client is not None and is_config_map(live.policy):
+            source = await find_policy(live.policy, client)
+        else:
+            source = read_file(example_path(Path(live.policy), "policies"))
+        facts = Facts(policy=source.text, file=source.where, program=program)
+        if any(found.id == POLICY_REFUSED.id for found in lint(facts)):
+            return facts
+        url = live.prometheus or (lab_prometheus(cluster) if cluster is not None else "")
+        prometheus = None
+        if url:
+            opened = await open_prometheus(url, live.access, client)
+            prometheus = await stack.enter_async_context(opened)
+        seen = None
+        if client is not None:
+            seen = await look(client, source, prometheus, must_ask=False)
+        return await _with_surroundings(facts, source, rules, prometheus, seen)
+
+
+def _cluster(live: Live) -> Cluster | None:
+    """A ConfigMap is in some cluster; a file is judged alone unless a cluster is named."""
+    if not (is_config_map(live.policy) or live.kubeconfig or live.context or live.lab):
+        return None
+    return say(which_cluster(live.kubeconfig, live.context, live.lab))
+
+
+async def _with_surroundings(
+    facts: Facts,
+    source: Source,
+    rules: Path | None,
+    prometheus: "Prometheus | None",
+    seen: Look | None,
+) -> Facts:
+    query: QueryResult | None = None
+    if seen is not None:
+        query = seen.snapshot.query
+    elif prometheus is not None:
+        query = await ask(prometheus, source)
+    return Facts(
+        policy=facts.policy,
+        file=facts.file,
+        records=await _records(rules, prometheus),
+        query=query,
+        cluster=seen.snapshot if seen is not None else None,
+        program=_known(facts.program, seen),
+    )
+
+
+async def _records(rules: Path | None, prometheus: "Prometheus | None") -> dict[str, str] | None:
+    """From the file if there is one, otherwise those that Prometheus has loaded."""
+    if rules is not None:
+        return _read_rules(rules)
+    if prometheus is None:
+        return None
+    groups = await prometheus.rules()
+    return {r.name: r.query for group in groups for r in group.rules if r.type == "recording"}
+
+
+def _read_rules(file: Path) -> dict[str, str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--rules {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--rules {file}: it is not UTF-8 text") from error
+    return records_of(text, str(file))
+
+
+def _known(program: Program, seen: Look | None) -> Program:
+    """What was given wins over what was found."""
+    found = seen.descheduler if seen is not None else None
+    if found is None:
+        return program
+    gate = found.in_background if program.in_background is None else program.in_background
+    openshift = found.openshift if program.openshift is None else program.openshift
+    return Program(program.name or found.name, program.version or found.version, gate, openshift)

@@ -1,0 +1,195 @@
+"""`trimtab qos`: who has the promised availability, who waits, who is ahead and why."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.cluster.options import Context, Kubeconfig, LabName
+from trimtab.cli.common.examples import examples
+from trimtab.cli.common.numbers import Seconds
+
+if TYPE_CHECKING:
+    from trimtab.qos.page.reader import Reader
+
+app = App(name="qos", help="Who has the promised availability, who waits, and why.")
+app.command(
+    "trimtab.cli.qos.experiment:experiment",
+    name="experiment",
+    help="What the queue's order is worth, measured on real schedulers.",
+    help_epilogue=examples("trimtab qos experiment examples/qos/short.yaml"),
+)
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+Namespace = Annotated[
+    str, Parameter(name=("--namespace", "-n"), help="Only this namespace; otherwise all.")
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Which service is asked."""
+
+    url: Annotated[
+        str,
+        Parameter(show_default=False, help="Where the page is; otherwise that of the lab."),
+    ] = ""
+    kubeconfig: Kubeconfig = None
+    context: Context = ""
+    lab: LabName = ""
+    token_file: Annotated[
+        Path | None, Parameter(help="A file with a token, for a page that wants one.")
+    ] = None
+
+
+HERE = Where()
+
+
+def _reader(where: Where) -> "Reader":
+    from trimtab.errors import ConfigError
+    from trimtab.qos.page.reader import Reader
+
+    try:
+        token = where.token_file.read_text(encoding="utf-8").strip() if where.token_file else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigError(f"--token-file {where.token_file}: {why}") from error
+    return Reader(where.url or _page_of(where), token)
+
+
+def _page_of(where: Where) -> str:
+    """The page of the cluster that is meant; only a lab's port is known here."""
+    from trimtab.cli.cluster.which import say, which_cluster
+    from trimtab.errors import ConfigError
+    from trimtab.lab.spec import name_option
+
+    cluster = which_cluster(where.kubeconfig, where.context, where.lab)
+    if cluster.lab is None:
+        raise ConfigError(
+            f"the QoS page of {cluster} cannot be reached from here; forward the port 10000 of "
+            "its kube-scheduler pod and give --url http://127.0.0.1:10000"
+        )
+    spec = cluster.lab.read_spec()
+    port = spec.ports.get("qos") if spec else None
+    if port is None:
+        raise ConfigError(
+            f"lab {cluster.lab.name} has no QoS page; start it with: "
+            f"trimtab lab up{name_option(cluster.lab.name)} --with qos"
+        )
+    say(cluster)
+    return f"http://127.0.0.1:{port}"
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab qos top",
+        "trimtab qos top --sort ttv --wide",
+        "trimtab qos top --watch 2",
+        "trimtab qos top --url http://127.0.0.1:10000 --json",
+    )
+)
+def top(
+    *,
+    sort: Literal["name", "ttv", "deadline"] = "name",
+    namespace: Namespace = "",
+    wide: Annotated[bool, Parameter(negative=())] = False,
+    watch: Seconds = 0.0,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Show every controller's availability, time to violation, running, waiting and binding.
+
+    Classes that are promised more than fits are told on stderr.
+
+    Parameters
+    ----------
+    sort
+        By name, or whoever is closest to missing its promise first.
+    wide
+        Also namespace, kind, state, replicas, deadline, rank and time behind scheduling gates.
+    watch
+        Show it again every so many seconds, until Ctrl-C.
+    """
+    from trimtab.view.qos import show_shortages
+    from trimtab.view.terminal import show_json
+
+    with _reader(where) as reader:
+        if json:
+            show_json(reader.controllers(namespace))
+            return
+        query = {"sort": sort, "ns": namespace, "wide": "1" if wide else ""}
+        if watch <= 0:
+            print(reader.page(**query), end="")
+            show_shortages(reader.overbooking(namespace))
+            return
+        _watch(reader, query, watch)
+
+
+def _watch(reader: "Reader", query: dict[str, str], every_s: float) -> None:
+    import time
+
+    from rich.live import Live
+    from rich.text import Text
+
+    from trimtab.view.terminal import out
+
+    with Live(console=out, auto_refresh=False) as live:
+        while True:
+            live.update(Text(reader.page(**query), no_wrap=True), refresh=True)
+            time.sleep(every_s)
+
+
+@app.command(help_epilogue=examples("trimtab qos queue", "trimtab qos queue -n default --json"))
+def queue(*, namespace: Namespace = "", json: Json = False, where: Where = HERE) -> None:
+    """Show the pods that wait for the scheduler, the next one first."""
+    from trimtab.view.qos import show_queue
+    from trimtab.view.terminal import show_json
+
+    with _reader(where) as reader:
+        pods = reader.queue(namespace)
+    if json:
+        show_json(pods)
+    else:
+        show_queue(pods)
+
+
+@app.command(help_epilogue=examples("trimtab qos explain default/web-5d-x7k2p"))
+def explain(pod: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Say where a waiting pod is in the queue, who is ahead and why, and about how long it takes.
+
+    Parameters
+    ----------
+    pod
+        namespace/name, or a name in the namespace default.
+    """
+    from trimtab.view.qos import show_explanation
+    from trimtab.view.terminal import show_json
+
+    with _reader(where) as reader:
+        told = reader.explain(pod if "/" in pod else f"default/{pod}")
+    if json:
+        show_json(told)
+    else:
+        show_explanation(told)
+
+
+@app.command(help_epilogue=examples("trimtab qos history web", "trimtab qos history default/web"))
+def history(controller: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Show what happened to a controller's pods: created, bound, ended.
+
+    Parameters
+    ----------
+    controller
+        Its name, namespace/name or uid.
+    """
+    from trimtab.view.qos import show_history
+    from trimtab.view.terminal import show_json
+
+    with _reader(where) as reader:
+        answer = reader.history(controller)
+    if json:
+        show_json(answer)
+    else:
+        show_history(answer)

@@ -1,0 +1,305 @@
+"""`trimtab vm`: VirtualMachines of a lab or a cluster; kubectl can do all of it too."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.common.examples import examples
+from trimtab.cli.common.numbers import CpuUse, MemoryUse
+from trimtab.cli.vm.where import HERE, Where, talk, tell
+from trimtab.model.names import is_object_name
+
+if TYPE_CHECKING:
+    from trimtab.vm.requests import Desk
+
+app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
+
+
+Wait = Annotated[bool, Parameter(negative=(), help="Return when it is so, and show the way there.")]
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+
+
+def _object_name(_: Any, name: str) -> None:
+    if name and not is_object_name(name):
+        raise ValueError(f"{name!r} cannot be the name of a node")
+
+
+NodeName = Annotated[str, Parameter(validator=_object_name)]
+Strategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab vm create web --cpu 4 --memory 8Gi --wait",
+        "trimtab vm create db --cpu 8 --memory 32Gi --cpu-use 0.9 --node kwok-node-1",
+    )
+)
+def create(
+    name: str,
+    /,
+    *,
+    cpu: str = "1",
+    memory: str = "1Gi",
+    cpu_use: CpuUse | None = None,
+    memory_use: MemoryUse | None = None,
+    node: NodeName = "",
+    strategy: Strategy = "LiveMigrate",
+    migratable: bool = True,
+    stopped: Annotated[bool, Parameter(negative=())] = False,
+    wait: Wait = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Create a VM; the scheduler finds a node for it.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    cpu
+        Cores that it is given.
+    memory
+        Memory that it is given.
+    cpu_use
+        The share of the cores that it uses; above 1 it wants more than it has. Default: 0.5.
+    memory_use
+        The share of the memory that it uses. Default: 0.8.
+    node
+        Where it starts, and only there; later it goes where the scheduler sends it.
+    strategy
+        What an eviction does to it.
+    migratable
+        Whether it can move at all.
+    stopped
+        Do not start it yet.
+    """
+    spec: dict[str, Any] = {"resources": {"cpu": cpu, "memory": memory}, "running": not stopped}
+    spec |= {"evictionStrategy": strategy, "liveMigratable": migratable}
+    use = {"cpu": cpu_use, "memory": memory_use}
+    spec["utilization"] = {what: share for what, share in use.items() if share is not None}
+
+    async def ask(desk: "Desk") -> object:
+        vm = await desk.create(name, spec, node=node)
+        if wait:
+            vm = await (desk.await_stopped(name) if stopped else desk.await_running(name))
+        return vm
+
+    tell(where, ask, f"VM {name} created", json=json)
+
+
+@app.command(
+    help_epilogue=examples("trimtab vm apply -f vms.yaml", "cat vms.yaml | trimtab vm apply -f -")
+)
+def apply(
+    *,
+    file: Annotated[
+        list[Path], Parameter(name=("--file", "-f"), negative=(), allow_leading_hyphen=True)
+    ],
+    wait: Wait = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Create or change the VirtualMachines and migrations in YAML files.
+
+    Parameters
+    ----------
+    file
+        A file, or - for what comes in; repeatable.
+    """
+    from trimtab.cli.vm.yaml_files import read_manifests
+
+    manifests = [manifest for each in file for manifest in read_manifests(each)]
+
+    async def ask(desk: "Desk") -> object:
+        written = [await desk.apply(manifest) for manifest in manifests]
+        for manifest in manifests if wait else ():
+            if manifest["kind"] == "VirtualMachine" and manifest["spec"].get("running", True):
+                await desk.await_running(manifest["metadata"]["name"])
+        return written
+
+    tell(where, ask, f"{len(manifests)} objects applied", json=json)
+
+
+@app.command(name="list", help_epilogue=examples("trimtab vm list -A", "trimtab vm list --json"))
+def list_(
+    *,
+    everywhere: Annotated[bool, Parameter(name=("--all-namespaces", "-A"), negative=())] = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Show VMs with their phase, node, size and use.
+
+    Parameters
+    ----------
+    everywhere
+        The VMs of all namespaces.
+    """
+    from trimtab.view.terminal import show_json
+    from trimtab.view.vm import show_vms
+
+    vms = talk(where, lambda desk: desk.all(everywhere=everywhere))
+    show_json(vms) if json else show_vms(vms, namespaces=everywhere)
+
+
+@app.command(
+    help_epilogue=examples("trimtab vm show web", "trimtab vm show web --json | jq .vm.status")
+)
+def show(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Show everything about one VM: status, pod, migrations, Events."""
+    from trimtab.view.terminal import show_json
+    from trimtab.view.vm import show_vm
+
+    async def look(desk: "Desk") -> tuple[Any, Any, Any, Any]:
+        vm = await desk.get(name)
+        return vm, await desk.pod(vm), await desk.migrations(name), await desk.events(vm)
+
+    vm, pod, migrations, events = talk(where, look)
+    if json:
+        show_json({"vm": vm, "pod": pod, "migrations": migrations, "events": events})
+    else:
+        show_vm(vm, pod, migrations, events)
+
+
+@app.command(
+    name="set",
+    help_epilogue=examples(
+        "trimtab vm set web --cpu-use 0.9", "trimtab vm set web --no-migratable"
+    ),
+)
+def set_(
+    name: str,
+    /,
+    *,
+    cpu: str | None = None,
+    memory: str | None = None,
+    cpu_use: CpuUse | None = None,
+    memory_use: MemoryUse | None = None,
+    strategy: Strategy | None = None,
+    migratable: bool | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Change a VM; what is not given stays.
+
+    Use and size reach its running pod at once; what the pod asks the scheduler for stays until
+    the VM gets another pod.
+
+    Parameters
+    ----------
+    cpu
+        Cores that it is given.
+    memory
+        Memory that it is given.
+    cpu_use
+        The share of the cores that it uses.
+    memory_use
+        The share of the memory that it uses.
+    strategy
+        What an eviction does to it.
+    migratable
+        Whether it can move at all.
+    """
+    from trimtab.errors import ConfigError
+
+    groups: dict[str, dict[str, Any]] = {
+        "resources": {"cpu": cpu, "memory": memory},
+        "utilization": {"cpu": cpu_use, "memory": memory_use},
+    }
+    spec: dict[str, Any] = {group: _given(values) for group, values in groups.items()}
+    spec |= {"evictionStrategy": strategy, "liveMigratable": migratable}
+    spec = {field: value for field, value in spec.items() if value not in (None, {})}
+    if not spec:
+        raise ConfigError("nothing to change; give an option, see: trimtab vm set --help")
+    tell(where, lambda desk: desk.change(name, spec), f"VM {name} changed", json=json)
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab vm migrate web --wait", "trimtab vm migrate web --to kwok-node-3 --force --wait"
+    )
+)
+def migrate(
+    name: str,
+    /,
+    *,
+    to: NodeName = "",
+    force: Annotated[bool, Parameter(negative=())] = False,
+    wait: Wait = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Move a VM to another node, which the scheduler chooses.
+
+    Parameters
+    ----------
+    to
+        The node you would like; the scheduler may know better.
+    force
+        Only that node will do: otherwise the migration fails.
+    """
+
+    async def ask(desk: "Desk") -> object:
+        migration = await desk.migrate(name, to=to, force=force)
+        return await desk.await_migrated(migration) if wait else {"migration": migration}
+
+    tell(where, ask, f"VM {name} {'migrated' if wait else 'is to migrate'}", json=json)
+
+
+@app.command(help_epilogue=examples("trimtab vm stop web --wait"))
+def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: Where = HERE) -> None:
+    """Stop a VM; it stays defined."""
+
+    async def ask(desk: "Desk") -> object:
+        vm = await desk.change(name, {"running": False})
+        return await desk.await_stopped(name) if wait else vm
+
+    tell(where, ask, f"VM {name} {'stopped' if wait else 'is to stop'}", json=json)
+
+
+@app.command(help_epilogue=examples("trimtab vm start web --wait"))
+def start(name: str, /, *, wait: Wait = False, json: Json = False, where: Where = HERE) -> None:
+    """Start a stopped VM; the scheduler finds a node for it."""
+
+    async def ask(desk: "Desk") -> object:
+        vm = await desk.change(name, {"running": True})
+        return await desk.await_running(name) if wait else vm
+
+    tell(where, ask, f"VM {name} {'runs' if wait else 'is to start'}", json=json)
+
+
+@app.command(help_epilogue=examples("trimtab vm delete web --wait"))
+def delete(name: str, /, *, wait: Wait = False, where: Where = HERE) -> None:
+    """Delete a VM with its pod and its migrations."""
+
+    async def ask(desk: "Desk") -> object:
+        await desk.delete(name)
+        if wait:
+            await desk.await_gone(name)
+        return None
+
+    tell(where, ask, f"VM {name} deleted", json=False)
+
+
+@app.command(help_epilogue=examples("trimtab vm cancel web"))
+def cancel(name: str, /, *, wait: Wait = False, where: Where = HERE) -> int:
+    """Let a VM stay where it is: cancel its evacuation and migrations that people asked for.
+
+    Exits with 1 if there is nothing to cancel.
+    """
+    from trimtab.view.terminal import err
+
+    async def ask(desk: "Desk") -> list[str]:
+        asked = await desk.cancel(name)
+        if asked and wait:
+            await desk.await_unmarked(name)
+        return asked
+
+    asked = talk(where, ask)
+    text = f"cancelled: {', '.join(asked)}" if asked else f"VM {name}: there is nothing to cancel"
+    err.print(text, markup=False)
+    return 0 if asked else 1
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,1 @@
+"""The exporter's endpoints: routes, bodies, problems, the token."""

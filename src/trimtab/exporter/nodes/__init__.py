@@ -1,0 +1,1 @@
+"""What the exporter tells about nodes: the ledger of pods, ratios, counters, the page."""

@@ -1,0 +1,1 @@
+"""Scenarios that the exporter loads and shows, in a cluster or in memory."""

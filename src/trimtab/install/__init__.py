@@ -1,0 +1,1 @@
+"""What each service needs in a cluster: definitions, rights, admission, alerts, manifests."""

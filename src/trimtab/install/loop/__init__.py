@@ -1,0 +1,1 @@
+"""Manifests of the closed loop's own services."""

@@ -1,0 +1,1 @@
+"""Rights of the commands that look at a cluster."""

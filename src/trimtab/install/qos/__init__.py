@@ -1,0 +1,1 @@
+"""Manifests of the qos service and of its scheduler."""

@@ -1,0 +1,1 @@
+"""Manifests of the vm-controller and the eviction webhook."""

@@ -1,0 +1,1 @@
+"""HTTP on both sides: the client's transport, and the server of our services."""

@@ -1,0 +1,1 @@
+"""From a kubeconfig or a service account to an authenticated connection."""

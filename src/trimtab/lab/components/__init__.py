@@ -1,0 +1,1 @@
+"""Descriptions of what a lab runs: control plane, kwok, scheduler, identities."""

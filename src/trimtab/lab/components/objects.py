@@ -1,0 +1,94 @@
+"""The API objects every lab starts with, and its nodes."""
+
+from typing import Any
+
+from trimtab.lab.clock import clock_map
+from trimtab.lab.components.identity import NAMESPACE, Service
+from trimtab.lab.components.kwok import rbac
+from trimtab.lab.spec import Clock, NodeSize
+
+NODE_PREFIX = "kwok-node-"
+
+
+def bootstrap_objects(clock: Clock, services: tuple[Service, ...]) -> list[dict[str, Any]]:
+    """Our namespace, the clock, kwok's rights, an account for each service."""
+    # "default" would be made by the controller manager; the probe pod does not wait for it
+    accounts = [service_account(name) for name in ("default", *(s.name for s in services))]
+    return [_named("v1", "Namespace", NAMESPACE), clock_map(clock), *rbac(), *accounts]
+
+
+def service_account(name: str) -> dict[str, Any]:
+    return _named("v1", "ServiceAccount", name, NAMESPACE)
+
+
+def node_name(number: int) -> str:
+    return f"{NODE_PREFIX}{number}"
+
+
+def node(number: int, size: NodeSize) -> dict[str, Any]:
+    """A node as its kubelet would register it; kwok makes it Ready."""
+    name = node_name(number)
+    labels = {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/role": "agent",
+        "kubevirt.io/schedulable": "true",
+        "node-role.kubernetes.io/agent": "",
+        "type": "kwok",
+    }
+    resources = {"cpu": size.cpu, "memory": size.memory, "pods": str(size.pods)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+        },
+        "status": {
+            "capacity": resources,
+            "allocatable": resources,
+            "addresses": [
+                {"type": "InternalIP", "address": "127.0.0.1"},
+                {"type": "Hostname", "address": name},
+            ],
+            "nodeInfo": {
+                "architecture": "amd64",
+                "bootID": "",
+                "containerRuntimeVersion": "kwok",
+                "kernelVersion": "kwok",
+                "kubeProxyVersion": "",
+                "kubeletVersion": "kwok",
+                "machineID": "",
+                "operatingSystem": "linux",
+                "osImage": "trimtab lab",
+                "systemUUID": "",
+            },
+        },
+    }
+
+
+def probe_pod(scheduler_name: str) -> dict[str, Any]:
+    """A pod that asks for nothing and fits on any node, cordoned and NotReady ones included.
+
+    It must prove that the scheduler and kwok work, also in a resumed lab where somebody has
+    cordoned everything.
+    """
+    return {
+        **_named("v1", "Pod", "lab-probe", NAMESPACE),
+        "spec": {
+            "schedulerName": scheduler_name,
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [{"name": "probe", "image": "none"}],
+        },
+    }
+
+
+def _named(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}

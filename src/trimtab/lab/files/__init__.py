@@ -1,0 +1,1 @@
+"""What a lab keeps on disk: layout, certificates, locks, logs, bundles."""

@@ -1,0 +1,1 @@
+"""Ports of labs on the loopback."""

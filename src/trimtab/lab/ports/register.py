@@ -1,0 +1,81 @@
+"""The ports of all labs that one user runs, whatever their state directories.
+
+A lab binds its ports seconds after it has chosen them, so a look at what is free now does not
+see a lab that is just starting. Labs therefore write their choice into a register that all
+state directories of a user share. An entry counts while its lab starts or runs.
+
+Labs of other users are not in it: see `moving.py` for a port that is lost to one of them.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from trimtab.lab.files.layout import Home, LabDir, make_private_dir, write_private
+from trimtab.lab.files.lock import held, is_held
+from trimtab.lab.inspection import is_running
+
+SHARED = Path("/tmp")  # not $TMPDIR and not $HOME: those differ between shells of one user
+WAIT_S = 120.0
+
+_Entries = dict[str, dict[str, int]]
+
+
+class PortRegister:
+    """What the labs of a user have chosen, by directory; to be used while `choosing`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / "ports.json"
+
+    def others(self, lab: LabDir) -> dict[int, str]:
+        """Ports of the other labs that start or run, with whom they belong to."""
+        return {
+            port: f'lab "{Path(path).name}"'
+            for path, ports in self._live().items()
+            if path != str(lab.path)
+            for port in ports.values()
+        }
+
+    def enter(self, lab: LabDir, ports: Mapping[str, int]) -> None:
+        """Write down what `lab` has chosen; entries of labs that are gone are dropped."""
+        entries = self._live() | {str(lab.path): dict(ports)}
+        write_private(self._file, msgspec.json.encode(entries))
+
+    def _live(self) -> _Entries:
+        return {path: ports for path, ports in self._read().items() if _is_live(path)}
+
+    def _read(self) -> _Entries:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=_Entries)
+        except (FileNotFoundError, ValueError):  # torn by a crash: as good as none
+            return {}
+
+
+@contextmanager
+def choosing(home: Home, shared: Path = SHARED) -> Iterator[PortRegister]:
+    """While inside, no other lab of this user chooses ports."""
+    directory = _private(shared / f"trimtab-{os.getuid()}") or home.path
+    with held(directory / "ports.lock", wait_s=WAIT_S):
+        yield PortRegister(directory)
+
+
+def _private(directory: Path) -> Path | None:
+    """The directory, unless it cannot be made or somebody else put something there."""
+    try:
+        if directory.is_symlink():
+            return None
+        if directory.exists() and directory.stat().st_uid != os.getuid():
+            return None
+        make_private_dir(directory)
+    except OSError:
+        return None
+    return directory
+
+
+def _is_live(path: str) -> bool:
+    lab = LabDir(Path(path))
+    home = Home(lab.path.parent.parent)
+    return is_running(lab) or is_held(home.turn_lock(lab))

@@ -1,0 +1,1 @@
+"""Load over time: curves, recorded traces, and the pressure they lead to."""

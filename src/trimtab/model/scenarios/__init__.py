@@ -1,0 +1,1 @@
+"""Scenario files: read, checked, expanded to every node and VM, written."""

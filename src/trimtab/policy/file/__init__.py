@@ -1,0 +1,1 @@
+"""A descheduler policy file: read, validated, defaulted."""

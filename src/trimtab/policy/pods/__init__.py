@@ -1,0 +1,1 @@
+"""Which pods may be evicted: filters, fit, requests, taints."""

@@ -1,0 +1,1 @@
+"""The accounts: how long each controller's pods ran and waited. Pure."""

@@ -1,0 +1,138 @@
+"""The page: one line a controller, byte for byte as the tool that people know prints it.
+
+Fields are aligned to the right, 20, 9 and four times 20 wide, with two spaces between them;
+longer names are never cut. Durations are written as Go writes them: above one second in whole
+seconds, everything else, and everything below zero, to the millisecond, towards zero.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from trimtab.qos.queue.time_to_violation import SECOND
+
+MILLI = SECOND // 1000
+HEADER = (
+    f"{'CONTROLLER':>20}  {'QOS/SLO':>9}  {'TTV':>20}  {'RUNNING':>20}"
+    f"  {'WAITING':>20}  {'BINDING':>20}"
+)
+WIDE = (
+    f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}"
+    f"  {'RANK':>6}  {'GATED':>20}"
+)
+
+
+USUAL = len("1.00/0.80")
+
+
+class Line(Struct, frozen=True, gc=False):
+    """A row of the page; times in nanoseconds."""
+
+    name: str
+    qos: float
+    slo: float
+    ttv: int | None
+    running: int
+    waiting: int
+    binding: int
+    about: bool = False
+    """The scheduler did not measure the binding."""
+    wide: str = ""
+
+
+def duration(ns: int | None) -> str:
+    """As the page shows a time; None is one that never comes."""
+    if ns is None:
+        return "inf"
+    if ns > SECOND:
+        return _whole(ns // SECOND)
+    if ns >= 0:
+        return "1s" if ns == SECOND else _small(ns // MILLI)
+    return _below_zero(-ns // MILLI)
+
+
+def _whole(seconds: int) -> str:
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return _PAST_THE_HOUR[seconds]
+    return f"{seconds // 3600}h{_PAST_THE_HOUR[seconds % 3600]}"
+
+
+_PAST_THE_HOUR = tuple(f"{minutes}m{seconds}s" for minutes in range(60) for seconds in range(60))
+"""Every page has other times; these parts of them come again."""
+
+
+def _small(millis: int) -> str:
+    return f"{millis}ms" if millis else "0s"
+
+
+def _below_zero(millis: int) -> str:
+    if millis < 1000:
+        return f"-{millis}ms" if millis else "0s"
+    seconds, millis = divmod(millis, 1000)
+    return f"-{_whole(seconds)[:-1]}{_fraction(millis)}s"
+
+
+@lru_cache(maxsize=1000)
+def _fraction(millis: int) -> str:
+    return f".{millis:03d}".rstrip("0").rstrip(".")
+
+
+def _cell(ns: int | None) -> str:
+    """A field with the gap before it."""
+    if not ns:
+        return _NOTHING[ns]
+    if ns <= SECOND:
+        return f"  {duration(ns):>20}"
+    seconds = ns // SECOND
+    if seconds < 3600:
+        return _CELLS[seconds]
+    return _whole(seconds).rjust(22)
+
+
+_CELLS = tuple(f"  {_whole(seconds):>20}" for seconds in range(3600))
+_NOTHING = {0: f"  {'0s':>20}", None: f"  {'inf':>20}"}
+
+
+def ratios(qos: float, slo: float) -> str:
+    """Availability and promise with two decimals, or with as many as it takes to be true."""
+    return f"{_share(qos)}/{_promise(slo)}"
+
+
+def _share(qos: float) -> str:
+    """Rounded, but never up to 1: four decimals then, cut."""
+    short = f"{qos:.2f}"
+    if short != "1.00" or qos >= 1:
+        return short
+    return f"{math.floor(qos * 10_000) / 10_000:.4f}".rstrip("0")
+
+
+@lru_cache(maxsize=1 << 10)
+def _promise(slo: float) -> str:
+    """All its decimals, at least two."""
+    digits = f"{slo:.9f}".rstrip("0")
+    return digits if len(digits) > len("0.80") else f"{slo:.2f}"
+
+
+def row(line: Line) -> str:
+    binding = f"  {'~' + duration(line.binding):>20}" if line.about else _cell(line.binding)
+    shares, ttv = ratios(line.qos, line.slo), _cell(line.ttv)
+    if len(shares) > USUAL:  # more decimals take the room that the next field leaves
+        ttv = f"  {ttv.strip():>{20 + USUAL - len(shares)}}"
+    return (
+        f"{line.name:>20}  {shares}{ttv}"
+        f"{_cell(line.running)}{_cell(line.waiting)}{binding}{line.wide}"
+    )
+
+
+def page(lines: Iterable[Line], *, wide: bool = False) -> str:
+    head = HEADER + (WIDE if wide else "")
+    return "\n".join([head, *map(row, lines), ""])
+
+
+def by_ttv(lines: Sequence[Line]) -> list[Line]:
+    """Whoever is closest to missing its promise first."""
+    return sorted(lines, key=lambda line: (line.ttv is None, line.ttv or 0, line.name))

@@ -1,0 +1,260 @@
+"""The page and its API over HTTP; only GET, nothing of a pod's spec leaves the house."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trimtab.errors import ConfigError
+from trimtab.obs.metrics import exposition
+from trimtab.qos.page.access import Access, Refused
+from trimtab.qos.page.classes import Advice, ClassReport
+from trimtab.qos.page.feed import Feed, TooManyReaders
+from trimtab.qos.page.html import HEADERS, html_page
+from trimtab.qos.page.page import by_ttv, page
+from trimtab.qos.page.row import Row, moment
+from trimtab.qos.page.rows import Book
+from trimtab.qos.queue.estimate import NoSuchPod, Waiter, Waiting
+from trimtab.qos.queue.promise_limits import Promised
+from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.settings import Settings
+
+API = "qos.trimtab.dev/v1alpha1"
+SORTS = ("name", "ttv", "deadline")
+STUCK_S = 30.0
+"""A reader of events that takes nothing for so long is dropped."""
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class PageSettings(Struct, frozen=True, rename="camel"):
+    safety_margin: float
+    half_life: float
+
+
+class PromisesShown(Struct, frozen=True, rename="camel"):
+    """What is promised in all, in cores, and whether limits are enforced."""
+
+    promised_cores: float
+    capacity_cores: float
+    budget_cores: float | None
+    highest_slo: float
+    enforced: bool
+
+
+class Controllers(Struct, frozen=True, rename="camel"):
+    """What /v1/controllers answers."""
+
+    api_version: str
+    generated_at: str
+    leader: bool
+    skew_seconds: float
+    settings: PageSettings
+    classes: list[ClassReport]
+    overbooking: list[Advice]
+    promises: PromisesShown
+    controllers: list[Row]
+
+
+class QueueAnswer(Struct, frozen=True, rename="camel"):
+    api_version: str
+    generated_at: str
+    estimate: bool
+    note: str
+    pods: list[Waiter]
+
+
+class Entry(Struct, frozen=True):
+    at: str | None
+    pod: str
+    what: str
+
+
+class HistoryAnswer(Struct, frozen=True, rename="camel"):
+    api_version: str
+    controller: Row
+    note: str
+    transitions: list[Entry]
+
+
+class Summary:
+    """What the routes need beside the book."""
+
+    def __init__(
+        self,
+        leading: Callable[[], bool],
+        skew: Callable[[], int],
+        classes: Callable[[int], list[ClassReport]],
+        advice: Callable[[], list[Advice]],
+        promised: Callable[[], Promised],
+    ) -> None:
+        self.leading = leading
+        self.skew = skew
+        self.classes = classes
+        self.advice = advice
+        self.promised = promised
+
+
+class Routes:
+    def __init__(
+        self,
+        keeper: Keeper,
+        book: Book,
+        waiting: Waiting,
+        summary: Summary,
+        access: Access,
+        settings: Settings,
+    ) -> None:
+        self._keeper = keeper
+        self._book = book
+        self._waiting = waiting
+        self._summary = summary
+        self._access = access
+        self._shown = PageSettings(settings.safety_margin_s, settings.half_life_s)
+        self._limits = settings.limits
+        self._feed = Feed(self._encoded)
+
+    def all(self) -> list[Route]:
+        endpoints: dict[str, Endpoint] = {
+            "/": self.table,
+            "/v1/controllers": self.controllers,
+            "/v1/queue": self.queue,
+            "/v1/explain": self.explain,
+            "/v1/history": self.history,
+            "/v1/events": self.events,
+            "/metrics": self.metrics,  # before the service's own, which asks nobody who they are
+        }
+        return [Route(path, self._guarded(each)) for path, each in endpoints.items()]
+
+    async def metrics(self, _: Request) -> Response:
+        return Response(exposition(), media_type="text/plain; version=0.0.4")
+
+    def _guarded(self, endpoint: Endpoint) -> Endpoint:
+        async def guarded(request: Request) -> Response:
+            response = await self._answered(endpoint, request)
+            response.headers["X-Content-Type-Options"] = "nosniff"
+            return response
+
+        return guarded
+
+    async def _answered(self, endpoint: Endpoint, request: Request) -> Response:
+        try:
+            await self._access.check(request)
+            if not self._keeper.ready and endpoint != self.metrics:
+                return _text("the ledger is being rebuilt; ask again in a moment\n", 503)
+            return await endpoint(request)
+        except Refused as error:
+            return _text(f"{error}\n", error.status)
+        except TooManyReaders as error:
+            return _text(f"{error}\n", 503)
+        except NoSuchPod as error:
+            return _text(f"{error}\n", 404)
+        except ConfigError as error:
+            return _text(f"{error}\n", 400)
+
+    async def table(self, request: Request) -> Response:
+        """The page as text; JSON and HTML for whoever asks for them."""
+        accepted = request.headers.get("accept", "")
+        if "application/json" in accepted:
+            return await self.controllers(request)
+        if "text/html" in accepted:
+            return self._html(request.query_params.get("ns", ""))
+        query, now = request.query_params, self._keeper.now()
+        namespace, wide = query.get("ns", ""), query.get("wide", "") in ("1", "true")
+        by = query.get("sort", "name")
+        if by not in SORTS:
+            raise ConfigError(f"sort: {by!r} is none of {', '.join(SORTS)}")
+        if by == "deadline":
+            lines = self._book.by_deadline(now, namespace, wide=wide)
+        else:
+            lines = (self._book.wide if wide else self._book.lines)(now, namespace)
+        text = page(by_ttv(lines) if by == "ttv" else lines, wide=wide)
+        return _tagged(request, text.encode())
+
+    def _html(self, namespace: str) -> Response:
+        now = self._keeper.now()
+        text = html_page(self._book.rows(now, namespace), moment(now) or "", namespace)
+        return Response(text, media_type="text/html; charset=utf-8", headers=HEADERS)
+
+    async def controllers(self, request: Request) -> Response:
+        namespace = request.query_params.get("ns", "")
+        return _json(self._controllers(self._keeper.now(), namespace))
+
+    def _controllers(self, now: int, namespace: str) -> Controllers:
+        return Controllers(
+            API,
+            moment(now) or "",
+            self._summary.leading(),
+            self._summary.skew() / SECOND,
+            self._shown,
+            self._summary.classes(now),
+            self._summary.advice(),
+            self._promises(),
+            self._book.rows(now, namespace),
+        )
+
+    def _promises(self) -> PromisesShown:
+        promised, limits = self._summary.promised(), self._limits
+        budget = None if limits.budget is None else limits.budget * promised.capacity
+        return PromisesShown(
+            promised.cores, promised.capacity, budget, limits.highest_slo, limits.enforced
+        )
+
+    async def queue(self, request: Request) -> Response:
+        note = "an estimate: the scheduler's attempts and back-off are not known here"
+        pods, namespace = self._waiting.queue(), request.query_params.get("ns", "")
+        chosen = [pod for pod in pods if not namespace or pod.namespace == namespace]
+        return _json(QueueAnswer(API, moment(self._keeper.now()) or "", True, note, chosen))
+
+    async def explain(self, request: Request) -> Response:
+        namespace, slash, name = request.query_params.get("pod", "").partition("/")
+        if not slash or not name:
+            raise ConfigError("pod: write it like ?pod=namespace/name")
+        return _json(self._waiting.explain(namespace, name))
+
+    async def history(self, request: Request) -> Response:
+        account = self._keeper.ledger.accounts.get(request.query_params.get("uid", ""))
+        if account is None:
+            raise NoSuchPod("uid: no controller has it; see /v1/controllers")
+        entries = [Entry(moment(each.at), each.pod, each.what) for each in account.history]
+        note = "since this process started; the newest 64"
+        row = self._book.row(account, self._keeper.now())
+        return _json(HistoryAnswer(API, row, note, entries))
+
+    async def events(self, request: Request) -> Response:
+        """The controllers every two seconds, as server-sent events."""
+        answers = self._feed.stream(request.query_params.get("ns", ""))
+
+        async def stream() -> AsyncIterator[dict[str, str]]:
+            try:
+                async for answer in answers:
+                    yield {"event": "controllers", "data": answer}
+            finally:
+                await answers.aclose()
+
+        return EventSourceResponse(stream(), send_timeout=STUCK_S)
+
+    def _encoded(self, namespace: str) -> str:
+        return msgspec.json.encode(self._controllers(self._keeper.now(), namespace)).decode()
+
+
+def _tagged(request: Request, body: bytes) -> Response:
+    tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    return Response(body, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+def _json(answer: Any) -> Response:
+    return Response(msgspec.json.encode(answer), media_type="application/json")
+
+
+def _text(text: str, status: int) -> Response:
+    return Response(text, status, media_type="text/plain; charset=utf-8")

@@ -1,0 +1,1 @@
+"""Who is scheduled before whom: promises, keys and stamps."""

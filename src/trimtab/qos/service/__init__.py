@@ -1,0 +1,1 @@
+"""The qos service: watches, checkpoints, stamps, Events."""

@@ -1,0 +1,186 @@
+"""What the service watches: pods, whatever may own them, namespaces and nodes.
+
+Of owners only the metadata is read. Kinds that a cluster may lack (VMs of ours and KubeVirt's)
+are followed if and when they are served; nothing waits for them.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from trimtab.kube.client import Client
+from trimtab.kube.errors import ApiError, NotFound
+from trimtab.kube.machines import GROUP as VM_GROUP
+from trimtab.kube.machines import KUBEVIRT
+from trimtab.kube.resources import (
+    NAMESPACES,
+    NODES,
+    Kind,
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    Wire,
+    metadata,
+)
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.obs import get_logger
+from trimtab.qos.ledger.account import Owner
+from trimtab.qos.ledger.owner import top_owner
+from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod
+
+log = get_logger()
+BASIC = (
+    Kind("apps", "v1", "replicasets", "ReplicaSet", Object),
+    Kind("apps", "v1", "deployments", "Deployment", Object),
+    Kind("apps", "v1", "statefulsets", "StatefulSet", Object),
+    Kind("apps", "v1", "daemonsets", "DaemonSet", Object),
+    Kind("batch", "v1", "jobs", "Job", Object),
+)
+
+
+class VmSpec(Wire, frozen=True):
+    running: bool | None = None
+    run_strategy: str = ""
+
+
+class VmStatus(Wire, frozen=True):
+    printable_status: str = ""
+
+
+class AnyVm(Object, frozen=True):
+    """A VirtualMachine, ours or KubeVirt's: is it to run?"""
+
+    API: ClassVar[str] = f"{KUBEVIRT}/v1"
+    spec: VmSpec = VmSpec()
+    status: VmStatus = VmStatus()
+
+    @property
+    def owner(self) -> Owner:
+        meta = self.metadata
+        return Owner(meta.uid, "VirtualMachine", meta.name, meta.namespace, self.API)
+
+    @property
+    def wanted(self) -> bool:
+        if self.metadata.deletion_timestamp is not None:
+            return False
+        if self.spec.running is False or self.spec.run_strategy == "Halted":
+            return False
+        return self.spec.running is True or self.status.printable_status != "Stopped"
+
+
+class OurVm(AnyVm, frozen=True):
+    """Of ours `running` has a default, and nothing but it decides."""
+
+    API: ClassVar[str] = f"{VM_GROUP}/v1alpha1"
+
+    @property
+    def wanted(self) -> bool:
+        return self.spec.running is not False and self.metadata.deletion_timestamp is None
+
+
+VMS: tuple[Kind[Any], ...] = (
+    Kind(VM_GROUP, "v1alpha1", "virtualmachines", "VirtualMachine", OurVm),
+    Kind(KUBEVIRT, "v1", "virtualmachines", "VirtualMachine", AnyVm),
+)
+INSTANCES: Kind[Any] = Kind(
+    KUBEVIRT, "v1", "virtualmachineinstances", "VirtualMachineInstance", Object
+)
+
+
+class Stores:
+    """All reflectors, and the look-ups that go over several of them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.pods: Reflector[LifePod] = Reflector(client, LIFE_PODS)
+        self.namespaces = Reflector(client, NAMESPACES)
+        self.nodes = Reflector(client, NODES)
+        self._owners = {_id(kind): Reflector(client, kind) for kind in BASIC}
+        self._vms = {_id(k): Reflector(client, k, name=f"{k.plural}.{k.group}") for k in VMS}
+        self._instances = {_id(INSTANCES): Reflector(client, INSTANCES)}
+        self._all: dict[tuple[str, str], Reflector[Any]] = (
+            self._owners | self._vms | self._instances
+        )
+
+    @property
+    def needed(self) -> list[Reflector[Any]]:
+        return [self.pods, self.namespaces, self.nodes, *self._owners.values()]
+
+    @property
+    def optional(self) -> list[Reflector[Any]]:
+        return [*self._vms.values(), *self._instances.values()]
+
+    @property
+    def owners(self) -> Iterator[Reflector[Any]]:
+        yield from (*self._owners.values(), *self._instances.values())
+
+    @property
+    def vms(self) -> list[Reflector[Any]]:
+        return list(self._vms.values())
+
+    async def served(self) -> list[Reflector[Any]]:
+        """The optional ones that the API server has now."""
+        return [each for each in self.optional if await self._is_served(each.kind)]
+
+    async def follow_later(self, absent: list[Reflector[Any]], every_s: float = 30.0) -> None:
+        """Follow each of these as soon as its kind is served."""
+        async with asyncio.TaskGroup() as group:
+            while absent:
+                await asyncio.sleep(every_s)
+                for each in absent:
+                    if await self._is_served(each.kind):
+                        group.create_task(each.run())
+                        absent = [other for other in absent if other is not each]
+
+    async def _is_served(self, kind: Kind[Any]) -> bool:
+        try:
+            answer = await self._client.request("GET", f"/apis/{kind.api_version}")
+        except ApiError as error:
+            if not isinstance(error, NotFound):
+                log.warning("kind not looked up", kind=kind.kind, error=str(error))
+            return False
+        listed = msgspec.json.decode(answer)["resources"]
+        return any(each["name"] == kind.plural for each in listed)
+
+    def pod_version(self) -> int:
+        """Up to which resourceVersion the pods are known; bookmarks count."""
+        return int(self.pods.version or 0)
+
+    def owner_of(self, pod: LifePod) -> Owner:
+        return top_owner(pod.metadata, self.known)
+
+    def known(self, reference: OwnerReference, namespace: str) -> ObjectMeta | None:
+        """The metadata behind a reference, if a store has it."""
+        store = self._all.get((reference.api_version.partition("/")[0], reference.kind))
+        found = store.store.get(reference.name, namespace) if store else None
+        return None if found is None else metadata(found)
+
+    def owner_meta(self, owner: Owner) -> ObjectMeta | None:
+        """The owner's metadata, if it is the very same object."""
+        reference = OwnerReference(
+            api_version=owner.api_version, kind=owner.kind, name=owner.name, uid=owner.uid
+        )
+        if owner.kind == "Pod":
+            pod = self.pods.store.get(owner.name, owner.namespace)
+            found: ObjectMeta | None = pod.metadata if pod else None
+        else:
+            found = self.known(reference, owner.namespace)
+        return found if found is not None and found.uid == owner.uid else None
+
+    def follows(self, owner: Owner) -> bool:
+        """Whether we would know if this owner were gone."""
+        if owner.kind == "Pod":
+            return True
+        store = self._all.get((owner.api_version.partition("/")[0], owner.kind))
+        return store is not None and store.synced.is_set()
+
+    def vm(self, owner: Owner) -> AnyVm | None:
+        store = self._vms.get((owner.api_version.partition("/")[0], owner.kind))
+        found: AnyVm | None = store.store.get(owner.name, owner.namespace) if store else None
+        return found if found is not None and found.metadata.uid == owner.uid else None
+
+
+def _id(kind: Kind[Any]) -> tuple[str, str]:
+    return kind.group, kind.kind

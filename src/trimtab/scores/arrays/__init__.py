@@ -1,0 +1,1 @@
+"""Scores of NumPy arrays: the samples of a window in, a number for each node out."""

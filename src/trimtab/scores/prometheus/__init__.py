@@ -1,0 +1,1 @@
+"""Scores as Prometheus knows them: expressions, recording rules, alerts, rule files."""

@@ -1,0 +1,84 @@
+"""Evaluates often what a policy asks for, and the rest of a rule file once a minute.
+
+All scores of 500 nodes take Prometheus seconds, and it starts to miss evaluations; a policy
+reads one of them. Works on the text of a rule file: a rule is needed often if a query of the
+policy names its record, if a needed rule does, or if some rule looks back over its history,
+which would have gaps otherwise. Everything else goes to a group of its own, with the alerts
+that watch it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trimtab.errors import ConfigError
+from trimtab.model.yaml_text import parse_text
+from trimtab.scores.prometheus.files import as_yaml
+from trimtab.scores.prometheus.records import duration
+
+SLOW_S = 60.0
+"""Real seconds between two evaluations of what is not needed often. A record is found for five
+minutes after its evaluation, so this must stay far below that."""
+SLOW_SUFFIX = "-slow"
+OUR_GROUPS = ("trimtab", "trimtab-openshift", "trimtab-alerts")
+"""Groups of somebody else's stay as they are."""
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_WITH_HISTORY = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{[^}]*\})?\s*\[[^:\]]*\]")
+_SUBQUERY = re.compile(r"\[[^\]]*:[^\]]*\]")
+
+Rule = dict[str, Any]
+
+
+def focus(text: str, queries: Iterable[str], where: str = "rules") -> str:
+    """The rule file with our groups split; comments are not kept."""
+    data = parse_text(text, where)
+    if not isinstance(data, dict) or not isinstance(data.get("groups"), list):
+        raise ConfigError(f"{where}: there are no groups; give a Prometheus rule file")
+    rules = [r for g in data["groups"] for r in g.get("rules") or () if "record" in r]
+    slow = {rule["record"] for rule in rules} - needed_records(rules, queries)
+    groups = [part for group in data["groups"] for part in _split(group, slow)]
+    return as_yaml({**data, "groups": groups})
+
+
+def needed_records(rules: list[Rule], queries: Iterable[str]) -> set[str]:
+    """The records that the queries are made of, and those whose history some rule reads."""
+    uses: dict[str, set[str]] = {}
+    for rule in rules:
+        uses.setdefault(rule["record"], set()).update(_names(rule["expr"]))
+    wanted = {name for query in queries for name in _names(query)}
+    wanted |= {name for rule in rules for name in _looked_back_over(rule["expr"])}
+    needed: set[str] = set()
+    while wanted := (wanted & uses.keys()) - needed:
+        needed |= wanted
+        wanted = {name for record in wanted for name in uses[record]}
+    return needed
+
+
+def _names(expression: str) -> set[str]:
+    return set(_NAME.findall(_QUOTED.sub('""', expression)))
+
+
+def _looked_back_over(expression: str) -> set[str]:
+    plain = _QUOTED.sub('""', expression)
+    if _SUBQUERY.search(plain):  # anything in it may be what it looks back over
+        return _names(plain)
+    return set(_WITH_HISTORY.findall(plain))
+
+
+def _split(group: dict[str, Any], slow: set[str]) -> list[dict[str, Any]]:
+    rules = group.get("rules") or []
+    often = [rule for rule in rules if not _is_slow(rule, slow)]
+    rest = [rule for rule in rules if _is_slow(rule, slow)]
+    if group.get("name") not in OUR_GROUPS or not often or not rest:
+        return [group]
+    name = f"{group['name']}{SLOW_SUFFIX}"
+    return [
+        {**group, "rules": often},
+        {**group, "name": name, "interval": duration(SLOW_S), "rules": rest},
+    ]
+
+
+def _is_slow(rule: Rule, slow: set[str]) -> bool:
+    return rule["record"] in slow if "record" in rule else not slow.isdisjoint(_names(rule["expr"]))

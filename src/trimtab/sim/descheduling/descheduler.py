@@ -1,0 +1,97 @@
+"""The descheduler of a run: its policy, and one cycle of it for one replica.
+
+The rules are those of `trimtab.policy`; here they get a replica to look at, and what they
+decide is done to it.
+"""
+
+from math import nan
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.policy import Answer, Cycle, PodView, Policy, Shuffled, decide
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization
+from trimtab.sim.descheduling.replica_view import Eyes, VmPod, Wardrobe
+from trimtab.sim.descheduling.restraint import Restrained
+from trimtab.sim.fleet import Fleet, Floats, OnEviction
+from trimtab.sim.replica import Replica
+from trimtab.sim.spec import RunSpec
+from trimtab.sim.streams import victims_of_cycle
+
+ANSWERS = {
+    OnEviction.MIGRATES: Answer.BACKGROUND,
+    OnEviction.RESTARTS: Answer.EVICTED,
+    OnEviction.REFUSES: Answer.REFUSED,
+}
+
+
+class Verdict(Struct, frozen=True, eq=False):
+    """What one cycle said about the nodes, and whom it evicted."""
+
+    classes: NDArray[np.int8]
+    """(nodes,) -1 under-utilised, 0 appropriate, 1 over-utilised"""
+    low: float = nan
+    high: float = nan
+    evicted: tuple[int, ...] = ()
+    error: str | None = None
+
+
+class Descheduler:
+    """Decides for one replica, cycle after cycle."""
+
+    def __init__(
+        self, spec: RunSpec, policy: Policy, fleet: Fleet, wardrobe: Wardrobe, replica: Replica
+    ) -> None:
+        self._policy, self._fleet, self._wardrobe = policy, fleet, wardrobe
+        self._replica = replica
+        self.restrained = Restrained(spec.restraint, replica, fleet.nodes)
+        self._eyes: Eyes | None = None
+        self._numbers: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.zeros(0, dtype=np.intp)
+
+    def look_again(self) -> None:
+        """A node's taints or conditions changed."""
+        self._eyes = None
+
+    def decide(self, cycle: int, scores: Floats) -> Verdict:
+        """One cycle on these scores (nodes,); nothing is changed yet."""
+        if self._eyes is None:
+            self._eyes = Eyes(self._fleet, self._wardrobe, self._replica, self.restrained)
+        eyes = self._eyes
+        eyes.scores, eyes.now = scores, self._replica.now
+        choose = Shuffled(victims_of_cycle(self._replica.seed, cycle))
+        decided = decide(eyes, self._policy, self._replica.inflight, choose, answer=self._answer)
+        return self._verdict(decided)
+
+    def _answer(self, pod: PodView) -> Answer:
+        assert isinstance(pod, VmPod)
+        return ANSWERS[self._fleet.fates[pod.vm]]
+
+    def _verdict(self, cycle: Cycle) -> Verdict:
+        classes = np.zeros(self._fleet.nodes, dtype=np.int8)
+        low = high = nan
+        errors = [run.error.text for run in cycle.runs if run.error]
+        for run in cycle.runs:
+            if run.figures is not None:
+                classes[self._numbers_of(cycle.nodes)] = run.figures.classes
+                low = run.figures.low.get(METRIC_RESOURCE, nan)
+                high = run.figures.high.get(METRIC_RESOURCE, nan)
+        evicted = tuple(e.pod.vm for e in cycle.evictions if isinstance(e.pod, VmPod))
+        return Verdict(classes, low, high, evicted, "; ".join(errors) or None)
+
+    def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+        if names is not self._numbers[0]:  # comparing 10,000 names takes longer than a look-up
+            numbers = [self._fleet.node_number[name] for name in names]
+            self._numbers = names, np.array(numbers, dtype=np.intp)
+        return self._numbers[1]
+
+
+def limits_of(policy: Policy) -> tuple[int | None, int | None]:
+    """Evictions that a cycle allows in all and per node."""
+    per_node = [policy.max_per_node] if policy.max_per_node is not None else []
+    for profile in policy.profiles:
+        for _, plugin in profile.plugins:
+            if isinstance(plugin, LowNodeUtilization):
+                # Without a limit of its own the plugin takes one pod a node and cycle (E7f).
+                per_node.append(1 if plugin.node_limit is None else plugin.node_limit)
+    return policy.max_total, min(per_node, default=None)

@@ -1,0 +1,181 @@
+"""A replica as the policy rules see it: nodes, samples, and pods of the nodes that are visited.
+
+Pods are built only for those nodes. A VM that the restraint keeps back is not shown: to the
+descheduler that is the same as a filter that refuses it just before the eviction.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.model.machines import Taint
+from trimtab.model.quantity import NANO
+from trimtab.policy import Node, NodeView, PodView, Qos, Traits, Vector, View
+from trimtab.policy.view import Amounts
+from trimtab.sim.descheduling.restraint import Restrained
+from trimtab.sim.fleet import SCHEDULABLE_LABEL, TOLERATIONS, UNITS, Fleet, Floats
+from trimtab.sim.replica import NAMESPACE, Replica
+from trimtab.virt.soft_taints import APPROPRIATE, EFFECT, OVER
+
+REFERENCE_CORES = 32
+REFERENCE_BYTES = 128 * 1024**3
+SOFT_TAINTS = tuple(Taint(key=key, value="true", effect=EFFECT) for key in (APPROPRIATE, OVER))
+"""What the soft tainter puts on nodes: the first on appropriate ones, both on over-utilised."""
+
+
+class VmPod(Struct, frozen=True, gc=False):
+    """The active virt-launcher pod of a VM."""
+
+    vm: int
+    incarnation: int
+    uid: str
+    name: str
+    owner_uid: str
+    traits: Traits
+    namespace: str = NAMESPACE
+    started: float | None = 0.0
+    terminating: bool = False
+
+
+class Wardrobe:
+    """What is the same for all replicas: node views and the traits that VMs share."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._traits: dict[tuple[int, int, int], Traits] = {}
+        self.nodes = [
+            Node(
+                name=node.name,
+                labels={
+                    "kubernetes.io/hostname": node.name,
+                    SCHEDULABLE_LABEL: "true",
+                    **node.labels,
+                },
+                taints=node.taints,
+                unschedulable=node.unschedulable,
+                allocatable={
+                    "cpu": node.cpu.nano,
+                    "memory": node.memory.nano,
+                    "pods": node.pods * NANO,
+                },
+            )
+            for node in fleet.scenario.nodes
+        ]
+
+    def traits(self, vm: int) -> Traits:
+        priority = self._fleet.scenario.vms[vm].priority
+        cpu = int(self._fleet.requested_cpu[vm])
+        memory = int(self._fleet.requested_memory[vm])
+        if (priority, cpu, memory) not in self._traits:
+            self._traits[priority, cpu, memory] = Traits(
+                priority=priority,
+                qos=Qos.BURSTABLE,
+                request_evict_only=True,
+                tolerations=TOLERATIONS,
+                node_selector={SCHEDULABLE_LABEL: "true"},
+                requests={"cpu": cpu * NANO // 1000, "memory": memory * NANO},
+                requested=frozenset({"cpu", "memory"}),
+            )
+        return self._traits[priority, cpu, memory]
+
+
+class Eyes(View):
+    """One replica at one moment; `scores` are set before each decision."""
+
+    def __init__(
+        self, fleet: Fleet, wardrobe: Wardrobe, replica: Replica, restraint: Restrained
+    ) -> None:
+        super().__init__(_dress(wardrobe.nodes, fleet, replica), now=replica.now)
+        self._fleet, self._wardrobe = fleet, wardrobe
+        self._replica, self._restraint = replica, restraint
+        self.scores: Floats | None = None
+        self._pods: dict[int, VmPod] = {}
+
+    def samples(self) -> Vector:
+        assert self.scores is not None
+        lost = self._replica.cluster.lost
+        if not lost.any():
+            return Vector(self._names(self._fleet.node_names), self.scores)
+        ready = ~lost
+        names = tuple(n for n, here in zip(self._fleet.node_names, ready, strict=True) if here)
+        return Vector(self._names(names), self.scores[ready])
+
+    def _names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The very tuple of the selection if it is the same: that saves the rules a look-up."""
+        same = (s.names for s in self._selections.values() if s.names == names)
+        return next(same, names)
+
+    def pods_on(self, node: str) -> Sequence[PodView]:
+        number = self._fleet.node_number[node]
+        if self._restraint.spares_node(number):
+            return ()
+        cluster, now = self._replica.cluster, self._replica.now
+        vms = cluster.vms_on(number).tolist()
+        if self._restraint.restraint.cooldown_s > 0.0:
+            vms = [vm for vm in vms if not self._restraint.spares_vm(vm, now)]
+        known, incarnation = self._pods, self._replica.incarnation
+        return [
+            pod
+            if (pod := known.get(vm)) is not None and pod.incarnation == incarnation[vm]
+            else self._new_pod(vm)
+            for vm in vms
+        ]
+
+    def _new_pod(self, vm: int) -> VmPod:
+        """The pod of a VM; the same object until the VM gets another pod."""
+        uid = self._replica.uid(vm)
+        pod = self._pods[vm] = VmPod(
+            vm=vm,
+            incarnation=self._replica.incarnation[vm],
+            uid=uid,
+            name=f"virt-launcher-{self._fleet.vm_names[vm]}-{uid}",
+            owner_uid=str(vm),
+            traits=self._wardrobe.traits(vm),
+            started=self._replica.started_s(vm),
+        )
+        return pod
+
+    def requested_on(self, node: str) -> tuple[Amounts, int]:
+        cluster, number = self._replica.cluster, self._fleet.node_number[node]
+        amounts = {
+            "cpu": int(cluster.requested_cpu[number]) * NANO // 1000,
+            "memory": int(cluster.requested_memory[number]) * NANO,
+        }
+        return amounts, int(cluster.pods[number])
+
+    def node_metrics(self, node: str) -> Amounts:
+        cluster, number = self._replica.cluster, self._fleet.node_number[node]
+        return _used(cluster.cpu[number], cluster.memory[number])
+
+    def pod_metrics(self, pod: PodView) -> Sequence[Amounts]:
+        assert isinstance(pod, VmPod)
+        loads = self._replica.cluster.loads
+        return [_used(loads.cpu[pod.vm], loads.memory[pod.vm])]
+
+    def replicas(self, owner_uid: str) -> int:
+        return 1
+
+
+def _used(cpu: float, memory: float) -> Amounts:
+    """Units of load as nano-cores and nano-bytes."""
+    return {
+        "cpu": round(cpu * REFERENCE_CORES * NANO / UNITS),
+        "memory": round(memory * REFERENCE_BYTES * NANO / UNITS),
+    }
+
+
+def _dress(nodes: Sequence[Node], fleet: Fleet, replica: Replica) -> list[NodeView]:
+    """The nodes with the taints and conditions that they have right now."""
+    cluster = replica.cluster
+    worn = cluster.soft_taints - fleet.soft_taints
+    plain = (worn == 0) & ~cluster.lost & (cluster.cordoned == fleet.cordoned)
+    dressed: list[NodeView] = list(nodes)
+    for number in (~plain).nonzero()[0].tolist():
+        dressed[number] = replace(
+            nodes[number],
+            taints=nodes[number].taints + SOFT_TAINTS[: worn[number]],
+            unschedulable=bool(cluster.cordoned[number]),
+            ready=not cluster.lost[number],
+        )
+    return dressed

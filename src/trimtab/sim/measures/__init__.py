@@ -1,0 +1,1 @@
+"""What is measured during a run, and the report card at its end."""

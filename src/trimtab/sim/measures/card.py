@@ -1,0 +1,165 @@
+"""The report card at the end of a run: from what was measured to one number per question."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.sim.fleet import Floats
+from trimtab.sim.measures.bounds import BAND, Bounds
+from trimtab.sim.measures.energy import energy_kwh
+from trimtab.sim.measures.meter import FIGURES, Meter
+from trimtab.sim.migration.migrations import GB, Migrations
+from trimtab.sim.outcome import Course, Move, ReportCard
+
+SETTLED_CYCLES = 3
+PING_PONG_S = 3600.0
+
+
+def report_card(
+    meter: Meter,
+    replica: int,
+    migrations: Migrations,
+    course: Course,
+    ready: NDArray[np.bool_],
+    bounds: Bounds,
+) -> ReportCard:
+    """The card of one replica. `ready`: (cycles, nodes)."""
+    done = [move for move in migrations.moves if move.outcome == "succeeded"]
+    average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
+    unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
+    slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
+    classed = classes(course.cpu, course.memory, ready)
+    first, last = convergence(course.times, classed)
+    energy = energy_kwh(meter.cpu_capacity, meter.there, meter.served(replica))
+    return ReportCard(
+        load_std_mean=average["cpu_std"],
+        load_std_final=float(meter.last_cpu_std[replica]),
+        memory_std_mean=average["memory_std"],
+        max_over_mean=average["max_over_mean"],
+        gini=average["gini"],
+        spread=average["spread"],
+        overload_node_seconds=meter.integral("overload", replica),
+        degraded_vm_share=_share(float(unserved.sum()), float(meter.demand.sum())),
+        degraded_vm_share_p99=_quantile_share(unserved, meter.demand, 0.99),
+        psi_node_seconds=meter.integral("pressure", replica),
+        slatah=slatah,
+        pdm=pdm,
+        slav=slatah * pdm,
+        migrations=len(done),
+        failed_migrations=migrations.failed,
+        gb_moved=migrations.bytes_sent / GB,
+        precopy_seconds=migrations.precopy_s,
+        peak_concurrent=migrations.peak,
+        vms_moved_again=_moved_again(done),
+        first_converged_s=first,
+        last_converged_s=last,
+        oscillations=oscillations(classed),
+        ping_pongs=ping_pongs(done),
+        minimum_migrations=bounds.migrations,
+        minimum_gb=bounds.gb,
+        minimum_cycles=bounds.cycles,
+        load_cv_mean=average["cpu_cv"],
+        down_vm_seconds=float(meter.down[replica]),
+        overshoot=overshoot(course.cpu, course.memory, ready),
+        energy_kwh=energy,
+        esv=energy * slatah * pdm,
+    )
+
+
+def classes(
+    cpu: NDArray[np.float32], memory: NDArray[np.float32], ready: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    """The same yardstick for every score: 1 above the band, -1 below the mean in both, else 0.
+
+    All arrays (cycles, nodes); lost nodes are 0 and not part of the mean.
+    """
+    above = np.maximum(_deviation(cpu, ready), _deviation(memory, ready))
+    over, under = above > BAND, above < 0
+    return np.where(ready, over.astype(np.int8) - under.astype(np.int8), 0).astype(np.int8)
+
+
+def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
+    # Rounded to what a float32 share can tell, so that a node on the band's edge is in it.
+    counted = np.where(ready, share.astype(np.float64), 0.0)
+    mean = counted.sum(axis=1) / np.maximum(ready.sum(axis=1), 1)
+    return np.asarray(np.round(counted - mean[:, None], 6))
+
+
+def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]:
+    """First and last entry into a stretch of three cycles or more without a node above the band."""
+    level = np.concatenate([[False], ~(classes > 0).any(axis=1), [False]])
+    starts, ends = np.flatnonzero(~level[:-1] & level[1:]), np.flatnonzero(level[:-1] & ~level[1:])
+    long_enough = starts[ends - starts >= SETTLED_CYCLES]
+    if not len(long_enough):
+        return float("nan"), float("nan")
+    return float(times[long_enough[0]]), float(times[long_enough[-1]])
+
+
+def overshoot(
+    cpu: NDArray[np.float32], memory: NDArray[np.float32], ready: NDArray[np.bool_]
+) -> float:
+    """How far past the mean a node went that had been out of the band on the other side.
+
+    The largest over nodes, CPU and memory, as a share of a node; 0 if none went past it.
+    """
+    furthest = 0.0
+    for share in (cpu, memory):
+        away = np.where(ready, _deviation(share, ready), 0.0)
+        for side in (away, -away):
+            been_out = np.logical_or.accumulate(side > BAND, axis=0)
+            furthest = max(furthest, float(np.where(been_out, -side, 0.0).max(initial=0.0)))
+    return furthest
+
+
+def oscillations(classes: NDArray[np.int8]) -> int:
+    """How often a node went from over to under or back, whatever it was in between."""
+    total, last = 0, np.zeros(classes.shape[1], dtype=np.int8)
+    for now in classes:  # fewer cycles than nodes, where it matters
+        total += int(np.count_nonzero(now * last < 0))
+        last = np.where(now != 0, now, last)
+    return total
+
+
+def ping_pongs(moves: Sequence[Move]) -> int:
+    """Moves that brought a VM back to a node it had left less than an hour before."""
+    left: dict[tuple[str, str], float] = {}
+    count = 0
+    for move in moves:
+        assert move.ended_s is not None
+        assert move.target is not None
+        before = left.get((move.vm, move.target))
+        count += before is not None and move.ended_s - before < PING_PONG_S
+        left[(move.vm, move.source)] = move.ended_s
+    return count
+
+
+def _moved_again(moves: Sequence[Move]) -> int:
+    counts: dict[str, int] = {}
+    for move in moves:
+        counts[move.vm] = counts.get(move.vm, 0) + 1
+    return sum(count > 1 for count in counts.values())
+
+
+def _slatah(meter: Meter, replica: int) -> float:
+    """Mean over the nodes that had VMs of their share of time at full CPU."""
+    return _mean_share(meter.full[replica], meter.active[replica])
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    some = whole > 0
+    return np.asarray(part[some] / whole[some])
+
+
+def _mean_share(part: Floats, whole: Floats) -> float:
+    shares = _shares(part, whole)
+    return float(shares.mean()) if len(shares) else 0.0
+
+
+def _quantile_share(part: Floats, whole: Floats, q: float) -> float:
+    shares = _shares(part, whole)
+    return float(np.quantile(shares, q)) if len(shares) else 0.0

@@ -1,0 +1,1 @@
+"""Migrations of a replica: marked, waiting, copying, finished."""

@@ -1,0 +1,160 @@
+"""All pre-copies of a replica, as columns of numbers; the model is that of `precopy`.
+
+One copy that begins or ends changes the shares of others, so all of them are brought up to
+date at each such moment. With 8,000 under way that takes 0.1 ms in columns; one `Copy` after
+the other took 30 ms.
+"""
+
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.sim.migration.marks import Attempt, Mark
+from trimtab.sim.migration.precopy import PROGRESS_TIMEOUT_S
+
+_FIRST_ROOM = 16
+
+
+class Copies:
+    """All pre-copies of one replica that are under way.
+
+    A copy's place is `Attempt.copy`; when one ends, the last one takes its place.
+    """
+
+    def __init__(self, nodes: int, bandwidth: float) -> None:
+        self._bandwidth = bandwidth
+        self._sending = np.zeros(nodes, dtype=np.int64)
+        self._receiving = np.zeros(nodes, dtype=np.int64)
+        self._marks: list[Mark] = []
+        self._since_s = 0.0
+        """`left` and `sent` hold at this moment, shares and rates from then on."""
+        self._regrouped = False
+        self._ends_first_s = inf
+        self._places = np.zeros((3, _FIRST_ROOM), dtype=np.intp)
+        self._figures = np.zeros((9, _FIRST_ROOM))
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        self._vms, self._sources, self._targets = self._places
+        (
+            self._left,
+            self._sent,
+            self._dirty_rate,
+            self._share,
+            self._rate,
+            self._deadline_s,
+            self._stuck_since_s,
+            self._finishes_s,
+            self._given_up_s,
+        ) = self._figures
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    @property
+    def vms(self) -> NDArray[np.intp]:
+        """The VMs that are being copied, in no order."""
+        return self._vms[: len(self._marks)]
+
+    @property
+    def next_s(self) -> float:
+        """When the first of them finishes or is given up, at the present rates."""
+        return self._ends_first_s
+
+    def begin(
+        self, mark: Mark, target: int, left: float, dirty_rate: float, deadline_s: float
+    ) -> None:
+        """A copy begins now; it has a share as soon as `share` is called."""
+        attempt, at = _attempt(mark), len(self._marks)
+        if at == self._places.shape[1]:
+            self._places = np.concatenate([self._places, np.zeros_like(self._places)], axis=1)
+            self._figures = np.concatenate([self._figures, np.zeros_like(self._figures)], axis=1)
+            self._name_columns()
+        self._marks.append(mark)
+        attempt.copy = at
+        self._places[:, at] = mark.vm, mark.source, target
+        self._figures[:, at] = left, 0.0, dirty_rate, 0.0, 0.0, deadline_s, inf, inf, inf
+        self._sending[mark.source] += 1
+        self._receiving[target] += 1
+        self._regrouped = True
+
+    def end(self, mark: Mark, now: float) -> float:
+        """A copy ends now, one way or the other; the bytes it has sent."""
+        self.progress(now)
+        attempt, last = _attempt(mark), len(self._marks) - 1
+        at = attempt.copy
+        assert at is not None
+        sent = self._sent.item(at)
+        self._sending[self._sources[at]] -= 1
+        self._receiving[self._targets[at]] -= 1
+        moved = self._marks.pop()
+        if at != last:
+            self._marks[at] = moved
+            _attempt(moved).copy = at
+            self._places[:, at] = self._places[:, last]
+            self._figures[:, at] = self._figures[:, last]
+        attempt.copy = None
+        self._regrouped = True
+        return sent
+
+    def sent(self, attempt: Attempt) -> float:
+        """The bytes that a copy had sent when all were brought up to date last."""
+        return 0.0 if attempt.copy is None else self._sent.item(attempt.copy)
+
+    def is_in_time(self, attempt: Attempt) -> bool:
+        """Whether it finishes before it is given up."""
+        at = attempt.copy
+        return at is not None and self._finishes_s.item(at) <= self._given_up_s.item(at)
+
+    def due(self, now: float) -> list[Mark]:
+        """Those that finish or are given up by now, in no order."""
+        if self._ends_first_s > now:
+            return []
+        count = len(self._marks)
+        ended = (self._finishes_s[:count] <= now) | (self._given_up_s[:count] <= now)
+        return [self._marks[at] for at in ended.nonzero()[0].tolist()]
+
+    def progress(self, now: float) -> None:
+        """Account for the time up to now at the rates that held."""
+        passed, count = now - self._since_s, len(self._marks)
+        self._since_s = now
+        if passed and count:
+            left, sent = self._left[:count], self._sent[:count]
+            left -= self._rate[:count] * passed
+            np.maximum(left, 0.0, out=left)
+            sent += self._share[:count] * passed
+
+    def share(self, now: float) -> None:
+        """Give every copy its share of the bandwidth from now on."""
+        self.progress(now)
+        count = len(self._marks)
+        if not count:
+            self._ends_first_s = inf
+            return
+        if self._regrouped:
+            self._regroup(count, now)
+        finishes, rate = self._finishes_s[:count], self._rate[:count]
+        finishes.fill(inf)
+        np.divide(self._left[:count], rate, out=finishes, where=rate > 0.0)
+        finishes += now
+        self._ends_first_s = float(min(finishes.min(), self._given_up_s[:count].min()))
+
+    def _regroup(self, count: int, now: float) -> None:
+        """Shares and time-outs after a copy has begun or ended."""
+        sending = self._sending[self._sources[:count]]
+        receiving = self._receiving[self._targets[:count]]
+        share, dirty = self._share[:count], self._dirty_rate[:count]
+        np.divide(self._bandwidth, np.maximum(sending, receiving), out=share)
+        np.maximum(share - dirty, 0.0, out=self._rate[:count])
+        stuck = self._stuck_since_s[:count]
+        np.minimum(stuck, now, out=stuck)
+        stuck[share > dirty] = inf
+        given_up = self._given_up_s[:count]
+        np.minimum(self._deadline_s[:count], stuck + PROGRESS_TIMEOUT_S, out=given_up)
+        self._regrouped = False
+
+
+def _attempt(mark: Mark) -> Attempt:
+    assert mark.attempt is not None
+    return mark.attempt

@@ -1,0 +1,286 @@
+"""Migrations of one replica: waiting, under way, finished.
+
+KubeVirt's rules: so many at once in the cluster, so many leaving one node, others wait in
+order of priority; a target that fits nowhere holds its slot for five minutes and fails; a
+failure is retried after a back-off that doubles. In mode `recreate` the VM is stopped
+first and started on another node, under the same limits.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
+
+from trimtab.sim.fleet import BYTES_PER_UNIT
+from trimtab.sim.migration.copies import Copies
+from trimtab.sim.migration.marks import Attempt, Mark, Priority
+from trimtab.sim.migration.precopy import GIB
+from trimtab.sim.migration.waiting import Waiting
+from trimtab.sim.outcome import Move
+from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.scheduler import Scheduler
+from trimtab.sim.placement.starts import BOOT_S
+from trimtab.sim.streams import attempt_fails
+
+UNSCHEDULABLE_TIMEOUT_S = 300.0
+GB = 1e9
+
+
+class Migrations:
+    """All marks of one replica.
+
+    `left` is told of each VM whose pod on the source is gone, `arrived` of each that has moved.
+    Nothing goes over all marks when one of them begins or ends, but for `copies`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        scheduler: Scheduler,
+        seed: int,
+        *,
+        left: Callable[[int], None],
+        arrived: Callable[[Mark], None],
+        reaction_s: float = 0.0,
+    ) -> None:
+        self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
+        self._model = cluster.fleet.scenario.migration
+        self._left, self._arrived, self._reaction_s = left, arrived, reaction_s
+        self._attempts: Counter[int] = Counter()
+        self._requests = 0
+        self.marks: dict[int, Mark] = {}
+        """By VM, in the order of the requests."""
+        self.copies = Copies(cluster.fleet.nodes, self._model.bandwidth)
+        self._waiting = Waiting(self.marks)
+        self._leaving: Counter[int] = Counter()
+        """How many attempts are under way from each node."""
+        self._running = 0
+        self._unbound: dict[int, Mark] = {}
+        """Attempts whose pod still waits for a node, by VM."""
+        self._timers: list[tuple[float, int, Mark]] = []
+        """When attempts end that copy nothing (yet): of those, a heap."""
+        self.moves: list[Move] = []
+        self.peak = 0
+        self.precopy_s = 0.0
+        self.bytes_sent = 0.0
+        self.failed = 0
+
+    def request(self, vm: int, now: float, priority: Priority, target: int | None = None) -> None:
+        """Mark a VM to leave its node; a VM that is marked already stays so."""
+        if vm not in self.marks:
+            source = int(self._cluster.where[vm])
+            self._requests += 1
+            mark = self.marks[vm] = Mark(
+                vm,
+                source,
+                now,
+                priority,
+                wanted_target=target,
+                not_before_s=now + self._reaction_s,
+                sequence=self._requests,
+            )
+            self._waiting.add(mark)
+
+    def cancel(self, vm: int, now: float, outcome: str) -> None:
+        """Forget a mark because its VM or its node is gone."""
+        if mark := self.marks.get(vm):
+            self._end_attempt(mark, now, outcome)
+            del self.marks[vm]
+            self.copies.share(now)
+
+    def abort(self, mark: Mark, now: float) -> None:
+        """The attempt cannot succeed any more (its target is lost); the mark stays."""
+        self._fail(mark, now, "failed")
+        self.copies.share(now)
+
+    def next_s(self, now: float) -> float:
+        """When something happens next by itself: an attempt ends, or a back-off."""
+        if not self.marks:
+            return inf
+        return min(self.copies.next_s, self._next_timer_s(), self._waiting.next_s(now))
+
+    def _next_timer_s(self) -> float:
+        while self._timers:
+            ends_s, _, mark = self._timers[0]
+            attempt = mark.attempt
+            counts = attempt and attempt.copy_begun_s is None and attempt.ends_s == ends_s
+            if counts and self.marks.get(mark.vm) is mark:
+                return ends_s
+            heappop(self._timers)
+        return inf
+
+    def settle(self, now: float) -> None:
+        """Finish what is due, then start what may start."""
+        due = self.copies.due(now)
+        while self._next_timer_s() <= now:
+            due.append(heappop(self._timers)[2])
+        for mark in sorted(due, key=_sequence):
+            self._finish(mark, now)
+        self.start(now)
+
+    def start(self, now: float) -> None:
+        """Begin waiting migrations as far as the limits allow, and look again for targets."""
+        self.copies.progress(now)
+        for mark in sorted(self._unbound.values(), key=_sequence):
+            self._bind(mark, now)
+        while self._running < self._model.per_cluster:
+            waiting = self._waiting.take(now, self._may_leave)
+            if waiting is None:
+                break
+            self._begin(waiting, now)
+        self.peak = max(self.peak, self._running)
+        self.copies.share(now)
+
+    def _may_leave(self, node: int) -> bool:
+        return self._leaving[node] < self._model.per_node_outbound
+
+    def unfinished(self, now: float) -> list[Move]:
+        """What is still under way or waiting at the end of the run."""
+        self.copies.share(now)
+        for mark in self.marks.values():
+            attempt = mark.attempt
+            if attempt and attempt.copy_begun_s is not None:
+                attempt.sent = self.copies.sent(attempt)
+                self.bytes_sent += attempt.sent
+                self.precopy_s += now - attempt.copy_begun_s
+        return [
+            self._move(mark, None, "running" if _has_target(mark) else "waiting")
+            for mark in self.marks.values()
+        ]
+
+    def _begin(self, mark: Mark, now: float) -> None:
+        number = self._attempts[mark.vm] = self._attempts[mark.vm] + 1
+        doomed = attempt_fails(self._seed, mark.vm, number, self._model.failure_rate)
+        mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_TIMEOUT_S)
+        self._running += 1
+        self._leaving[mark.source] += 1
+        if self._model.mode == "recreate":
+            self._stop_vm(mark)
+            mark.attempt.ends_s = inf  # a stopped VM waits for a node as long as it takes
+        self._bind(mark, now)
+        if mark.attempt.target is None:
+            self._unbound[mark.vm] = mark
+            self._end_by_itself(mark, mark.attempt)
+
+    def _end_by_itself(self, mark: Mark, attempt: Attempt) -> None:
+        """An attempt ends at its own `ends_s`, not with a copy."""
+        heappush(self._timers, (attempt.ends_s, mark.sequence, mark))
+
+    def _stop_vm(self, mark: Mark) -> None:
+        if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
+            self._cluster.put(mark.vm, self._cluster.nowhere)
+            self._cluster.release(mark.vm, mark.source)
+            self._left(mark.vm)
+
+    def _bind(self, mark: Mark, now: float) -> None:
+        """Look for a node; with one, start to copy."""
+        attempt = mark.attempt
+        assert attempt is not None
+        attempt.target = self._target(mark)
+        if attempt.target is None:
+            return
+        self._unbound.pop(mark.vm, None)
+        self._cluster.reserve(mark.vm, attempt.target)
+        if self._model.mode == "recreate":
+            attempt.ends_s = now + BOOT_S
+            self._end_by_itself(mark, attempt)
+            return
+        cluster, vm = self._cluster, mark.vm
+        used = float(cluster.loads.memory[vm]) * BYTES_PER_UNIT
+        allocated = float(cluster.fleet.memory_size[vm]) * BYTES_PER_UNIT
+        attempt.copy_begun_s = now
+        self.copies.begin(
+            mark,
+            attempt.target,
+            left=used,
+            dirty_rate=float(cluster.fleet.dirty_rate[vm]),
+            deadline_s=now + self._model.timeout_s_per_gib * allocated / GIB,
+        )
+        cluster.land(vm, attempt.target)
+
+    def _target(self, mark: Mark) -> int | None:
+        wanted = mark.wanted_target
+        if wanted is None:
+            return self._scheduler.choose(mark.vm, avoid=mark.source)
+        ready = self._cluster.open[wanted] and self._scheduler.fits(mark.vm, wanted)
+        return wanted if ready else None
+
+    def _finish(self, mark: Mark, now: float) -> None:
+        attempt = mark.attempt
+        assert attempt is not None
+        if attempt.target is None:
+            self._fail(mark, now, "failed")
+        elif attempt.copy is not None and not self.copies.is_in_time(attempt):
+            self._fail(mark, now, "timed-out")
+        elif attempt.doomed and attempt.copy is not None:
+            self._fail(mark, now, "failed")
+        else:
+            self._succeed(mark, attempt.target, now)
+
+    def _succeed(self, mark: Mark, target: int, now: float) -> None:
+        self._account(mark, now, "succeeded")
+        if mark.vm in self._cluster.landing:
+            self._cluster.stop_landing(mark.vm)
+            self._cluster.release(mark.vm, mark.source)
+            self._left(mark.vm)
+        self._cluster.put(mark.vm, target)
+        del self.marks[mark.vm]
+        self._arrived(mark)
+
+    def _fail(self, mark: Mark, now: float, outcome: str) -> None:
+        self._end_attempt(mark, now, outcome)
+        self.failed += 1
+        mark.not_before_s = now + self._model.backoff_s * 2.0**mark.failures
+        mark.failures += 1
+        if mark.wanted_target is not None:  # no evacuation: whoever asked may think again
+            del self.marks[mark.vm]
+        else:
+            self._waiting.add(mark)
+
+    def _end_attempt(self, mark: Mark, now: float, outcome: str) -> None:
+        """Give back what an attempt that did not succeed holds on its target."""
+        if mark.attempt is None:
+            return
+        self._account(mark, now, outcome)
+        if mark.vm in self._cluster.landing:
+            self._cluster.stop_landing(mark.vm)
+        if mark.attempt.target is not None:
+            self._cluster.release(mark.vm, mark.attempt.target)
+        mark.attempt = None
+
+    def _account(self, mark: Mark, now: float, outcome: str) -> None:
+        """An attempt is over: its slot is free for another one."""
+        attempt = mark.attempt
+        if attempt is None:
+            return
+        if attempt.copy_begun_s is not None:
+            attempt.sent = self.copies.end(mark, now)
+            self.bytes_sent += attempt.sent
+            self.precopy_s += now - attempt.copy_begun_s
+        self._unbound.pop(mark.vm, None)
+        self._running -= 1
+        self._leaving[mark.source] -= 1
+        self._waiting.freed(mark.source)
+        self.moves.append(self._move(mark, now, outcome))
+
+    def _move(self, mark: Mark, now: float | None, outcome: str) -> Move:
+        attempt, names = mark.attempt, self._cluster.fleet.node_names
+        target = attempt.target if attempt else None
+        return Move(
+            vm=self._cluster.fleet.vm_names[mark.vm],
+            source=names[mark.source],
+            target=None if target is None else names[target],
+            requested_s=mark.requested_s,
+            started_s=attempt.begun_s if attempt else None,
+            ended_s=now,
+            gb=attempt.sent / GB if attempt else 0.0,
+            outcome=outcome,
+        )
+
+
+def _sequence(mark: Mark) -> int:
+    return mark.sequence
+
+
+def _has_target(mark: Mark) -> bool:
+    return mark.attempt is not None and mark.attempt.target is not None

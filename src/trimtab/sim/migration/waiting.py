@@ -1,0 +1,73 @@
+"""Migrations that wait: for a back-off to end, then for their turn.
+
+Whoever is first in order goes first, unless as many as may do so leave its node already; then
+the others of that node need not be looked at either. So there is a queue for each node, and a
+list of the nodes by the first one in their queue: a start costs the same with ten waiting as
+with ten thousand.
+"""
+
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from math import inf
+
+from trimtab.sim.migration.marks import Mark
+
+Order = tuple[int, int]
+
+
+class Waiting:
+    """The marks without an attempt; `marks` are all marks that still count, by VM."""
+
+    def __init__(self, marks: Mapping[int, Mark]) -> None:
+        self._marks = marks
+        self._later: list[tuple[float, int, Mark]] = []
+        self._queues: dict[int, list[tuple[Order, Mark]]] = {}
+        self._nodes: list[tuple[Order, int]] = []
+        """Nodes by the first one in their queue; those that were found full are not there."""
+
+    def add(self, mark: Mark) -> None:
+        heappush(self._later, (mark.not_before_s, mark.sequence, mark))
+
+    def next_s(self, now: float) -> float:
+        """When the next back-off ends."""
+        self._ripen(now)
+        while self._later and not self._waits(self._later[0][2]):
+            heappop(self._later)
+        return self._later[0][0] if self._later else inf
+
+    def take(self, now: float, may_leave: Callable[[int], bool]) -> Mark | None:
+        """The first one whose node another VM may leave; None if there is none.
+
+        A node that none may leave is not looked at again before `freed` tells of it.
+        """
+        self._ripen(now)
+        while self._nodes:
+            order, node = heappop(self._nodes)
+            queue = self._queues[node]
+            if not queue or queue[0][0] != order:
+                continue  # another one has come first since, and stands in the list itself
+            mark = queue[0][1]
+            waits = self._waits(mark)
+            if waits and not may_leave(node):
+                continue
+            heappop(queue)
+            self.freed(node)
+            if waits:
+                return mark
+        return None
+
+    def freed(self, node: int) -> None:
+        """One VM less leaves a node."""
+        if queue := self._queues.get(node):
+            heappush(self._nodes, (queue[0][0], node))
+
+    def _ripen(self, now: float) -> None:
+        while self._later and self._later[0][0] <= now:
+            mark = heappop(self._later)[2]
+            queue = self._queues.setdefault(mark.source, [])
+            heappush(queue, (mark.order, mark))
+            if queue[0][1] is mark:
+                heappush(self._nodes, (mark.order, mark.source))
+
+    def _waits(self, mark: Mark) -> bool:
+        return self._marks.get(mark.vm) is mark and mark.attempt is None

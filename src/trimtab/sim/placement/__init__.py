@@ -1,0 +1,1 @@
+"""Where VMs are, and where the kube-scheduler puts them."""

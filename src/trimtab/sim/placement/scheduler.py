@@ -1,0 +1,156 @@
+"""The kube-scheduler for virt-launcher pods: which nodes fit, which one wins.
+
+Filters and scores are those of Kubernetes 1.36 with its default plugins and weights; for
+these pods only three of the scores differ between nodes. All arithmetic is in integers
+as there, so ties are as frequent as there, and broken at random.
+"""
+
+from random import Random
+
+import numpy as np
+
+from trimtab.sim.fleet import Floats, Integers
+from trimtab.sim.placement.cluster import Cluster, Flags, Places
+from trimtab.sim.placement.node_scores import Liking
+from trimtab.sim.spec import Placement
+
+TAINT_WEIGHT = 3
+# In a large cluster only a part of the nodes is looked at, at least this many.
+FEWEST_NODES = 100
+FEWEST_PERCENT = 5
+# How many points of nodes are remembered, over all sizes of pods.
+MOST_POINTS = 1_000_000
+
+
+def nodes_to_find(nodes: int) -> int:
+    """After how many fitting nodes the scheduler stops looking."""
+    if nodes < FEWEST_NODES:
+        return nodes
+    percent = max(50 - nodes // 125, FEWEST_PERCENT)
+    return max(nodes * percent // 100, FEWEST_NODES)
+
+
+class Scheduler:
+    """Places one pod after the other; remembers where in the list of nodes it stopped."""
+
+    def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
+        self._cluster, self._placement, self._ties = cluster, placement, ties
+        self._likings: dict[tuple[int, int], Liking] = {}
+        self._start = 0
+        self._wanted = nodes_to_find(cluster.fleet.nodes)
+        self._open_known: Flags | None = None
+        self._open: Flags = np.zeros(0, dtype=np.bool_)
+        self._taints_known: Integers | None = None
+        self._tainted = False
+
+    def go_on_with(self, placement: Placement, ties: Random) -> None:
+        """The start is over: place by these rules from now on, with ties from another stream."""
+        self._placement, self._ties = placement, ties
+        self._likings.clear()
+
+    def choose(self, vm: int, avoid: int | None = None) -> int | None:
+        """The node for a new pod of this VM; None when it fits nowhere."""
+        liking = self._liking(vm)
+        first, seen, found = self._search(liking, avoid)
+        if not len(found):
+            return None
+        scores = self._scores_of(vm, liking, first, seen, found)
+        best = (scores == np.maximum.reduce(scores)).nonzero()[0]
+        chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
+        return (first + found.item(chosen)) % self._cluster.fleet.nodes
+
+    def fits(self, vm: int, node: int) -> bool:
+        """Whether requests and the number of pods leave room, whatever taints and cordons say."""
+        return bool(self._liking(vm).room[node])
+
+    def scores(self, vm: int) -> Integers | Floats:
+        """How much the scheduler likes each node of the cluster."""
+        nodes = self._cluster.fleet.nodes
+        return self._scores_of(vm, self._liking(vm), 0, nodes, np.arange(nodes))
+
+    def _scores_of(
+        self, vm: int, liking: Liking, first: int, seen: int, found: Places
+    ) -> Integers | Floats:
+        """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
+        cluster = self._cluster
+        if self._any_taints() or self._placement == "least-loaded":
+            nodes = np.arange(first, first + seen) % cluster.fleet.nodes
+            untainted = _untainted(cluster.soft_taints[nodes])
+            taints = untainted if isinstance(untainted, int) else untainted[found]
+            if self._placement == "least-loaded":
+                return taints - 100.0 * self._use(vm, nodes[found])
+            return taints + liking.points[first : first + seen][found]
+        points = liking.points[first : first + seen][found]
+        points += TAINT_WEIGHT * 100
+        return points
+
+    def _any_taints(self) -> bool:
+        """Whether any node has a soft taint; looked at again when they change."""
+        if self._taints_known is not self._cluster.soft_taints:
+            self._taints_known = self._cluster.soft_taints
+            self._tainted = bool(self._taints_known.any())
+        return self._tainted
+
+    def _liking(self, vm: int) -> Liking:
+        """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
+        fleet = self._cluster.fleet
+        asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
+        known = self._likings.get(asks)
+        if known is None:
+            if (len(self._likings) + 1) * fleet.nodes > MOST_POINTS and self._likings:
+                del self._likings[next(iter(self._likings))]
+            known = Liking(self._cluster, *asks, pack=self._placement == "binpack")
+            self._likings[asks] = known
+        known.follow()
+        return known
+
+    def _search(self, liking: Liking, avoid: int | None) -> tuple[int, int, Places]:
+        """The first node and the number of nodes seen, and which of those fit, counted from it.
+
+        All nodes in a small cluster; in a large one from where the last one stopped, until enough
+        nodes fit.
+        """
+        nodes, start, wanted = self._cluster.fleet.nodes, self._start, self._wanted
+        if wanted == nodes:
+            return 0, nodes, self._fitting(liking, 0, nodes, avoid)
+        looked_at = min(nodes, wanted + wanted // 8 + 1)  # nearly all nodes fit, as a rule
+        while True:
+            found = self._fitting(liking, start, looked_at, avoid)
+            if len(found) >= wanted or looked_at == nodes:
+                break
+            looked_at = min(nodes, 2 * looked_at)
+        seen = int(found[wanted - 1]) + 1 if len(found) >= wanted else nodes
+        self._start = (start + seen) % nodes
+        return start, seen, found[:wanted]
+
+    def _fitting(self, liking: Liking, first: int, count: int, avoid: int | None) -> Places:
+        nodes, last = self._cluster.fleet.nodes, first + count
+        fitting = self._open_twice()[first:last] & liking.room[first:last]
+        if avoid is not None and (at := (avoid - first) % nodes) < count:
+            fitting[at] = False
+        return fitting.nonzero()[0]
+
+    def _open_twice(self) -> Flags:
+        """Which nodes are open, all of them twice, as `Liking.room` has them."""
+        if self._open_known is not self._cluster.open:
+            self._open_known = self._cluster.open
+            self._open = np.concatenate([self._open_known, self._open_known])
+        return self._open
+
+    def _use(self, vm: int, nodes: Places) -> Floats:
+        """Real use with the VM and those on their way there, mean of CPU and memory."""
+        cluster, fleet, loads = self._cluster, self._cluster.fleet, self._cluster.loads
+        cpu, memory = cluster.cpu[:-1].copy(), cluster.memory[:-1]
+        for moving, target in cluster.landing.items():
+            cpu[target] += loads.cpu[moving]
+        cpu_share = (cpu[nodes] + loads.cpu[vm]) / fleet.cpu_capacity[nodes]
+        memory_share = (memory[nodes] + loads.memory[vm]) / fleet.memory_capacity[nodes]
+        return np.asarray((cpu_share + memory_share) / 2)
+
+
+def _untainted(taints: Integers) -> Integers | int:
+    """TaintToleration: 300 for nodes without soft taints, down to 0 for those with the most."""
+    most = int(np.maximum.reduce(taints))
+    if most == 0:
+        return TAINT_WEIGHT * 100
+    return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))

@@ -1,0 +1,1 @@
+"""The stack `advisor`: a lab that looks like a small OpenShift, with the operator on it."""

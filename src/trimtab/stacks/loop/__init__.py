@@ -1,0 +1,1 @@
+"""The stack `loop`: descheduler, Prometheus, exporter, VMs and what keeps them together."""

@@ -1,0 +1,241 @@
+"""Puts a scenario into a cluster once, then plays its events in the lab's time.
+
+What has been done is written down in the ConfigMap trimtab-system/scenario, so a new process
+or a resumed lab goes on where the last one stopped and makes nothing twice. A VM that somebody
+deleted meanwhile stays deleted. Everything is API objects; the vm-controller does the rest.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from trimtab.errors import ConfigError, Unavailable
+from trimtab.install.loop.rbac import HOME
+from trimtab.kube.apply import apply
+from trimtab.kube.client import Client
+from trimtab.kube.clock import Clock, ClockReader
+from trimtab.kube.errors import AlreadyExists, NotFound, TooManyRequests
+from trimtab.kube.http.web import Web
+from trimtab.kube.machines import APP_LABEL, VMS, VirtualMachine
+from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.runtime.service import Service
+from trimtab.lab.components.kwok import NOT_READY_LABEL
+from trimtab.obs import get_logger
+from trimtab.stacks.loop.scenario.objects import MANAGED, Happening, Script
+
+NAME = "scenario"
+RUNNING = "every VM runs"
+RETRY_S = 1.0
+log = get_logger()
+
+
+def is_settled(vm: VirtualMachine) -> bool:
+    """It runs, or nothing but a person can make it run: no room for it, a bad spec, stopped."""
+    if vm.status.phase in ("Running", "Migrating", "Stopped", "Failed"):
+        return True
+    ready = next((c for c in vm.status.conditions if c.type == "Ready"), None)
+    return vm.status.phase == "Scheduling" and ready is not None and bool(ready.message)
+
+
+class Player:
+    """One script in one cluster."""
+
+    def __init__(
+        self, client: Client, script: Script, now: Callable[[], float] = time.time
+    ) -> None:
+        self._client, self._script, self._now = client, script, now
+        self.vms = Reflector(client, VMS, labels=MANAGED)
+        self.clocks = Reflector(
+            client, CONFIG_MAPS, namespace=HOME, fields="metadata.name=clock", name="clock"
+        )
+        self._clock_reader = ClockReader()
+        self._loaded = self._ran = False
+        self._changed = asyncio.Event()
+        self.vms.store.subscribe(lambda _old, _new: self._changed.set())
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        return self.vms, self.clocks
+
+    def progress(self) -> str:
+        """What /running says; once every VM has run it stays so."""
+        waiting = [vm.metadata.name for vm in self.vms.store if not is_settled(vm)]
+        self._ran = self._ran or (self._loaded and not waiting)
+        if self._ran:
+            return RUNNING
+        return (
+            f"waiting for {', '.join(waiting[:3])} ({len(waiting)} VMs)" if waiting else "loading"
+        )
+
+    async def play(self) -> None:
+        """Load the script unless that was done before, then wait for each event in turn."""
+        mark = await _until_answered(self._read_mark)
+        if mark.get("digest") != self._script.digest:
+            await _until_answered(self._load)
+            mark = self._mark(self._lab_s(), 0)
+            await _until_answered(partial(self._write_mark, mark))
+        await self._await_vms()
+        self._loaded = True
+        started, played = float(mark["started"]), int(mark["played"])
+        for number, event in enumerate(self._script.events[played:], played + 1):
+            await self._await(started + event.at)
+            await _until_answered(partial(self._happen, event))
+            await _until_answered(partial(self._write_mark, self._mark(started, number)))
+            log.info("event played", what=event.what, name=event.name, at=event.at)
+
+    # The mark
+
+    def _mark(self, started: float, played: int) -> dict[str, str]:
+        return {
+            "name": self._script.name,
+            "digest": self._script.digest,
+            "started": repr(started),
+            "played": str(played),
+        }
+
+    async def _read_mark(self) -> dict[str, str]:
+        try:
+            return (await self._client.get(CONFIG_MAPS, NAME, HOME)).data
+        except NotFound:
+            return {}
+
+    async def _write_mark(self, data: dict[str, str]) -> None:
+        mark = ConfigMap(metadata=ObjectMeta(name=NAME, namespace=HOME), data=data)
+        await apply(self._client, CONFIG_MAPS, mark, force=True)
+
+    # Time
+
+    @property
+    def _clock(self) -> Clock:
+        return self._clock_reader.read(self.clocks.store.get("clock", HOME))
+
+    def _lab_s(self) -> float:
+        return self._clock.lab_s(self._now())
+
+    async def _await(self, lab_s: float) -> None:
+        await asyncio.sleep(max(0.0, self._clock.real_s(lab_s - self._lab_s())))
+
+    # Loading
+
+    async def _load(self) -> None:
+        await self._clear()
+        for node in self._script.nodes:
+            await self._patch_node(node.name, node.open)
+            await self._patch_node(node.name, node.status, "status")
+        for vm in self._script.vms:
+            await self._create(vm)
+        closing = [node for node in self._script.nodes if node.closed]
+        if closing:
+            await self._until(self._all_run)
+        for node in closing:
+            await self._patch_node(node.name, node.closed)
+        log.info("scenario loaded", scenario=self._script.name, vms=len(self._script.vms))
+
+    async def _clear(self) -> None:
+        """Remove the VMs of whatever scenario was here before, and wait until they are gone."""
+        for vm in await self._client.list(VMS, labels=MANAGED):
+            await self._delete(vm.metadata.name, vm.metadata.namespace)
+        await self._until(lambda: not len(self.vms.store))
+
+    def _all_run(self) -> bool:
+        vms = list(self.vms.store)
+        return len(vms) == len(self._script.vms) and all(is_settled(vm) for vm in vms)
+
+    async def _await_vms(self) -> None:
+        """Until the store has seen everything that was created here."""
+        mine = await _until_answered(lambda: self._client.list(VMS, labels=MANAGED))
+        await self._until(lambda: all(vm.metadata.key in self.vms.store for vm in mine))
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Look again after every change of a VM."""
+        while not holds():
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _create(self, vm: Free) -> None:
+        try:
+            await self._client.create(VMS, vm)
+        except AlreadyExists:  # the last process got this far
+            log.debug("vm exists", vm=vm["metadata"]["name"])
+
+    async def _delete(self, name: str, namespace: str) -> None:
+        try:
+            await self._client.delete(VMS, name, namespace, propagation="Foreground")
+        except NotFound:
+            log.debug("vm gone", vm=name)
+
+    # Events
+
+    async def _happen(self, event: Happening) -> None:
+        match event.what:
+            case "arrive":
+                assert event.vm is not None
+                await self._create(event.vm)
+            case "depart":
+                for vm in self.vms.store:
+                    if vm.metadata.name == event.name:
+                        await self._delete(event.name, vm.metadata.namespace)
+            case "fail" | "recover":
+                label = "true" if event.what == "fail" else None
+                await self._patch_node(
+                    event.name, {"metadata": {"labels": {NOT_READY_LABEL: label}}}
+                )
+            case "drain" | "undrain":
+                cordon = event.what == "drain"
+                await self._patch_node(event.name, {"spec": {"unschedulable": cordon}})
+                if cordon:
+                    await self._evict_from(event.name)
+
+    async def _patch_node(self, name: str, patch: Free, subresource: str = "") -> None:
+        await self._client.patch(NODES, name, patch, subresource=subresource)
+
+    async def _evict_from(self, node: str) -> None:
+        """Ask once for each VM on a node, as `kubectl drain` does; the answer is the webhook's."""
+        launchers = await self._client.list(
+            PODS, labels="=".join(APP_LABEL), fields=f"spec.nodeName={node}"
+        )
+        for pod in launchers:
+            try:
+                await self._client.evict(pod.metadata.name, pod.metadata.namespace)
+            except (TooManyRequests, NotFound) as answer:
+                log.info("eviction answered", pod=pod.metadata.name, answer=str(answer))
+
+
+async def _until_answered(step: Callable[[], Awaitable[Any]]) -> Any:
+    """Repeat a step while the API server is away; every step may be done twice."""
+    while True:
+        try:
+            return await step()
+        except Unavailable as error:
+            log.warning("step postponed", error=str(error))
+            await asyncio.sleep(RETRY_S)
+
+
+async def serve(client: Client, script: Script, *, host: str, port: int) -> None:
+    """Run until SIGTERM."""
+    player = Player(client, script)
+
+    async def running(_: Request) -> Response:
+        return PlainTextResponse(player.progress() + "\n")
+
+    web = Web([Route("/running", running)], host=host, port=port)
+    service = Service(NAME, reflectors=player.reflectors, jobs=[player.play], web=web)
+    await service.run()
+
+
+def read_script(text: bytes, where: str) -> Script:
+    """A script as `lab up` wrote it."""
+    try:
+        return msgspec.json.decode(text, type=Script)
+    except ValueError as error:  # also of texts that are not UTF-8
+        raise ConfigError(
+            f"{where}: {error}; start over with a file: trimtab lab scenario FILE"
+        ) from error

@@ -1,0 +1,1 @@
+"""What a running loop is like: nodes, cycles, lag, links, readiness."""

@@ -1,0 +1,1 @@
+"""The stack `qos`: the QosAware scheduler, the ledger and its page."""

@@ -1,0 +1,111 @@
+"""The stack `qos`: a queue ordered by promised availability, its ledger, stamps and page.
+
+It stands alone on a control plane or beside the loop: it adds a service, what the API server
+must know of it, and the plugin in the scheduler's configuration. A configuration of the user's
+own stays as it is; then it is up to them to enable the plugin in it.
+"""
+
+import base64
+from typing import Any
+
+from msgspec import Struct, convert, structs, to_builtins
+
+from trimtab.install.qos.admission import policies, stamping_webhook
+from trimtab.install.qos.crd import crds
+from trimtab.install.qos.rbac import qos_rbac
+from trimtab.install.qos.scheduler import Order, with_plugin
+from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
+from trimtab.lab.components.component import HttpGet
+from trimtab.lab.components.scheduler import CONFIG_FILE, kube_scheduler, scheduler_config
+from trimtab.lab.files.layout import make_private_dir
+from trimtab.lab.files.pki import ensure_pki, utc_now
+from trimtab.stacks.loop.stack import trimtab
+
+STACK = "qos"
+PORTS = {"qos": 10000, "qos-webhook": 9444, "qos-bindings": 10001}
+_CERTIFICATE = "qos-server"
+Manifest = dict[str, Any]
+
+
+class QosSettings(Struct, frozen=True, kw_only=True):
+    """What `lab up` was told, kept in `lab.json` for the next time."""
+
+    measure_only: bool = False
+    legacy: bool = False
+    verbosity: int = 0
+    """klog level of the scheduler; from 3 on it tells every attempt."""
+
+    def to_lab(self) -> dict[str, Any]:
+        kept: dict[str, Any] = to_builtins(self)
+        return kept
+
+
+def from_lab(kept: dict[str, Any]) -> QosSettings:
+    """What an earlier `lab up` wrote down."""
+    return convert(kept, QosSettings)
+
+
+def qos_stack(settings: QosSettings) -> Stack:
+    """The scheduler with the plugin, and the service that stamps and serves the page."""
+
+    def contribute(lab: Lab) -> Contribution:
+        return Contribution(
+            components=(scheduler(lab, settings.verbosity), _qos(lab, settings)),
+            servers=(ServerCert(_CERTIFICATE),),
+            services=(Service("qos"),),
+            files=scheduler_file(lab, settings.measure_only),
+            objects=(
+                *crds(),
+                *policies(),
+                *qos_rbac(),
+                *(() if settings.measure_only else (stamping_webhook(_client_config(lab)),)),
+            ),
+        )
+
+    return Stack(name=STACK, contribute=contribute, ports=PORTS, settings=settings.to_lab())
+
+
+def scheduler(lab: Lab, verbosity: int) -> Component:
+    """The lab's scheduler, as talkative as wanted; it must have the ports of its plugin."""
+    stock = kube_scheduler(lab)
+    return structs.replace(stock, argv=(*stock.argv, f"--v={verbosity}"))
+
+
+def scheduler_file(lab: Lab, measure_only: bool, **arguments: Any) -> dict[str, str]:
+    """The scheduler's configuration; none where the user has given one."""
+    if lab.spec.own_scheduler_config:
+        return {}
+    address = f"127.0.0.1:{lab.port('qos-bindings')}"
+    text = scheduler_config(lab.spec.placement, lab.spec.clock.scale, None)
+    order: Order = "stock" if measure_only else "qos"
+    return {CONFIG_FILE: with_plugin(text, order, {"bindingsAddress": address, **arguments})}
+
+
+def _qos(lab: Lab, settings: QosSettings) -> Component:
+    url = f"http://127.0.0.1:{lab.port('qos')}"
+    options = [
+        f"--port={lab.port('qos')}",
+        f"--webhook-port={lab.port('qos-webhook')}",
+        f"--certificate=pki/{_CERTIFICATE}.crt",
+        f"--key=pki/{_CERTIFICATE}.key",
+        "--client-ca=pki/ca.crt",
+        f"--bindings=http://127.0.0.1:{lab.port('qos-bindings')}/bindings",
+        *(["--measure-only"] if settings.measure_only else []),
+        *(["--legacy"] if settings.legacy else []),
+    ]
+    return Component(
+        name="qos",
+        argv=trimtab("qos", *options),
+        probes=(HttpGet(f"{url}/readyz"),),
+        needs=("tokens", "kube-apiserver"),
+        url=url,
+    )
+
+
+def _client_config(lab: Lab) -> Manifest:
+    """How the API server reaches the stamper; the lab's CA is made here if it is a new lab."""
+    pki = lab.dir / "pki"
+    make_private_dir(pki)
+    ensure_pki(pki, (), (), utc_now())
+    ca = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
+    return {"url": f"https://127.0.0.1:{lab.port('qos-webhook')}", "caBundle": ca}

@@ -1,0 +1,1 @@
+"""Running a study: tasks, workers, and what is still missing."""

@@ -1,0 +1,85 @@
+"""A study from start to end: run what is missing, then write what came of it.
+
+What was run before is never run again: chunks are found by their runs' ids, which stand for
+everything that decides an outcome. So the same command continues a study that was killed,
+grows one whose file got more seeds, and does nothing for one that is complete.
+"""
+
+from collections.abc import Callable
+
+from msgspec import MsgspecError, json
+
+from trimtab.errors import ConfigError, NotReady
+from trimtab.study.execution.engines import Engine, execute
+from trimtab.study.execution.tasks import ALL, Shard, Task, cells_of, make_tasks
+from trimtab.study.inputs.file import warnings_about
+from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.report.report import render
+from trimtab.study.results.collect import Runs, gather, missing, study_result
+from trimtab.study.results.frames import events_parquet, runs_parquet
+from trimtab.study.results.result import StudyResult
+from trimtab.study.results.store import Store, write_whole
+
+
+def run_missing(
+    plan: Plan,
+    text: str,
+    store: Store,
+    engine: Engine,
+    *,
+    shard: Shard = ALL,
+    fresh: bool = False,
+    begun: Callable[[int, int], None],
+    advanced: Callable[[int], None],
+) -> int:
+    """Run what this shard lacks; how many runs of the whole plan are still missing then.
+
+    `text` is the study file as it was written. `begun` hears once how many runs there are to
+    do and how many are known from before, `advanced` each time how many more are done.
+    """
+    cells = cells_of(plan)
+    store.save_inputs(plan, cells, text)
+    known = Runs({}, {}) if fresh else gather(store.chunks())
+    tasks = make_tasks(plan, cells, known.records.keys(), workers=engine.workers, shard=shard)
+    to_do = sum(len(task.seeds) for task in tasks)
+    begun(to_do, plan.runs - missing(plan, cells, known))
+
+    def done(task: Task, chunk: bytes) -> None:
+        store.save_chunk(task.name, chunk)
+        advanced(len(task.seeds))
+
+    execute(tasks, engine, done)
+    return missing(plan, cells, gather(store.chunks()))
+
+
+def write_results(store: Store) -> StudyResult:
+    """Rank, and write result.json, the Parquet files and the report from what is on disk."""
+    plan, cells, runs = read_runs(store)
+    result = study_result(plan, cells, runs, store.load_versions(), warnings_about(plan.seeds))
+    page = render(plan, cells, runs, result, store.load_text())
+    write_whole(store.path / "runs.parquet", runs_parquet(plan, cells, runs))
+    write_whole(store.path / "events.parquet", events_parquet(plan, cells, store.full_chunks()))
+    write_whole(store.path / "report.html", page.encode())
+    write_whole(store.path / "result.json", json.format(json.encode(result), indent=2) + b"\n")
+    return result
+
+
+def read_runs(store: Store) -> tuple[Plan, Cells, Runs]:
+    """The plan of a directory, the ids of its cells, and the runs that are there."""
+    return store.load_plan(), store.load_cells(), gather(store.chunks())
+
+
+def load_result(store: Store) -> StudyResult:
+    """The result of a finished study."""
+    store.load_plan()
+    try:
+        return json.decode((store.path / "result.json").read_bytes(), type=StudyResult)
+    except FileNotFoundError as error:
+        raise NotReady(
+            f"{store.path}: the study has no result yet; finish it with the command that began it"
+        ) from error
+    except MsgspecError as error:
+        raise ConfigError(
+            f"{store.path / 'result.json'}: cannot be read ({error}); "
+            f"write it anew: trimtab study report {store.path}"
+        ) from error

@@ -1,0 +1,1 @@
+"""`report.html` of a study and of a single run."""

@@ -1,0 +1,1 @@
+"""What came of a study: records, statistics, ranking, tables, Parquet files."""

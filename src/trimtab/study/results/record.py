@@ -1,0 +1,187 @@
+"""What is kept of a run: the report card, the moves, a digest of everything, and a picture.
+
+The unit on disk is a chunk: some seeds of one cell. It is written in one piece when all of
+them are done, so a chunk either counts or was never there. A study can hold millions of
+moves, so a chunk is read without them (`Chunk`) except where they are wanted (`FullChunk`).
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.errors import TrimtabError
+from trimtab.model.scenarios.scenario import Scenario
+from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
+from trimtab.study.inputs.identity import digest, run_id
+
+PICTURE_ROWS = 144
+
+
+class MoveRow(Struct, frozen=True, array_like=True):
+    """A migration without its field names: studies hold many."""
+
+    vm: str
+    source: str
+    target: str | None
+    requested_s: float
+    started_s: float | None
+    ended_s: float | None
+    gb: float
+    outcome: str
+
+
+class Picture(Struct, frozen=True):
+    """One run's course for the charts, in whole percent; every row stands for some cycles."""
+
+    seed: int
+    times: list[float]
+    nodes: int
+    cpu: bytes
+    """(rows, nodes) uint8, percent of the node used, 255 and above as 255"""
+    memory: bytes
+    score: bytes
+    classes: bytes
+    """(rows, nodes) int8: -1 under-utilised, 0 appropriate, 1 over-utilised"""
+    before: list[int]
+    """the node of each VM of the scenario, -1 for none"""
+    after: list[int]
+    migrations: list[int] = []
+    """requested in the time that each row stands for"""
+
+
+class RunRecord(Struct, frozen=True):
+    """One run."""
+
+    id: str
+    seed: int
+    card: ReportCard
+    digest: str
+    """Of the whole outcome, course included: equal digests are equal runs, bit for bit."""
+    errors: tuple[str, ...] = ()
+
+
+class FullRun(RunRecord, frozen=True):
+    """One run with its migrations."""
+
+    moves: tuple[MoveRow, ...] = ()
+
+
+class Chunk(Struct, frozen=True):
+    """Some seeds of one cell, and a picture of the first of them."""
+
+    cell: str
+    runs: tuple[RunRecord, ...]
+    picture: Picture
+
+
+class FullChunk(Struct, frozen=True):
+    """The same with all migrations: what is written."""
+
+    cell: str
+    runs: tuple[FullRun, ...]
+    picture: Picture
+
+
+AnyChunk = TypeVar("AnyChunk", Chunk, FullChunk)
+
+
+class Damaged(TrimtabError):
+    """A file that does not hold a chunk (any more): run its seeds again."""
+
+
+def make_chunk(
+    cell: str, scenario: Scenario, seeds: Sequence[int], outcomes: Sequence[Outcome]
+) -> FullChunk:
+    """What is kept of `outcomes`, one for each of `seeds`."""
+    return FullChunk(
+        cell=cell,
+        runs=tuple(_record(cell, s, o) for s, o in zip(seeds, outcomes, strict=True)),
+        picture=make_picture(scenario, seeds[0], outcomes[0]),
+    )
+
+
+def encode(chunk: FullChunk) -> bytes:
+    return msgspec.msgpack.encode(chunk, enc_hook=_plain)
+
+
+def decode(data: bytes, kind: type[AnyChunk]) -> AnyChunk:
+    """A chunk with or without its migrations."""
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"not a chunk of runs: {error}") from error
+
+
+def _record(cell: str, seed: int, outcome: Outcome) -> FullRun:
+    return FullRun(
+        id=run_id(cell, seed),
+        seed=seed,
+        card=outcome.card,
+        moves=tuple(_move_row(move) for move in outcome.moves),
+        digest=digest(outcome),
+        errors=outcome.errors,
+    )
+
+
+def _move_row(move: Move) -> MoveRow:
+    return MoveRow(
+        move.vm,
+        move.source,
+        move.target,
+        move.requested_s,
+        move.started_s,
+        move.ended_s,
+        move.gb,
+        move.outcome,
+    )
+
+
+def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
+    """The course of one run for the charts."""
+    course = outcome.course
+    rows = _rows(len(course.times))
+    place = {node.name: index for index, node in enumerate(scenario.nodes)}
+    return Picture(
+        seed=seed,
+        times=[float(time) for time in course.times[rows]],
+        nodes=course.cpu.shape[1],
+        cpu=_percent(course.cpu[rows]),
+        memory=_percent(course.memory[rows]),
+        score=_percent(course.score[rows]),
+        classes=np.ascontiguousarray(_classes(course, rows)).tobytes(),
+        before=[place.get(outcome.placement_before.get(vm.name, ""), -1) for vm in scenario.vms],
+        after=[place.get(outcome.placement_after.get(vm.name, ""), -1) for vm in scenario.vms],
+        migrations=_per_row(course.times[rows], outcome.moves),
+    )
+
+
+def _per_row(times: NDArray[np.float64], moves: Sequence[Move]) -> list[int]:
+    """How many of the moves were requested up to each of the times, since the one before."""
+    asked = np.array([move.requested_s for move in moves])
+    rows = np.minimum(np.searchsorted(times, asked), len(times) - 1)
+    return [int(count) for count in np.bincount(rows, minlength=len(times))]
+
+
+def _rows(cycles: int) -> NDArray[np.intp]:
+    """All cycles, or so many at equal distances, the last one always among them."""
+    if cycles <= PICTURE_ROWS:
+        return np.arange(cycles)
+    return np.linspace(0, cycles - 1, PICTURE_ROWS).round().astype(np.intp)
+
+
+def _classes(course: Course, rows: NDArray[np.intp]) -> NDArray[np.int8]:
+    return course.classes[rows].astype(np.int8)
+
+
+def _percent(values: NDArray[np.float32]) -> bytes:
+    return np.clip(np.nan_to_num(values * 100).round(), 0, 255).astype(np.uint8).tobytes()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot store a {type(value).__name__}")

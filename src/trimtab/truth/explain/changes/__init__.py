@@ -1,0 +1,1 @@
+"""Single changes to a snapshot that would have led to an eviction."""

@@ -1,0 +1,117 @@
+"""The sentences right under a verdict: what users take for something else most often.
+
+Each answers a complaint that the descheduler's maintainers met again and again: that usage is
+the sum of requests, that the query gives nothing, that the scheduler and not the descheduler
+chooses where a pod goes next, and that some pods are evicted wherever they land.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from trimtab.policy.cycle import Cycle, Eviction, Run
+from trimtab.policy.file.settings import LowNodeUtilization, Source
+from trimtab.policy.pods.fit import misfit
+from trimtab.policy.usage import capacity_of, shown
+from trimtab.policy.view import NodeView, PodView
+from trimtab.truth.explain.changes.trial import Trial
+from trimtab.truth.explain.outcome_texts import listed
+from trimtab.truth.lint.catalogue import CATALOGUE
+from trimtab.truth.lint.finding import Finding
+
+ABOUT_SAMPLES = {
+    "query-failed",
+    "query-no-samples",
+    "query-no-instance",
+    "query-out-of-range",
+    "query-nan",
+    "query-unknown-record",
+    "instance-not-node",
+    "node-no-sample",
+}
+"""Findings of lint that are the cause where a plugin failed for want of usage."""
+
+
+def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator[str]:
+    """In the order of weight: the first two stand under the verdict, before all tables."""
+    if any(run.error for run in cycle.runs):
+        titles = {rule.id: rule.title for rule in CATALOGUE}
+        for found in findings:
+            if found.id in ABOUT_SAMPLES:
+                yield f"{titles[found.id]}: {found.message}. {found.fix}"
+    yield from _about_requests(trial)
+    yield from _about_places(trial, cycle)
+    yield from _about_chance(cycle)
+
+
+def _about_requests(trial: Trial) -> Iterator[str]:
+    plugins = [plugin for profile in trial.policy.profiles for _, plugin in profile.plugins]
+    if any(isinstance(p, LowNodeUtilization) and p.source is Source.REQUESTS for p in plugins):
+        yield (
+            "Usage is the sum of the pods' requests, not what they really use: the policy has no "
+            "metricsUtilization, so `kubectl top` shows other numbers."
+        )
+
+
+def _about_places(trial: Trial, cycle: Cycle) -> Iterator[str]:
+    """Evictions that come back. A VM that migrates never lands where it was."""
+    nodes = {node.name: node for node in trial.view.nodes}
+    recreated = [(run, e) for run in cycle.runs for e in run.evictions if not e.background]
+    stuck = [e.pod.name for _, e in recreated if not _fits_elsewhere(e, nodes, trial)]
+    large = [
+        e.pod.name
+        for run, e in recreated
+        if e.pod.name not in stuck and _overloads_all(run, e.pod, cycle, nodes)
+    ]
+    if stuck:
+        yield (
+            f"No other node can take {listed(stuck)}: the scheduler puts it back where it was, and "
+            "it is evicted again. nodeFit would keep it."
+        )
+    if large:
+        yield (
+            f"{listed(large)} brings every destination above its high threshold: it is evicted "
+            "again wherever it lands. Protect it, or raise targetThresholds."
+        )
+    if recreated and not stuck and not large:
+        yield (
+            "The descheduler does not choose where an evicted pod goes: the scheduler does, and "
+            "may take the same node again."
+        )
+
+
+def _fits_elsewhere(eviction: Eviction, nodes: dict[str, NodeView], trial: Trial) -> bool:
+    return any(
+        node.name != eviction.node and misfit(eviction.pod, node, trial.view) is None
+        for node in nodes.values()
+        if node.ready is not False
+    )
+
+
+def _overloads_all(run: Run, pod: PodView, cycle: Cycle, nodes: dict[str, NodeView]) -> bool:
+    """Only with a usage that pods have: with a query nobody knows what a pod adds."""
+    figures = run.figures
+    if figures is None or not run.destinations:
+        return False
+    return all(
+        any(
+            resource in figures.usage
+            and int(figures.usage[resource][at]) + shown(resource, pod.traits.requests[resource])
+            > figures.high[resource] / 100 * shown(resource, capacity)
+            for resource, capacity in capacity_of(nodes[cycle.nodes[at]]).items()
+            if resource in figures.high and resource in pod.traits.requests
+        )
+        for at in run.destinations
+    )
+
+
+def _about_chance(cycle: Cycle) -> Iterator[str]:
+    for run in cycle.runs:
+        for visit in run.visits:
+            gone = {step.pod.uid for step in visit.steps if step.outcome.is_eviction}
+            for equals in visit.candidates:
+                taken = sum(pod.uid in gone for pod in equals)
+                if 0 < taken < len(equals):
+                    yield (
+                        f"Which {taken} of {len(equals)} equal pods of {visit.node} go is chance: "
+                        "the names below are one draw."
+                    )
+                    return

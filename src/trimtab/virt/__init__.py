@@ -1,0 +1,1 @@
+"""KubeVirt's rules, once: simulator, controller, snapshots and stacks decide by them. Pure."""

@@ -1,0 +1,1 @@
+"""What to do next about a VM. Pure."""

@@ -1,0 +1,113 @@
+"""What an eviction of a pod means: a pure decision, in KubeVirt's order and with its words.
+
+The descheduler counts an eviction as going on in the background when the answer is 429 and
+contains `Eviction triggered evacuation`; so that text is a promise, and `Mark` is the only
+verdict that may lead to it: the mark is written first, then claimed.
+"""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from trimtab.kube.machines import DOMAIN, VirtualMachine, is_launcher
+from trimtab.kube.resources import Key, Pod
+
+TRIGGERED = "Eviction triggered evacuation"
+FINISHED_PHASES = ("Succeeded", "Failed")
+
+
+class Allow(Struct, frozen=True):
+    """The eviction may remove the pod; `why` is for the log."""
+
+    why: str
+
+    @property
+    def name(self) -> str:
+        return "allowed"
+
+
+class Deny(Struct, frozen=True):
+    """The pod stays and nothing else happens; `message` reaches the caller."""
+
+    message: str
+
+    @property
+    def name(self) -> str:
+        return "denied"
+
+
+class Mark(Struct, frozen=True):
+    """The pod stays, and the VM is to be evacuated from `node`: write the mark, then say so."""
+
+    vm: Key
+    pod: str
+    node: str
+    again: bool = False
+    """It carries this very mark already; writing it once more changes nothing but proves it."""
+
+    @property
+    def name(self) -> str:
+        return "marked-again" if self.again else "marked"
+
+    @property
+    def message(self) -> str:
+        text = f'{TRIGGERED} of VM "{self.vm}"'
+        return f"Evacuation in progress: {text}" if self.again else text
+
+
+Verdict: TypeAlias = Allow | Deny | Mark
+
+
+def vm_of(pod: Pod) -> Key | None:
+    """The VM that a pod runs, if it is a virt-launcher pod at all."""
+    meta = pod.metadata
+    name = meta.annotations.get(DOMAIN, "")
+    return Key(meta.namespace, name) if is_launcher(meta.labels) and name else None
+
+
+def decide(pod: Pod | None, vm: VirtualMachine | None, uid: str = "") -> Verdict:
+    """The verdict on evicting `pod`, which runs `vm`; `uid` is the caller's precondition.
+
+    Target pods come before the question whether the VM is marked, unlike in KubeVirt: an
+    eviction of the target must never be counted as one that is under way.
+    """
+    if pod is None:
+        return Allow("there is no such pod; the API server says so")
+    if uid and uid != pod.metadata.uid:
+        return Allow("the precondition names another pod; the API server says so")
+    key = vm_of(pod)
+    if key is None:
+        return Allow("the pod runs no VM")
+    if pod.status.phase in FINISHED_PHASES or pod.metadata.deletion_timestamp is not None:
+        return Allow("the pod is finished or going already")
+    if vm is None:
+        return Deny(f'the VM "{key}" of this pod was not found')
+    return _decide_for(pod, vm, key)
+
+
+def _decide_for(pod: Pod, vm: VirtualMachine, key: Key) -> Verdict:
+    spec, status = vm.spec, vm.status
+    if vm.metadata.deletion_timestamp is not None or not spec.running:
+        return Allow("the VM is being deleted or stopped")
+    if spec.eviction_strategy == "None":
+        return Allow("the VM's eviction strategy is None; it starts again elsewhere")
+    if not spec.live_migratable:
+        if spec.eviction_strategy == "LiveMigrateIfPossible":
+            return Allow("the VM cannot migrate and does not insist; it starts again elsewhere")
+        return Deny(
+            f'VM "{key}" is configured with an eviction strategy but is not live-migratable'
+        )
+    if status.pod_name != pod.metadata.name:
+        return Deny(f'Eviction request for target Pod of VM "{key}": it is not the active one')
+    if not pod.spec.node_name:
+        return Allow("the pod is not placed yet; a new one takes its turn")
+    marked = status.evacuation_node_name == pod.spec.node_name
+    return Mark(key, pod.metadata.name, pod.spec.node_name, again=marked)
+
+
+def mark_patch(mark: Mark) -> list[dict[str, object]]:
+    """The JSON patch that marks, and fails if the pod is not the active one any more."""
+    return [
+        {"op": "test", "path": "/status/podName", "value": mark.pod},
+        {"op": "add", "path": "/status/evacuationNodeName", "value": mark.node},
+    ]

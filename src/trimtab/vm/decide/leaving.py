@@ -1,0 +1,99 @@
+"""VMs that are not to run: gone, being deleted, stopped, or with a spec that makes no sense."""
+
+from collections.abc import Callable, Iterable
+
+from trimtab.kube.machines import CANCEL_EVACUATION, GUARD_LABEL
+from trimtab.kube.resources import Pod
+from trimtab.model.machines import Vm
+from trimtab.vm.decide.history import adopt, forget_oldest, forget_orphans
+from trimtab.vm.decide.migration import end_all
+from trimtab.vm.decide.situation import Situation, is_leaving, owner_uid
+from trimtab.vm.decide.steps import (
+    Check,
+    ClearMark,
+    DeletePod,
+    DropCancel,
+    News,
+    PatchPod,
+    Rest,
+    Step,
+    WriteStatus,
+)
+from trimtab.vm.status import refused, stopped
+
+Rule = Callable[[Situation, Vm], Step | None]
+
+
+def gone(s: Situation) -> Step:
+    """Its pods lose their guard and go; migrations that wait for it fail.
+
+    A pod without an owner was orphaned on purpose: it only loses the guard.
+    """
+    left = [pod for pod in s.pods if not is_leaving(pod) and (owner_uid(pod) or _is_bare(pod))]
+    if not (s.unfinished or left):
+        return forget_oldest(s) or forget_orphans(s) or Rest()
+    if not s.checked:
+        return Check("the VM is not in the store")
+    return end_all(s, f'there is no VM "{s.key}"') or _let_go(left) or Rest()
+
+
+def removed(s: Situation) -> Step:
+    """The VM is still there, until its pods are gone."""
+    return end_all(s, "the VM is being deleted") or _let_go(s.owned) or Rest()
+
+
+def _is_bare(pod: Pod) -> bool:
+    return pod.metadata.controller is None and GUARD_LABEL in pod.metadata.labels
+
+
+def _let_go(pods: Iterable[Pod]) -> Step | None:
+    for pod in pods:
+        if is_leaving(pod):
+            continue
+        if GUARD_LABEL in pod.metadata.labels:
+            return PatchPod(pod, {"labels": {GUARD_LABEL: None}})
+        return DeletePod(pod)
+    return None
+
+
+def refuse(s: Situation, problem: str) -> Step:
+    status = refused(s.the_vm, problem, s.now)
+    if status == s.status:
+        return Rest()
+    return WriteStatus(status, (News("InvalidSpec", problem, warning=True),))
+
+
+def _end_migrations(s: Situation, _: Vm) -> Step | None:
+    return end_all(s, "the VM is stopped")
+
+
+def _release_pods(s: Situation, _: Vm) -> Step | None:
+    return _let_go(s.owned)
+
+
+def _forget_mark(s: Situation, _: Vm) -> Step | None:
+    mark = s.status.evacuation_node_name
+    return ClearMark(mark) if mark else None
+
+
+def _forget_cancel(s: Situation, _: Vm) -> Step | None:
+    node = s.the_vm.metadata.annotations.get(CANCEL_EVACUATION)
+    return None if node is None else DropCancel(node)
+
+
+def _stopped(s: Situation, size: Vm) -> Step | None:
+    status = stopped(s.the_vm, size, s.now)
+    if s.owned or status == s.status:
+        return None
+    return WriteStatus(status, (News("Stopped", "the VM is stopped"),))
+
+
+STOPPED: tuple[Rule, ...] = (
+    _end_migrations,
+    _release_pods,
+    _forget_mark,
+    _forget_cancel,
+    _stopped,
+    lambda s, _: adopt(s),
+    lambda s, _: forget_oldest(s),
+)

@@ -1,0 +1,217 @@
+"""What to do next about a VM: a list of rules, the first that has something to do decides.
+
+Every rule looks at the whole situation and never at what happened, so it does not matter
+which write was the last one before the process died: the next turn goes on from there.
+"""
+
+from collections.abc import Iterable
+
+from trimtab.errors import ConfigError
+from trimtab.kube.machines import INITIAL_NODE
+from trimtab.kube.resources import Pod
+from trimtab.model.machines import Vm
+from trimtab.vm.amounts import machine
+from trimtab.vm.decide.evacuation import cancel, clear_stale_mark, evacuate
+from trimtab.vm.decide.eviction import FINISHED_PHASES
+from trimtab.vm.decide.history import adopt, forget_oldest
+from trimtab.vm.decide.leaving import STOPPED, Rule, gone, refuse, removed
+from trimtab.vm.decide.migration import (
+    accept,
+    advance,
+    end_all,
+    is_recreating,
+    settle_cut_over,
+    start,
+    unmark_recreated,
+    wanted_placement,
+)
+from trimtab.vm.decide.situation import Situation, is_leaving, is_over, named, owner_uid
+from trimtab.vm.decide.steps import (
+    Check,
+    ClearMark,
+    CreatePod,
+    DeletePod,
+    Lose,
+    News,
+    PatchPod,
+    Rest,
+    Step,
+    Wait,
+    WriteStatus,
+)
+from trimtab.vm.launcher import Placement, desired_pod, dressing
+from trimtab.vm.status import LOST, following, next_incarnation
+
+RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
+OVERDUE_S = 5.0
+
+
+def next_step(s: Situation) -> Step:
+    """The one thing to do now."""
+    if s.vm is None:
+        return gone(s)
+    if s.vm.metadata.deletion_timestamp is not None:
+        return removed(s)
+    try:
+        size = machine(s.vm)
+    except ConfigError as error:
+        return refuse(s, str(error))
+    return _first(RUNNING if s.vm.spec.running else STOPPED, s, size)
+
+
+def _first(rules: Iterable[Rule], s: Situation, size: Vm) -> Step:
+    """What the first rule wants that does not merely wait; otherwise the shortest wait."""
+    waits: list[float] = []
+    for rule in rules:
+        step = rule(s, size)
+        if isinstance(step, Wait):
+            waits.append(step.seconds)
+        elif step is not None:
+            return step
+    return Wait(min(waits)) if waits else Rest()
+
+
+def intend(s: Situation, _: Vm) -> Step | None:
+    """Name the first pod before there is one."""
+    if s.status.pod_name:
+        return None
+    return WriteStatus(next_incarnation(s.the_vm, s.now, "Starting", ""))
+
+
+def replace_lost(s: Situation, _: Vm) -> Step | None:
+    """A pod that failed, ended, was deleted or vanished: the VM gets another one."""
+    why = loss(s)
+    if not isinstance(why, str):
+        return why
+    if mark := s.status.evacuation_node_name:
+        return ClearMark(mark)
+    if s.current is not None:
+        return end_all(s, f"the VM's pod was lost: {why}")
+    note = f"pod {s.status.pod_name} on node {s.status.node_name or '(none)'} is lost: {why}"
+    status = next_incarnation(s.the_vm, s.now, LOST, note)
+    return Lose(status, (News("PodLost", note, warning=True, pod=s.active),))
+
+
+def loss(s: Situation) -> str | Check | None:
+    """Why the active pod is lost, or None if it is not."""
+    pod = s.active
+    if pod is not None:
+        if is_leaving(pod):
+            return "it is being deleted"
+        if is_over(pod):
+            return pod.status.message or f"it has {pod.status.phase.lower()}"
+        return None
+    if named(s.pods, s.status.pod_name) is not None:
+        return "another one has its name"
+    if s.status.phase == "Pending":
+        return None
+    return "it is gone" if s.checked else Check("the active pod is not in the store")
+
+
+def remove_orphans(s: Situation, _: Vm) -> Step | None:
+    """Pods of ours that are neither active nor a target, and those of an earlier VM."""
+    target = s.target
+    keep = {s.status.pod_name, target.metadata.name if target else ""}
+    for pod in s.pods:
+        if is_leaving(pod) or not (uid := owner_uid(pod)) or pod.metadata.name in keep:
+            continue
+        if not (s.checked or _is_certainly_old(s, pod)):
+            return Check("a pod is neither active nor a target")
+        earlier = "" if uid == s.the_vm.metadata.uid else " of an earlier VM of that name"
+        note = f"pod {pod.metadata.name}{earlier} is not the active one"
+        return DeletePod(pod, (News("PodRemoved", note, pod=pod),))
+    return None
+
+
+def _is_certainly_old(s: Situation, pod: Pod) -> bool:
+    """Pods are named in the VM before they are created, and no name returns.
+
+    So a copy of the VM that is younger than the pod would name it if it were wanted. Without
+    this every migration would cost three reads more.
+    """
+    vm = s.the_vm
+    younger = int(vm.metadata.resource_version or 0) >= int(pod.metadata.resource_version or 0)
+    ours = owner_uid(pod) == vm.metadata.uid
+    return ours and younger and not s.status.migration_name
+
+
+def create_active(s: Situation, size: Vm) -> Step | None:
+    """Create the pod that the status names, once the one before it has left."""
+    if s.active is not None or s.status.phase != "Pending":
+        return None
+    delay = restart_delay_s(s)
+    leaving = [_leaves_in_s(s, pod) for pod in s.owned if pod.status.phase not in FINISHED_PHASES]
+    if wait := max([delay, *leaving], default=0.0):
+        return Wait(wait) if wait > 0 else None
+    vm, name = s.the_vm, s.status.pod_name
+    pod = desired_pod(vm, size, name, s.settings, s.clock, placement=_placement(s))
+    return CreatePod(pod, news=(News("PodCreated", f"pod {name} is created"),))
+
+
+def restart_delay_s(s: Situation) -> float:
+    """The first loss is made good at once; the next ones ever later."""
+    if s.losses.count < 2:
+        return 0.0
+    lab_s = min(RESTART_S * 2.0 ** (s.losses.count - 2), LONGEST_RESTART_S)
+    return max(0.0, s.left_s(s.losses.at, lab_s))
+
+
+def _leaves_in_s(s: Situation, pod: Pod) -> float:
+    """A pod that is still there long after its time is on a lost node: it is not waited for."""
+    leaves = pod.metadata.deletion_timestamp
+    return max(0.0, (leaves - s.now).total_seconds() + OVERDUE_S) if leaves else 0.0
+
+
+def _placement(s: Situation) -> Placement:
+    if is_recreating(s):
+        return wanted_placement(s)
+    node = s.the_vm.metadata.annotations.get(INITIAL_NODE, "")
+    return Placement(only=node) if s.status.incarnation == 1 else Placement()
+
+
+def follow(s: Situation, size: Vm) -> Step | None:
+    """The status says what the active pod is."""
+    name = s.status.migration_name
+    if name and s.current is None:
+        if not s.checked and named(s.migrations, name) is None:
+            return Check("the migration under way is not in the store")
+        name = ""
+    status = following(s.the_vm, size, s.active, name, s.now)
+    if status == s.status:
+        return None
+    started = status.phase == "Running" and s.status.phase not in ("Running", "Migrating")
+    node = status.node_name
+    news = (News("Started", f"the VM runs on node {node}", pod=s.active),) if started else ()
+    return WriteStatus(status, news)
+
+
+def dress(s: Situation, size: Vm) -> Step | None:
+    """Labels and annotations of the active pod and of the target."""
+    current = s.current
+    dressed = [(s.active, ""), (s.target, current.metadata.name if current else "")]
+    for pod, migration in dressed:
+        if pod is None or is_leaving(pod):
+            continue
+        if change := dressing(pod, s.the_vm, size, s.settings, migration=migration):
+            return PatchPod(pod, change)
+    return None
+
+
+RUNNING: tuple[Rule, ...] = (
+    settle_cut_over,
+    intend,
+    replace_lost,
+    unmark_recreated,
+    remove_orphans,
+    create_active,
+    follow,
+    cancel,
+    clear_stale_mark,
+    dress,
+    advance,
+    lambda s, _: adopt(s),
+    accept,
+    start,
+    evacuate,
+    lambda s, _: forget_oldest(s),
+)

@@ -1,0 +1,82 @@
+"""What only the process that leads knows: slots granted, copies under way, pods lost in a row.
+
+All of it can be made again from the API, a little less exactly; a new leader begins with none.
+"""
+
+from collections.abc import Callable, Mapping
+
+from trimtab.errors import ConfigError
+from trimtab.kube.resources import Key
+from trimtab.vm.amounts import machine, memory_in_use
+from trimtab.vm.decide.history import is_evacuation
+from trimtab.vm.decide.precopy import Copies
+from trimtab.vm.decide.situation import Losses, Precopy, Situation
+from trimtab.vm.decide.slots import Request, Slots
+from trimtab.vm.decide.steps import Start
+from trimtab.vm.settings import GIB, TIMEOUT_S_PER_GIB, Settings
+
+FORGIVEN_S = 600.0
+"""A pod that ran for so long (of the lab's time) was not lost in a row with the one before."""
+
+
+class Memory:
+    def __init__(
+        self,
+        settings: Settings,
+        migrating: Callable[[], Mapping[Key, str]],
+        wake: Callable[[Key], None],
+    ) -> None:
+        """`migrating` tells from the store who migrates; `wake` has a VM looked at again."""
+        self._settings = settings
+        self.slots = Slots(settings.limits, migrating, wake)
+        self._copies = Copies(settings.bandwidth, wake)
+        self._losses: dict[Key, Losses] = {}
+
+    def losses(self, key: Key) -> Losses:
+        return self._losses.get(key, Losses())
+
+    def count_loss(self, s: Situation) -> None:
+        before = s.losses
+        forgiven = before.at is None or s.left_s(before.at, FORGIVEN_S) <= 0
+        self._losses[s.key] = Losses(1 if forgiven else before.count + 1, s.now)
+
+    def take_slot(self, s: Situation, start: Start) -> bool:
+        created = start.migration.metadata.creation_timestamp
+        request = Request(
+            evacuation=is_evacuation(start.migration),
+            created=created.timestamp() if created else 0.0,
+            key=s.key,
+            node=start.source,
+        )
+        return self.slots.take(request)
+
+    def precopy(self, s: Situation) -> Precopy | None:
+        """How the copying of the VM's memory stands, if it is being copied."""
+        current = s.current if s.vm else None
+        if current is None or current.status.phase != "PreCopy":
+            return None
+        try:
+            status, size = current.status, machine(s.the_vm)
+        except ConfigError:  # somebody spoilt the spec meanwhile; `next_step` says so
+            return None
+        begun_s = s.clock.lab_s((status.precopy_start_time or s.now).timestamp())
+        lab = self._copies.progress(
+            s.key,
+            current.metadata.uid,
+            status.source_node,
+            status.target_node,
+            size=memory_in_use(size, begun_s),
+            dirty_rate=self._settings.dirty_rate,
+            begun_s=begun_s,
+            limit_s=TIMEOUT_S_PER_GIB * float(size.memory) / GIB,
+            now_s=s.clock.lab_s(s.now.timestamp()),
+        )
+        return Precopy(s.clock.real_s(lab.ends_in_s), lab.in_time)
+
+    def tidy(self, s: Situation) -> None:
+        """Give up what belongs to a migration that is over, or to a VM that is gone."""
+        if s.vm is None or not s.status.migration_name:
+            self.slots.release(s.key)
+            self._copies.drop(s.key, s.clock.lab_s(s.now.timestamp()))
+        if s.vm is None:
+            self._losses.pop(s.key, None)

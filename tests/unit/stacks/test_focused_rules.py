@@ -1,0 +1,32 @@
+"""The rules of a large lab follow its policy."""
+
+from pathlib import Path
+
+import yaml
+
+from trimtab.policy import DEFAULT_POLICY
+from trimtab.scores.prometheus.records import score_record
+from trimtab.stacks.loop.projector.parts import rules_part
+from trimtab.stacks.loop.projector.policy_file import with_algorithm
+from trimtab.stacks.loop.projector.rules_file import shipped_rules
+
+
+def fast(text: str) -> set[str]:
+    groups = {group["name"]: group for group in yaml.safe_load(text)["groups"]}
+    assert groups["trimtab"]["interval"] == "3s"
+    return {rule["record"] for rule in groups["trimtab"]["rules"]}
+
+
+def test_another_policy_is_another_file_of_rules(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    part = rules_part(5.0, Path("promtool"), policy)
+    shipped = shipped_rules(500)
+    everything = fast(part.convert(shipped))
+    assert score_record("cpu_focused", "avg1m") in everything, "nobody knows the policy yet"
+    policy.write_text(DEFAULT_POLICY)
+    first = fast(part.convert(shipped))
+    assert score_record("cpu_focused", "avg1m") not in first
+    policy.write_text(with_algorithm(DEFAULT_POLICY, "cpu_focused"))
+    second = fast(part.convert(shipped))
+    assert score_record("cpu_focused", "avg1m") in second
+    assert len(second) < len(everything) / 4

@@ -1,0 +1,118 @@
+"""Scenarios as a lab plays them."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from trimtab.errors import ConfigError
+from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmStatus
+from trimtab.kube.resources import Condition
+from trimtab.model.load.curve import Trace
+from trimtab.model.machines import Node, Taint
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.stacks.loop.scenario.objects import Script, left_out, script_of, shape
+from trimtab.stacks.loop.scenario.player import is_settled, read_script
+from trimtab.stacks.loop.settings import LoopSettings, following, from_lab
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
+
+
+def script(name: str) -> Script:
+    return script_of(load_scenario(EXAMPLES / name))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_becomes_a_script_that_survives_its_file(path: Path) -> None:
+    made = script_of(load_scenario(path))
+    assert made.vms or made.events
+    kept = read_script(msgspec.json.encode(made), "scenario.json")
+    assert kept.digest == made.digest
+
+
+def test_vms_start_where_the_scenario_puts_them_by_the_labs_names() -> None:
+    made = script("memory-bound.yaml")
+    starts = {vm["metadata"]["annotations"][INITIAL_NODE] for vm in made.vms}
+    assert starts <= {node.name for node in made.nodes}
+    assert [node.name for node in made.nodes[:2]] == ["kwok-node-1", "kwok-node-2"]
+    assert made.nodes[0].open["metadata"]["labels"]["trimtab.dev/scenario-node"] == "node-1"
+
+
+def test_nodes_keep_their_sizes() -> None:
+    scenario = load_scenario(EXAMPLES / "heterogeneous-nodes.yaml")
+    sizes = [node.status["status"]["allocatable"]["cpu"] for node in script_of(scenario).nodes]
+    assert sizes == [str(node.cpu) for node in scenario.nodes]
+    assert len(set(sizes)) > 1
+
+
+def test_a_node_is_cordoned_and_tainted_only_when_its_vms_run() -> None:
+    taint = Taint("dedicated", "db")
+    node = shape(Node("n", unschedulable=True, taints=(taint,)), "kwok-node-1")
+    assert node.open["spec"] == {"unschedulable": None, "taints": None}
+    tainted = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+    assert node.closed == {"spec": {"unschedulable": True, "taints": [tainted]}}
+    assert shape(Node("n"), "kwok-node-1").closed == {}
+
+
+def test_vms_that_arrive_later_wait_and_events_are_in_order() -> None:
+    made = script("arrivals-and-failures.yaml")
+    arriving = [event for event in made.events if event.what == "arrive"]
+    assert arriving
+    assert all(event.vm is not None and event.vm not in made.vms for event in arriving)
+    assert [event.at for event in made.events] == sorted(event.at for event in made.events)
+
+
+def test_another_run_of_the_same_script_is_another_script() -> None:
+    made = script("one-hot-node.yaml")
+    assert structs.replace(made, run=2).digest != made.digest
+
+
+def test_a_trace_that_no_object_can_hold_is_refused() -> None:
+    scenario = load_scenario(EXAMPLES / "one-hot-node.yaml")
+    long = structs.replace(scenario.vms[0], cpu_load=Trace((0.5,) * 2001))
+    with pytest.raises(ConfigError, match="its trace has 2001 values"):
+        script_of(structs.replace(scenario, vms=(long,)))
+
+
+def test_what_a_lab_leaves_out_is_said() -> None:
+    scenario = load_scenario(EXAMPLES / "one-hot-node.yaml")
+    assert left_out(scenario) == []
+    urgent = structs.replace(scenario.vms[0], priority=5)
+    failing = structs.replace(scenario.migration, failure_rate=0.1)
+    changed = structs.replace(scenario, vms=(urgent,), migration=failing)
+    assert [text.partition(":")[0] for text in left_out(changed)] == [
+        "vms.priority",
+        "migration.failureRate",
+    ]
+
+
+def test_settings_follow_the_scenario_and_survive_the_labs_file() -> None:
+    scenario = load_scenario(EXAMPLES / "overcommitted.yaml")
+    settings = following(LoopSettings(interval_s=30.0, soft_taints=True), scenario)
+    assert settings.requests == scenario.requests == "overcommit"
+    assert (settings.interval_s, settings.soft_taints) == (30.0, True)
+    kept = msgspec.json.decode(msgspec.json.encode(settings.to_lab()))
+    assert from_lab(kept) == settings
+
+
+@pytest.mark.parametrize(
+    ("status", "settled"),
+    [
+        ({}, False),
+        ({"phase": "Pending"}, False),
+        ({"phase": "Scheduling"}, False),
+        ({"phase": "Running"}, True),
+        ({"phase": "Migrating"}, True),
+        ({"phase": "Stopped"}, True),
+        ({"phase": "Failed"}, True),
+    ],
+)
+def test_a_vm_is_settled_when_it_runs_or_cannot(status: dict[str, str], settled: bool) -> None:
+    assert is_settled(VirtualMachine(status=msgspec.convert(status, VmStatus))) is settled
+
+
+def test_a_vm_for_which_there_is_no_room_is_settled() -> None:
+    full = Condition(type="Ready", status="False", message="0/5 nodes are available")
+    status = VmStatus(phase="Scheduling", conditions=(full,))
+    assert is_settled(VirtualMachine(status=status))
