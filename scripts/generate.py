@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # "module:function" of each generator
 GENERATORS: tuple[str, ...] = (
-    "acceptance:generate",
     "trimtab.install.advisor.manifests:generate",
     "trimtab.advisor.mocks.manifests:generate",
     "trimtab.install.advisor.reference:generate",

@@ -2,7 +2,6 @@
 
 import os
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 # Two workers with two threads each that wait for each other take longer than one thread alone.
@@ -17,8 +16,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("trimtab")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """`proves` ties a test to points of the acceptance list; docs/reference is made from it."""
-    config.addinivalue_line("markers", "proves(*points): points of the acceptance list it proves")

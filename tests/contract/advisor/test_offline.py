@@ -102,7 +102,6 @@ def start_over(desk: Desk, release: Release) -> None:
     desk.apply(descheduler(), hyperconverged())
 
 
-@pytest.mark.proves("B2", "7.65")
 @pytest.mark.parametrize(
     "release",
     [pytest.param(r, marks=[pytest.mark.full] if r in ("5.14", "5.21") else []) for r in RELEASES],

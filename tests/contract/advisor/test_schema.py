@@ -104,9 +104,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.proves(
-    "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.12", "7.13", "7.123", "N3", "N11"
-)  # fmt: skip
 @pytest.mark.parametrize(("manifest", "says"), REFUSED)
 def test_it_refuses_and_says_why(desk: Desk, manifest: Free, says: str) -> None:
     with pytest.raises(Invalid) as refused:
@@ -138,13 +135,11 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.proves("7.2", "7.3", "7.6", "7.8", "7.9", "7.10", "7.12", "7.13", "N8")
 @pytest.mark.parametrize("manifest", ACCEPTED)
 def test_it_accepts(desk: Desk, manifest: Free) -> None:
     assert create(desk, manifest)["spec"]["action"] == "DryRun"
 
 
-@pytest.mark.proves("7.6", "7.11", "7.14", "N8")
 def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
     assert create(desk, aware())["spec"]["options"]["loadAware"] == {
         "deschedulingIntervalSeconds": 60,
@@ -167,7 +162,6 @@ def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
     assert (spec["failurePolicy"], spec["bypassOptimisticLock"]) == ("Abort", False)
 
 
-@pytest.mark.proves("7.133")
 @pytest.mark.parametrize("name", ["Mode", "interval", "deschedulingIntervalSecond", "replicas"])
 def test_kubectl_refuses_options_that_do_not_exist(desk: Desk, name: str) -> None:
     said = desk.refused(aware(**{name: "x", "mode": "Automatic"}))
@@ -231,7 +225,6 @@ async def patch_as(desk: Desk, user: str, patch: Free) -> Free:
 REQUESTED_BY = "advisor.kubevirt.io/requested-by"
 
 
-@pytest.mark.proves("B12")
 async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Desk) -> None:
     created = await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:
@@ -248,7 +241,6 @@ async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Des
         policed.forget(EXAMPLE)
 
 
-@pytest.mark.proves("B12")
 async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
     await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:
@@ -269,7 +261,6 @@ async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
         policed.forget(EXAMPLE)
 
 
-@pytest.mark.proves("B12")
 async def test_a_plan_that_is_not_under_review_cannot_be_approved(policed: Desk) -> None:
     await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:

@@ -88,7 +88,6 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     yield from a_platform(tmp_path_factory, "5.32")
 
 
-@pytest.mark.proves("7.161", "7.149", "B7", "B12")
 def test_from_plan_to_rollback_with_the_command_line(platform: Platform) -> None:
     before, configs = platform.descheduler(), platform.node_configs()
     plan = json.loads(platform.trimtab("plan", "--json", expect=2))
@@ -173,7 +172,6 @@ def test_who_may_edit_everything_still_may_not_reboot_nodes(platform: Platform) 
 
 
 @pytest.mark.full
-@pytest.mark.proves("B8")
 def test_a_paused_pool_holds_the_descheduler_back(platform: Platform) -> None:
     platform.pause(True)
     try:
@@ -192,7 +190,6 @@ def test_a_paused_pool_holds_the_descheduler_back(platform: Platform) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.proves("B9", "B2")
 def test_an_upgraded_cluster_is_planned_anew(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A stopped lab takes on a newer release: Dev becomes GA, after a review."""
     newer = advisor_stack(AdvisorSettings(release="5.32"))

@@ -81,7 +81,6 @@ def example(bare: Desk, running: OperatorProcess) -> Iterator[Desk]:
     )
 
 
-@pytest.mark.proves("7.26", "7.27", "7.28", "7.30", "7.31", "7.33", "7.34", "7.36", "7.43")
 def test_profiles_are_advertised_ignored_and_come_back(
     bare: Desk, running: OperatorProcess
 ) -> None:
@@ -112,7 +111,6 @@ def test_profiles_are_advertised_ignored_and_come_back(
     assert bare.config(DENSITY)["spec"]["action"] == "Ignore"
 
 
-@pytest.mark.proves("7.62", "7.63", "7.59", "7.10", "7.160", "N4", "B11")
 def test_missing_definitions_are_named_and_noticed_when_they_come(
     bare: Desk, running: OperatorProcess
 ) -> None:
@@ -143,7 +141,6 @@ def test_missing_definitions_are_named_and_noticed_when_they_come(
     bare.act(LOAD_AWARE, action="Ignore", options=None)
 
 
-@pytest.mark.proves("B11")
 def test_a_missing_namespace_is_a_prerequisite(example: Desk) -> None:
     example.run("delete", "namespace", HOME, "--wait=false")
     finalize(example)
@@ -164,7 +161,6 @@ def finalize(desk: Desk) -> None:
     wait(lambda: not desk.exists("namespace", HOME), lambda: "the namespace stays")
 
 
-@pytest.mark.proves("B11", "B12", "7.104")
 def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Desk) -> None:
     rival = example_config(enabled="false")
     example.apply(rival, flags=("--server-side", "--field-manager=gitops"))
@@ -210,7 +206,6 @@ def example_config(**data: str) -> Free:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
-@pytest.mark.proves("N6")
 def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None:
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
@@ -250,7 +245,6 @@ def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None
     assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
 
 
-@pytest.mark.proves("N6")
 def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(example: Desk) -> None:
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
@@ -266,7 +260,6 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(examp
     example.await_phase(EXAMPLE, "Completed")
 
 
-@pytest.mark.proves("7.74", "7.75", "7.78", "7.95", "N5", "B2", "7.80")
 def test_a_changed_limit_of_hyperconverged_is_reviewed(desk: Desk) -> None:
     desk.apply(a_config(LOAD_AWARE, options={"loadAware": {"enablePSIMetrics": False}}))
     desk.await_phase(LOAD_AWARE, "ReviewRequired")  # the operator knows the new definitions
@@ -359,7 +352,6 @@ def set_limit(desk: Desk, total: int) -> None:
     desk.patch("hyperconverged", "kubevirt-hyperconverged", patch, "-n", HOME)
 
 
-@pytest.mark.proves("7.158")
 def test_metrics_are_for_those_who_may_read_them(
     bare: Desk, running: OperatorProcess, port: int
 ) -> None:
@@ -394,7 +386,6 @@ def scrape(port: int, bearer: str) -> tuple[int, str]:
             return error.code, ""
 
 
-@pytest.mark.proves("7.159", "7.46")
 def test_quick_creations_and_deletions_leave_it_running(
     example: Desk, running: OperatorProcess
 ) -> None:

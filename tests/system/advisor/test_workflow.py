@@ -68,7 +68,6 @@ def owners(obj: Free) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.proves("7.15", "7.34", "7.58", "7.136", "7.161", "B2", "B5", "B8", "7.57")
 def test_from_preview_to_drift_and_back(
     desk: Desk, running: OperatorProcess, release: Release
 ) -> None:

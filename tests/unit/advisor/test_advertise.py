@@ -37,7 +37,6 @@ def an_operator(api: Api, **settings: Any) -> Operator:
     return Operator(cast(Client, api), cast(Recorder, None), Settings(**settings))
 
 
-@pytest.mark.proves("7.27", "7.30")
 @pytest.mark.parametrize("profile", tuple(built_in()), ids=lambda profile: profile.name)
 def test_an_advertisement_says_what_the_profile_says(profile: Any) -> None:
     body = advertisement(profile)
@@ -46,7 +45,6 @@ def test_an_advertisement_says_what_the_profile_says(profile: Any) -> None:
     assert profile.description in body["metadata"]["annotations"].values()
 
 
-@pytest.mark.proves("7.32", "7.33", "7.27")
 @pytest.mark.parametrize(
     ("name", "created"),
     [
@@ -62,7 +60,6 @@ async def test_only_advertised_profiles_come_back(name: str, created: bool) -> N
     assert api.created == ([name] if created else [])
 
 
-@pytest.mark.proves("7.29")
 async def test_what_is_already_there_stays() -> None:
     api = Api(full=True)
     assert await an_operator(api).reconcile(Key("", "virt-higher-density")) == Done()

@@ -35,7 +35,6 @@ def told(status: PlatformStatus, name: str) -> Condition:
     return found
 
 
-@pytest.mark.proves("7.47", "7.48", "7.49", "7.50", "7.51", "7.52", "7.53", "7.54", "7.55")
 @pytest.mark.parametrize(
     ("phase", "name", "status", "reason"),
     [
@@ -74,7 +73,6 @@ def test_the_table(phase: Phase, name: str, status: str, reason: str) -> None:
     assert (found.status, found.reason) == (status, reason)
 
 
-@pytest.mark.proves("7.56", "7.57")
 @pytest.mark.parametrize("phase", PHASES)
 def test_conditions_are_complete_and_exclude_each_other(phase: Phase) -> None:
     status = status_in(phase)

@@ -36,7 +36,6 @@ def an_object(**spec: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.proves("7.99")
 def test_what_the_server_keeps_for_itself_is_left_out() -> None:
     noisy = an_object(mode="a") | {"status": {"x": 1}}
     noisy["metadata"] |= dict.fromkeys(NOISE, "x") | {"labels": {"l": "v"}}
@@ -47,7 +46,6 @@ def test_what_the_server_keeps_for_itself_is_left_out() -> None:
     assert sanitised(clean) == clean
 
 
-@pytest.mark.proves("7.100", "7.102", "N9")
 @pytest.mark.parametrize("ref", [REF, BARE], ids=["namespaced", "cluster-scoped"])
 def test_a_creation_counts_its_lines_and_keeps_empty_ones(ref: TargetRef) -> None:
     text = "first\n\nthird\n"
@@ -61,7 +59,6 @@ def test_a_creation_counts_its_lines_and_keeps_empty_ones(ref: TargetRef) -> Non
     assert creates(diff)
 
 
-@pytest.mark.proves("7.101", "N9")
 def test_a_change_shows_before_and_after() -> None:
     diff = object_diff(REF, an_object(mode="Predictive"), an_object(mode="Automatic", new=1))
     assert "-  mode: Predictive\n" in diff
@@ -71,7 +68,6 @@ def test_a_change_shows_before_and_after() -> None:
     assert not diff.endswith("\n \n")
 
 
-@pytest.mark.proves("7.64", "7.101")
 @pytest.mark.parametrize(
     ("diff", "changes"),
     [
@@ -108,7 +104,6 @@ _text = st.text(
 _spec = st.dictionaries(st.sampled_from("abcdef"), _text | st.integers(0, 9), max_size=5)
 
 
-@pytest.mark.proves("N9")
 @pytest.mark.skipif(shutil.which("patch") is None, reason="the program patch is not installed")
 @settings(max_examples=8)
 @given(before=st.none() | _spec, after=_spec)

@@ -37,7 +37,6 @@ LIVE: dict[str, Any] = {
 }
 
 
-@pytest.mark.proves("7.107")
 @pytest.mark.parametrize(
     ("dotted", "path"),
     [
@@ -53,7 +52,6 @@ def test_paths(dotted: str, path: tuple[str, ...]) -> None:
     assert parse_path(dotted) == path
 
 
-@pytest.mark.proves("7.108")
 @pytest.mark.parametrize(
     ("ref", "key"),
     [
@@ -70,7 +68,6 @@ def test_keys_of_resources(ref: TargetRef, key: str) -> None:
     assert resource_key(ref) == key
 
 
-@pytest.mark.proves("7.109")
 def test_only_managed_fields_count() -> None:
     assert managed_state(LIVE, ["spec.mode", "spec.map.a", "spec.missing"]) == {
         "spec.mode": "Automatic",
@@ -109,13 +106,11 @@ def test_who_owns_a_key_comes_before_who_owns_the_empty_map_around_it() -> None:
     assert others_of({"metadata": {"managedFields": both[:1]}}, path) == ("empty",)
 
 
-@pytest.mark.proves("N6")
 def test_a_key_that_another_put_into_a_managed_map_is_a_stranger() -> None:
     item = Item(name="i", managed_fields=("spec.map",), desired_state={"spec": {"map": {"b": 2}}})
     assert strangers(LIVE, item) == (("spec.map.a", ("argocd",)),)
 
 
-@pytest.mark.proves("7.125")
 @pytest.mark.parametrize(
     ("dotted", "expected"),
     [
@@ -133,7 +128,6 @@ def test_values_are_found_by_their_path_or_not_at_all(
     assert dig(LIVE, parse_path(dotted)) == expected
 
 
-@pytest.mark.proves("7.122")
 def test_texts_among_the_options_are_taken_as_they_are() -> None:
     assert convert({"algorithm": "  a b "}, LoadAwareOptions).algorithm == "  a b "
     assert convert({"algorithm": ""}, LoadAwareOptions).algorithm == ""

@@ -33,7 +33,6 @@ def hyperconverged(options: Options | None = None) -> Free:
     return spec
 
 
-@pytest.mark.proves("7.154", "7.155", "7.156", "7.153")
 @pytest.mark.parametrize("options", [None, density()], ids=["nothing said", "empty options"])
 def test_by_default_swap_comes_first(options: Options | None) -> None:
     swapping, overcommit = planned(a_cluster(), options, DENSITY).items
@@ -56,7 +55,6 @@ def test_by_default_swap_comes_first(options: Options | None) -> None:
     assert "nodeLabelSelector" in overcommit.diff
 
 
-@pytest.mark.proves("N8", "7.12", "7.154")
 def test_no_swap_alone_is_a_valid_wish() -> None:
     (wish,) = drafted(a_cluster(), density(enable_swap=False), DENSITY).wishes
     density_of = wish.desired["spec"]["higherWorkloadDensity"]
@@ -64,14 +62,12 @@ def test_no_swap_alone_is_a_valid_wish() -> None:
     assert wish.depends_on == ()
 
 
-@pytest.mark.proves("7.157", "7.153")
 def test_a_ratio_of_ones_own_is_used_and_named() -> None:
     wish = drafted(a_cluster(), density(memory_to_request_ratio=200), DENSITY).wishes[-1]
     assert wish.desired["spec"]["higherWorkloadDensity"]["memoryOvercommitPercentage"] == 200
     assert "200 %" in wish.message
 
 
-@pytest.mark.proves("7.157")
 def test_without_ksm_nothing_is_said_of_it() -> None:
     options = density(ksm_configuration=KsmConfiguration(enabled=False))
     wish = drafted(a_cluster(), options, DENSITY).wishes[-1]
@@ -80,7 +76,6 @@ def test_without_ksm_nothing_is_said_of_it() -> None:
     assert "KSM" not in wish.message
 
 
-@pytest.mark.proves("7.124", "7.14")
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
@@ -111,7 +106,6 @@ def test_selectors_are_passed_on_as_written(selector: LabelSelector, expected: F
     assert hyperconverged(options)["ksmConfiguration"] == {"nodeLabelSelector": expected}
 
 
-@pytest.mark.proves("7.12")
 def test_a_high_ratio_needs_swap() -> None:
     with pytest.raises(OptionError, match="needs swap"):
         drafted(a_cluster(), density(enable_swap=False, memory_to_request_ratio=150), DENSITY)
@@ -119,7 +113,6 @@ def test_a_high_ratio_needs_swap() -> None:
     assert len(drafted(a_cluster(), fine, DENSITY).wishes) == 1
 
 
-@pytest.mark.proves("7.79", "7.80", "B10")
 def test_a_foreign_ratio_is_an_input_unless_the_user_gave_one() -> None:
     def inputs(percent: int, options: Options | None = None) -> dict[str, Any]:
         value = {"memoryOvercommitPercentage": percent}
@@ -148,7 +141,6 @@ def test_hyperconverged_is_never_created() -> None:
         planned(a_cluster(without=[HYPERCONVERGED]), None, DENSITY)
 
 
-@pytest.mark.proves("7.24")
 def test_its_prerequisites_follow_the_options() -> None:
     profile = built_in().get(DENSITY)
     needs = profile.needs(None)

@@ -5,7 +5,6 @@ import pytest
 from trimtab.advisor.plan.kernel_arguments import added, is_effective, parse, removed
 
 
-@pytest.mark.proves("7.127")
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [
@@ -22,7 +21,6 @@ def test_an_argument_is_a_key_and_perhaps_a_value(
     assert parse(argument) == expected
 
 
-@pytest.mark.proves("7.128", "7.150")
 @pytest.mark.parametrize(
     ("arguments", "wanted", "expected"),
     [
@@ -41,7 +39,6 @@ def test_the_last_word_on_a_key_counts(arguments: list[str], wanted: str, expect
     assert is_effective(arguments, wanted) is expected
 
 
-@pytest.mark.proves("7.129")
 @pytest.mark.parametrize(
     ("arguments", "wanted", "expected"),
     [
@@ -58,7 +55,6 @@ def test_adding_appends_what_is_not_there(
     assert added(arguments, wanted) == expected
 
 
-@pytest.mark.proves("7.130")
 @pytest.mark.parametrize(
     ("arguments", "unwanted", "expected"),
     [

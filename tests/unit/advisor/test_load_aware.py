@@ -41,7 +41,6 @@ def descheduler(cluster: Directory, options: Options | None = None) -> Free:
     return spec
 
 
-@pytest.mark.proves("7.136", "7.137", "7.138", "7.139", "M2")
 def test_by_default_psi_comes_first_and_the_descheduler_waits_for_it() -> None:
     psi, descheduling = planned(a_cluster()).items
     assert (psi.name, str(psi.target_ref)) == (
@@ -75,7 +74,6 @@ def test_by_default_psi_comes_first_and_the_descheduler_waits_for_it() -> None:
     )
 
 
-@pytest.mark.proves("7.138", "7.145")
 def test_the_diff_shows_what_the_seed_shows() -> None:
     diff = planned(a_cluster()).items[-1].diff
     assert diff.startswith("--- cluster (KubeDescheduler)\n+++ cluster (KubeDescheduler)\n@@ -")
@@ -87,7 +85,6 @@ def test_the_diff_shows_what_the_seed_shows() -> None:
     assert "   - AffinityAndTaints" in diff.splitlines()
 
 
-@pytest.mark.proves("7.146", "7.147", "7.142", "7.134", "M1")
 @pytest.mark.parametrize(
     ("release", "profile", "customizations", "limits"),
     [
@@ -107,7 +104,6 @@ def test_each_release_gets_what_its_schema_offers(
     assert (spec["managementState"], spec["mode"]) == ("Managed", "Automatic")
 
 
-@pytest.mark.proves("B1", "7.9", "M5")
 @pytest.mark.parametrize("release", RELEASES)
 def test_simulate_only_means_simulate_only(release: Release) -> None:
     wish = drafted(a_cluster(release), load_aware(mode="Predictive")).wishes[-1]
@@ -121,14 +117,12 @@ def test_evictions_that_begin_are_announced() -> None:
     assert "evictions begin" not in said(drafted(running))
 
 
-@pytest.mark.proves("7.148", "7.142", "7.119")
 @pytest.mark.parametrize("release", ["5.14", "5.21", "5.32"])
 def test_thresholds_of_ones_own_are_used(release: Release) -> None:
     spec = descheduler(a_cluster(release), load_aware(dev_deviation_thresholds="High"))
     assert spec["profileCustomizations"]["devDeviationThresholds"] == "High"
 
 
-@pytest.mark.proves("7.140", "7.120")
 @pytest.mark.parametrize(
     ("wanted", "used"), [(60, 60), (900, 900), (3600, 3600), (7200, 7200), (0, 60), (-5, 60)]
 )
@@ -137,7 +131,6 @@ def test_the_interval_is_the_users_unless_it_makes_no_sense(wanted: int, used: i
     assert spec["deschedulingIntervalSeconds"] == used
 
 
-@pytest.mark.proves("7.141", "7.10", "B11", "7.121")
 def test_without_psi_the_descheduler_is_all_there_is() -> None:
     options = load_aware(enable_psi_metrics=False, descheduling_interval_seconds=900)
     (wish,) = drafted(a_cluster(), options).wishes
@@ -149,7 +142,6 @@ def test_without_psi_the_descheduler_is_all_there_is() -> None:
     assert [need.resource.kind for need in with_psi] == ["KubeDescheduler", "MachineConfig"]
 
 
-@pytest.mark.proves("B11")
 def test_psi_that_is_neither_on_nor_wanted_is_a_warning() -> None:
     options = load_aware(enable_psi_metrics=False)
     assert "until nodes run with psi=1" in said(drafted(a_cluster(), options))
@@ -157,7 +149,6 @@ def test_psi_that_is_neither_on_nor_wanted_is_a_warning() -> None:
     assert "psi=1" not in said(drafted(a_cluster("5.10"), options))
 
 
-@pytest.mark.proves("7.143", "7.144", "7.145")
 @pytest.mark.parametrize(
     ("there", "kept"),
     [
@@ -182,7 +173,6 @@ def test_profiles_that_do_not_contradict_stay(there: list[str], kept: list[str])
     assert descheduler(with_profiles(a_cluster(), *there))["profiles"] == [*kept, GA]
 
 
-@pytest.mark.proves("7.143", "7.138", "7.65")
 def test_a_new_descheduler_has_our_profile_alone() -> None:
     wish = drafted(a_cluster(without=[DESCHEDULER])).wishes[-1]
     assert wish.desired["spec"]["profiles"] == [GA]
@@ -190,7 +180,6 @@ def test_a_new_descheduler_has_our_profile_alone() -> None:
     assert drafted(a_cluster()).wishes[-1].severity == "Low"
 
 
-@pytest.mark.proves("7.135")
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -211,7 +200,6 @@ def test_migration_limits_leave_people_some(value: int, expected: int) -> None:
     assert scaled(value) == expected
 
 
-@pytest.mark.proves("7.151", "7.152", "7.126")
 @pytest.mark.parametrize(
     ("hco", "options", "expected"),
     [
@@ -238,7 +226,6 @@ def test_limits_come_from_the_options_or_from_hyperconverged(
     assert spec["evictionLimits"] == dict(zip(("total", "node"), expected, strict=True))
 
 
-@pytest.mark.proves("7.151", "B11")
 def test_hyperconverged_is_optional() -> None:
     alone = a_cluster(without=[HYPERCONVERGED])
     assert descheduler(alone)["evictionLimits"] == {"total": 5, "node": 2}
@@ -255,7 +242,6 @@ def test_hyperconverged_v1_keeps_its_limits_deeper() -> None:
     assert descheduler(cluster)["evictionLimits"] == {"total": 18, "node": 1}
 
 
-@pytest.mark.proves("B2", "B9")
 @pytest.mark.parametrize(
     ("release", "expected"),
     [
@@ -270,20 +256,17 @@ def test_only_values_that_shape_the_plan_are_inputs(release: Release, expected: 
     assert {name: inputs[name] for name in inputs if "hyperconverged" in name} == expected
 
 
-@pytest.mark.proves("7.80")
 def test_limits_of_ones_own_make_hyperconverged_irrelevant() -> None:
     inputs = drafted(a_cluster(), load_aware(eviction_limit_total=4, eviction_limit_node=2)).inputs
     assert not [name for name in inputs if "hyperconverged" in name]
 
 
-@pytest.mark.proves("B9")
 def test_an_upgraded_definition_is_another_input() -> None:
     before, after = (drafted(a_cluster(release)).inputs for release in ("5.21", "5.32"))
     assert before["descheduler.profile"] == DEV
     assert after["descheduler.profile"] == GA
 
 
-@pytest.mark.proves("B2", "N5", "7.65")
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_plan_that_was_applied_is_not_its_own_input(release: Release) -> None:
     cluster = a_cluster(release)
@@ -295,7 +278,6 @@ def test_a_plan_that_was_applied_is_not_its_own_input(release: Release) -> None:
     assert planned(hand_changed).inputs == plan.inputs
 
 
-@pytest.mark.proves("N10")
 @pytest.mark.parametrize(
     ("release", "silent"),
     [
@@ -318,7 +300,6 @@ def test_options_without_effect_are_named(release: Release, silent: list[str]) -
         assert (f"options.loadAware.{name} has no effect" in text) == (name in silent)
 
 
-@pytest.mark.proves("N11")
 def test_a_limit_per_node_above_the_total_is_refused() -> None:
     with pytest.raises(OptionError, match="evictionLimitNode 9 is above the total limit of 4"):
         drafted(a_cluster(), load_aware(eviction_limit_total=4, eviction_limit_node=9))
@@ -328,7 +309,6 @@ def test_a_limit_per_node_above_the_total_is_refused() -> None:
     assert "above the total of 3" in said(derived)
 
 
-@pytest.mark.proves("M9", "7.146")
 def test_long_lifecycle_warns_and_offers_background_evictions() -> None:
     plain = drafted(a_cluster("5.10"))
     assert "backgroundEvictions: true" in said(plain)
@@ -364,14 +344,12 @@ def test_a_scheduler_that_packs_contradicts_long_lifecycle() -> None:
     assert "HighNodeUtilization" in said(drafted(added(a_cluster("5.10"), scheduler)))
 
 
-@pytest.mark.proves("B11")
 def test_a_missing_namespace_is_a_prerequisite() -> None:
     home = NAMESPACES.ref("openshift-kube-descheduler-operator")
     with pytest.raises(MissingError, match="openshift-kube-descheduler-operator does not exist"):
         drafted(a_cluster(without=[home]))
 
 
-@pytest.mark.proves("7.134")
 @pytest.mark.parametrize(
     "crd",
     [

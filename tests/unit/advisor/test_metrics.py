@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from msgspec import structs
 
 from builders.advisorworld import World
@@ -18,7 +17,6 @@ def value(sample: str) -> float:
     return float(found[1])
 
 
-@pytest.mark.proves("B13")
 def test_phase_drift_and_items_are_counted() -> None:
     world = World("Apply")
     world.run()

@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-import pytest
-
 from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client
@@ -53,7 +51,6 @@ def an_operator(api: Api) -> tuple[Operator, Listener]:
     return operator, listener
 
 
-@pytest.mark.proves("N3")
 async def test_an_object_that_cannot_be_read_is_told_so_once_and_alone() -> None:
     api = Api(a_config(action="Ignore"), a_config("virt-higher-density", action={"not": "a text"}))
     operator, listener = an_operator(api)
@@ -70,7 +67,6 @@ async def test_an_object_that_cannot_be_read_is_told_so_once_and_alone() -> None
     assert api.configs[EXAMPLE.name]["status"]["phase"] == "Ignored"
 
 
-@pytest.mark.proves("7.36")
 async def test_an_ignored_object_is_not_written_again() -> None:
     api = Api(a_config(action="Ignore"))
     operator, _ = an_operator(api)

@@ -181,7 +181,6 @@ ROWS: list[object] = [
 ]  # fmt: skip
 
 
-@pytest.mark.proves("7.58", "7.59", "7.60", "7.61", "7.65", "7.70", "7.86", "7.87", "7.37", "7.38")
 @pytest.mark.parametrize(("begin", "happens", "expected"), ROWS)
 def test_transitions(
     begin: Callable[[], World], happens: Callable[[World], object], expected: Phase
@@ -203,7 +202,6 @@ def test_nothing_is_written_twice_where_it_rests(
     assert (world.statuses, len(world.writes)) == before
 
 
-@pytest.mark.proves("7.35", "7.36", "7.39", "7.40", "7.41", "7.44", "7.45")
 def test_ignored_keeps_items_and_looks_at_nothing() -> None:
     world = completed()
     items = world.config.status.items
@@ -220,7 +218,6 @@ def test_ignored_keeps_items_and_looks_at_nothing() -> None:
     assert world.config.status.observed_generation == world.config.metadata.generation
 
 
-@pytest.mark.proves("7.42")
 def test_round_trips_between_actions_end_where_they_should() -> None:
     world = planned()
     for _ in range(5):
@@ -232,7 +229,6 @@ def test_round_trips_between_actions_end_where_they_should() -> None:
     assert world.run().phase == "Completed"
 
 
-@pytest.mark.proves("7.70")
 def test_a_stale_plan_applies_nothing_and_says_so() -> None:
     world = planned()
     world.hand("mode", "Manual")
@@ -245,7 +241,6 @@ def test_a_stale_plan_applies_nothing_and_says_so() -> None:
     assert world.writes == []
 
 
-@pytest.mark.proves("7.71")
 def test_bypass_applies_a_stale_plan() -> None:
     world = planned(bypass_optimistic_lock=True)
     world.hand("mode", "Manual")
@@ -253,7 +248,6 @@ def test_bypass_applies_a_stale_plan() -> None:
     assert world.run().phase == "Completed"
 
 
-@pytest.mark.proves("7.74", "7.75", "7.76", "7.78", "N5")
 def test_a_changed_input_is_reviewed_although_the_action_is_apply() -> None:
     world = completed()
     world.limit = 9
@@ -274,7 +268,6 @@ def test_a_changed_input_is_reviewed_although_the_action_is_apply() -> None:
     assert not is_true(status, INPUT_DRIFT)
 
 
-@pytest.mark.proves("7.78")
 def test_an_input_that_returns_resolves_the_review() -> None:
     world = completed()
     world.limit = 9
@@ -287,7 +280,6 @@ def test_an_input_that_returns_resolves_the_review() -> None:
     assert (marker.status, marker.reason) == ("False", "DriftResolved")
 
 
-@pytest.mark.proves("N5")
 def test_a_hand_on_a_field_that_an_input_shapes_is_drift_and_not_input_drift() -> None:
     world = completed()
     world.hand("limit", 7)
@@ -296,7 +288,6 @@ def test_a_hand_on_a_field_that_an_input_shapes_is_drift_and_not_input_drift() -
     assert not is_true(status, INPUT_DRIFT)
 
 
-@pytest.mark.proves("B4")
 def test_options_edited_during_a_review_are_planned_and_reviewed_again() -> None:
     world = planned()
     first = world.config.status.plan_id
@@ -312,7 +303,6 @@ def test_options_edited_during_a_review_are_planned_and_reviewed_again() -> None
     assert world.objects[DESCHEDULER]["spec"]["interval"] == 900
 
 
-@pytest.mark.proves("B12")
 def test_an_approval_counts_for_one_plan_only() -> None:
     world = planned()
     world.edit(approved_plan="000000000000", action="Apply")
@@ -326,7 +316,6 @@ def test_an_approval_counts_for_one_plan_only() -> None:
     assert world.run().phase == "Completed"
 
 
-@pytest.mark.proves("B12")
 def test_dry_run_stops_a_plan_that_is_being_applied() -> None:
     world = planned()
     world.after_apply = WAITING
@@ -337,7 +326,6 @@ def test_dry_run_stops_a_plan_that_is_being_applied() -> None:
     assert world.writes == [MACHINE], "the descheduler was not touched"
 
 
-@pytest.mark.proves("B7", "7.161")
 def test_an_item_waits_until_the_one_before_is_in_effect() -> None:
     world = planned()
     world.after_apply = WAITING
@@ -353,7 +341,6 @@ def test_an_item_waits_until_the_one_before_is_in_effect() -> None:
     assert world.writes == [MACHINE, DESCHEDULER]
 
 
-@pytest.mark.proves("B3")
 @pytest.mark.parametrize(
     ("policy", "phase"), [("Abort", "Failed"), ("Continue", "CompletedWithErrors")]
 )
@@ -373,7 +360,6 @@ def test_a_timeout_fires_and_ends_the_plan_by_its_policy(policy: str, phase: str
     assert world.run().phase == phase, "and it stays that way"
 
 
-@pytest.mark.proves("B3", "7.116")
 def test_a_degraded_pool_is_a_failure_and_not_a_wait() -> None:
     world = planned()
     world.after_apply = Health("failed", "MachineConfigPool 'worker' is degraded")
@@ -382,7 +368,6 @@ def test_a_degraded_pool_is_a_failure_and_not_a_wait() -> None:
     assert [item.state for item in world.config.status.items] == ["Failed", "Pending"]
 
 
-@pytest.mark.proves("N1")
 def test_a_refused_item_is_failed_and_the_ones_before_are_completed() -> None:
     world = planned()
     world.after_apply = WAITING
@@ -395,7 +380,6 @@ def test_a_refused_item_is_failed_and_the_ones_before_are_completed() -> None:
     assert world.writes == [MACHINE]
 
 
-@pytest.mark.proves("B5")
 def test_a_repaired_field_clears_the_drift() -> None:
     world = drifted()
     status = world.run()
@@ -407,7 +391,6 @@ def test_a_repaired_field_clears_the_drift() -> None:
     assert not any(item.drifted for item in status.items)
 
 
-@pytest.mark.proves("B6")
 def test_completed_with_errors_is_not_completed_and_an_edit_plans_again() -> None:
     world = planned(failure_policy="Continue")
     refuse(world)
@@ -425,7 +408,6 @@ def test_completed_with_errors_is_not_completed_and_an_edit_plans_again() -> Non
     assert not is_true(world.config.status, "CompletedWithErrors")
 
 
-@pytest.mark.proves("7.86", "7.88", "7.89", "7.90")
 def test_an_upgrade_is_told_reviewed_and_applied() -> None:
     world = completed()
     upgrade_logic(world)
@@ -441,7 +423,6 @@ def test_an_upgrade_is_told_reviewed_and_applied() -> None:
     assert status.operator_version == "2"
 
 
-@pytest.mark.proves("N2")
 def test_a_version_that_only_sees_what_we_created_is_no_upgrade() -> None:
     world = World()
     del world.objects[DESCHEDULER]
@@ -454,14 +435,12 @@ def test_a_version_that_only_sees_what_we_created_is_no_upgrade() -> None:
     assert world.config.status.operator_version == "2"
 
 
-@pytest.mark.proves("B9")
 def test_a_definition_that_can_do_more_is_planned_with_again() -> None:
     world = completed()
     world.limit, world.logic = 6, "c"
     assert world.run().phase == "ReviewRequired"
 
 
-@pytest.mark.proves("B10")
 def test_what_leaves_the_plan_is_an_item_of_its_own() -> None:
     world = completed()
     world.edit(action="DryRun")
@@ -477,7 +456,6 @@ def test_what_leaves_the_plan_is_an_item_of_its_own() -> None:
     assert [prior.ref for prior in world.record.priors] == [DESCHEDULER]
 
 
-@pytest.mark.proves("B11")
 def test_owners_that_the_reviewer_did_not_see_send_the_plan_back() -> None:
     world = planned()
     world.rivals = (Taking(field="spec.mode", manager="argocd"),)
@@ -532,14 +510,12 @@ def test_giving_up_a_rollback_plans_forward_again() -> None:
     assert world.writes == [MACHINE, DESCHEDULER]
 
 
-@pytest.mark.proves("N3")
 def test_an_unreadable_duration_fails_its_object_alone() -> None:
     world = planned(wait_timeout="soon")
     assert world.phase == "Failed"
     assert world.statuses < 5
 
 
-@pytest.mark.proves("7.76", "7.77")
 def test_any_edit_takes_note_of_a_changed_input() -> None:
     world = completed()
     world.limit = 9
@@ -552,7 +528,6 @@ def test_any_edit_takes_note_of_a_changed_input() -> None:
     assert not is_true(status, INPUT_DRIFT)
 
 
-@pytest.mark.proves("7.72", "7.73")
 @pytest.mark.parametrize("skip", ["an item was begun", "no hash was stored"])
 def test_the_lock_is_asked_once_and_only_if_there_is_one(skip: str) -> None:
     world = planned()
@@ -581,7 +556,6 @@ CHANGES: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.proves("7.68", "7.69", "B4", "B1")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 def test_every_option_that_changes_is_planned_anew(change: dict[str, object]) -> None:
     same = Options(load_aware=LoadAwareOptions())

@@ -63,7 +63,6 @@ def test_the_worst_severity_counts(severities: list[Any], expected: Severity) ->
     assert worst(items, "High") == expected
 
 
-@pytest.mark.proves("7.66", "7.67")
 def test_all_pending_and_all_over() -> None:
     pending, running, done, failed = (
         an_item(state=state) for state in ("Pending", "InProgress", "Completed", "Failed")
@@ -78,13 +77,11 @@ def test_all_pending_and_all_over() -> None:
     assert not all_over([done, running])
 
 
-@pytest.mark.proves("7.81", "7.84")
 def test_what_happened_to_an_item_is_not_its_logic() -> None:
     item = an_item(state="Completed", message="applied", diff="", drifted=True)
     assert not differs([item], [a_wish()])
 
 
-@pytest.mark.proves("7.82", "7.83", "7.85")
 @pytest.mark.parametrize(
     "wishes",
     [
@@ -102,7 +99,6 @@ def test_other_logic_differs(wishes: list[Wish]) -> None:
     assert differs([an_item()], wishes)
 
 
-@pytest.mark.proves("N2")
 def test_severity_can_be_left_out() -> None:
     assert not differs([an_item()], [a_wish(severity="High")], severities=False)
 
@@ -130,7 +126,6 @@ def test_a_plan_of_what_is_already_there_changes_nothing() -> None:
     )
 
 
-@pytest.mark.proves("7.106")
 @pytest.mark.parametrize(
     ("desired", "says"),
     [

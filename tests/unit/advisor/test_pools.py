@@ -43,7 +43,6 @@ UPDATING = {"Updated": "False", "Updating": "True"}
 NEITHER = {"Updated": "False", "Updating": "False"}
 
 
-@pytest.mark.proves("7.112", "7.113", "7.114", "7.115", "7.116", "7.117", "7.118", "7.161", "B8")
 @pytest.mark.parametrize(
     ("found", "state", "words"),
     [
@@ -109,7 +108,6 @@ def test_a_missing_pool_is_waited_for() -> None:
     assert "worker" in pools.health(PSI, seen()).message
 
 
-@pytest.mark.proves("B8")
 def test_a_paused_pool_waits_for_a_person() -> None:
     paused = a_pool(wants=NEW, runs=OLD, conditions=NEITHER)
     paused["spec"]["paused"] = True
@@ -120,7 +118,6 @@ def test_a_paused_pool_waits_for_a_person() -> None:
     assert pools.health(PSI, seen(unrendered)).state == "blocked"
 
 
-@pytest.mark.proves("7.116")
 def test_a_degraded_pool_says_why() -> None:
     sick = a_pool(degradedMachineCount=1)
     sick["status"]["conditions"].append(
@@ -129,19 +126,16 @@ def test_a_degraded_pool_says_why() -> None:
     assert "node n2: disk is full" in pools.health(PSI, seen(sick)).message
 
 
-@pytest.mark.proves("B8", "7.128")
 def test_an_argument_that_a_later_config_takes_back_is_a_failure() -> None:
     verdict = pools.health(PSI, seen(a_pool(), arguments=("psi=1", "psi=0")))
     assert (verdict.state, verdict.message.endswith("overrides psi=1")) == ("failed", True)
 
 
-@pytest.mark.proves("B8")
 def test_an_edited_config_is_not_in_effect_under_its_old_contents() -> None:
     verdict = pools.health(PSI, seen(a_pool(), arguments=("psi=0",)))
     assert (verdict.state, "as it was before" in verdict.message) == ("waiting", True)
 
 
-@pytest.mark.proves("B8")
 def test_every_pool_that_takes_the_config_counts() -> None:
     infra = a_pool("infra", runs=OLD, conditions=UPDATING, updatedMachineCount=1)
     selector = {"key": "machineconfiguration.openshift.io/role", "operator": "In"}
@@ -154,7 +148,6 @@ def test_every_pool_that_takes_the_config_counts() -> None:
     assert pools.health(PSI, seen(a_pool(), elsewhere)).healthy
 
 
-@pytest.mark.proves("7.110", "7.111")
 @pytest.mark.parametrize("kind", ["ConfigMap", "KubeDescheduler", ""])
 def test_anything_else_is_in_effect_at_once(kind: str) -> None:
     desired = {"kind": kind, "metadata": {"name": "x"}}
@@ -162,7 +155,6 @@ def test_anything_else_is_in_effect_at_once(kind: str) -> None:
     assert pools.health(desired, seen()) == pools.Health("ready", "applied")
 
 
-@pytest.mark.proves("7.110")
 def test_a_config_without_a_role_is_for_workers() -> None:
     effect = pools.effect_of({"kind": "MachineConfig", "metadata": {"name": "x"}})
     assert effect is not None
@@ -189,7 +181,6 @@ def test_a_deleted_config_is_gone_when_no_pool_holds_it() -> None:
     assert (leaving.state, "is updating" in leaving.message) == ("waiting", True)
 
 
-@pytest.mark.proves("7.131", "7.132")
 def test_only_pools_with_a_rendered_config_have_arguments() -> None:
     cluster = a_cluster()
     worker = cluster.objects[MACHINE_CONFIG_POOLS.ref("worker")]

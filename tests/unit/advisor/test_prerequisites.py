@@ -42,7 +42,6 @@ def test_a_definition_counts_when_it_serves(crd: Any, is_missing: bool) -> None:
     assert bool(missing([NEED], {NEED.resource.crd: crd})) is is_missing
 
 
-@pytest.mark.proves("7.96", "7.97")
 @pytest.mark.parametrize(
     ("resource", "name"),
     [
@@ -65,7 +64,6 @@ def test_kinds_of_kubernetes_itself_have_no_definition() -> None:
     )
 
 
-@pytest.mark.proves("7.98")
 def test_what_is_missing_is_a_list() -> None:
     assert missing_text([]) == ""
     text = missing_text([NEED, Need(MACHINE_CONFIGS, "")]).splitlines()
@@ -76,13 +74,11 @@ def test_what_is_missing_is_a_list() -> None:
     ]
 
 
-@pytest.mark.proves("B11")
 def test_a_missing_namespace_is_a_prerequisite_and_a_bad_plan_is_not() -> None:
     assert refusal(NotFound("apply", Status(404, "NotFound", "ns"))).kind == "prerequisite"
     assert refusal(Invalid("apply", Status(422, "Invalid", "spec"))).kind == "generation"
 
 
-@pytest.mark.proves("7.103", "7.105")
 def test_references_are_read_from_objects_of_any_kind() -> None:
     for resource, namespace in ((CONFIG_MAPS, "n"), (MACHINE_CONFIGS, "")):
         meta = {"name": "x"} | ({"namespace": namespace} if namespace else {})

@@ -23,7 +23,6 @@ def scheduler(**spec: object) -> Free:
     }
 
 
-@pytest.mark.proves("7.149", "7.150")
 @pytest.mark.parametrize(
     ("arguments", "severity"),
     [
@@ -39,7 +38,6 @@ def test_severity_is_about_reboots(arguments: list[str], severity: str) -> None:
     assert ("already effective in pool 'worker'" in wish.message) == (severity == "Low")
 
 
-@pytest.mark.proves("7.150", "7.131", "7.132")
 def test_without_a_pool_the_worst_is_assumed() -> None:
     alone = a_cluster(without=[MACHINE_CONFIG_POOLS.ref(name) for name in ("worker", "master")])
     assert drafted(alone).wishes[0].severity == "High"
@@ -48,7 +46,6 @@ def test_without_a_pool_the_worst_is_assumed() -> None:
     assert drafted(added(a_cluster(), unknown)).wishes[0].severity == "High"
 
 
-@pytest.mark.proves("B8")
 @pytest.mark.parametrize(
     ("workers", "masters", "schedulable", "items"),
     [

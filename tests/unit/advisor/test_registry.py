@@ -14,7 +14,6 @@ from trimtab.errors import ConfigError
 EXAMPLE = "example-profile"
 
 
-@pytest.mark.proves("7.16", "7.18")
 def test_profiles_are_registered_once() -> None:
     registry = Registry()
     assert registry.names() == ()
@@ -25,14 +24,12 @@ def test_profiles_are_registered_once() -> None:
     assert Registry(LoadAware(), HigherDensity(), Example()).names() == built_in().names()
 
 
-@pytest.mark.proves("7.17")
 def test_an_unknown_name_is_an_error_that_lists_the_known() -> None:
     assert built_in().get(EXAMPLE).name == EXAMPLE
     with pytest.raises(ConfigError, match=f"not found; there are: {LOAD_AWARE}"):
         built_in().get("no-such")
 
 
-@pytest.mark.proves("7.19", "7.20", "7.30")
 def test_every_profile_can_be_advertised_with_words() -> None:
     profiles = list(built_in())
     assert {profile.advertisable for profile in profiles} == {True, False}
@@ -42,7 +39,6 @@ def test_every_profile_can_be_advertised_with_words() -> None:
         assert profile.impact_summary
 
 
-@pytest.mark.proves("7.21", "7.22", "7.23")
 def test_what_the_built_in_ones_say_of_themselves() -> None:
     said = {p.name: (p.category, p.advertisable, p.impact) for p in built_in()}
     assert said == {
@@ -56,7 +52,6 @@ def test_what_the_built_in_ones_say_of_themselves() -> None:
     assert "CNV_SWAP" in density.impact_summary
 
 
-@pytest.mark.proves("7.24", "N7")
 @pytest.mark.parametrize("name", built_in().names())
 def test_every_target_is_of_a_kind_that_the_profile_says_it_writes(name: str) -> None:
     profile = built_in().get(name)
@@ -64,7 +59,6 @@ def test_every_target_is_of_a_kind_that_the_profile_says_it_writes(name: str) ->
     assert kinds == set(profile.manages())
 
 
-@pytest.mark.proves("7.25", "N4")
 def test_the_example_writes_one_config_map_and_has_no_options() -> None:
     (wish,) = drafted(a_cluster(), None, EXAMPLE).wishes
     assert (wish.name, wish.desired["data"]["replicas"]) == ("configure-example-component", "3")
@@ -72,7 +66,6 @@ def test_the_example_writes_one_config_map_and_has_no_options() -> None:
         drafted(a_cluster(), load_aware(), EXAMPLE)
 
 
-@pytest.mark.proves("B11")
 def test_the_examples_namespace_must_exist() -> None:
     alone = a_cluster(without=[NAMESPACES.ref("openshift-cnv")])
     with pytest.raises(MissingError, match="openshift-cnv"):

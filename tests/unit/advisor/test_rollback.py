@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +34,6 @@ def an_item(*managed: str, **spec: Any) -> Item:
     return Item(name="i", target_ref=REF, managed_fields=managed, desired_state={"spec": spec})
 
 
-@pytest.mark.proves("B10")
 def test_the_first_value_counts_however_often_it_is_applied() -> None:
     item = an_item("spec.mode", mode="new")
     record = remembered(Record(), [item], {REF: live(mode="old")})

@@ -143,7 +143,6 @@ def test_an_unknown_algorithm_names_the_option() -> None:
         drafted(a_cluster(), upstream(algorithm="no_such_score"))
 
 
-@pytest.mark.proves("B1")
 def test_simulating_needs_a_deployment_and_is_refused_without() -> None:
     with pytest.raises(OptionError, match="evictions would be real"):
         drafted(a_cluster(), upstream(mode="Predictive"))
@@ -184,7 +183,6 @@ def test_the_command_line_keeps_what_is_not_ours(
     assert arguments(wanted, there) == expected
 
 
-@pytest.mark.proves("N10")
 def test_an_interval_without_a_deployment_has_no_effect_and_says_so() -> None:
     text = said(drafted(a_cluster(), upstream(descheduling_interval_seconds=300)))
     assert "deschedulingIntervalSeconds has no effect" in text

@@ -20,7 +20,6 @@ def version(generation: int, resource_version: str = "1") -> Object:
     return Object(metadata=ObjectMeta(generation=generation, resource_version=resource_version))
 
 
-@pytest.mark.proves("7.95", "7.94")
 @pytest.mark.parametrize(
     ("watched", "old", "new", "expected"),
     [
@@ -54,7 +53,6 @@ class Still:
         return none()
 
 
-@pytest.mark.proves("7.91", "7.92", "7.93")
 async def test_each_configuration_hears_of_its_own_objects_and_watches_end_with_the_last() -> None:
     watches = Watches(cast(Client, Still()), lambda _: None)
     running = asyncio.ensure_future(watches.run())

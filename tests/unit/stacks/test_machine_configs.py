@@ -121,7 +121,6 @@ def test_the_next_step(nodes: Sequence[Node], paused: bool, expected: object) ->
     assert next_step(paused_pool, nodes, "new", 100.0, REBOOT_S) == expected
 
 
-@pytest.mark.proves("7.161", "B8")
 def test_a_roll_out_takes_every_node_once_and_health_agrees_with_it() -> None:
     """From the apply to the last node: one node out of service at most, ready only at the end."""
     configs = [BASE, PSI]
