@@ -80,7 +80,7 @@ class Caps:
 
 
 def _as_quantity(each: int, used: Iterable[int]) -> int:
-    """The sum as Kubernetes' Quantity computes it with what amd64 makes of NaN (P8, 9.2).
+    """The sum as Kubernetes' Quantity computes it with what amd64 makes of NaN (P8).
 
     Subtracting the smallest integer adds it instead, as long as the result fits into 64
     bits; where it does not, the sum goes on in exact arithmetic.

@@ -40,7 +40,7 @@ def shown(resource: str, amount: int) -> int:
 
 
 def capacity_of(node: NodeView) -> Amounts:
-    """Allocatable, or capacity where a node has no allocatable at all (T2, 9.12)."""
+    """Allocatable, or capacity where a node has no allocatable at all (T2)."""
     return node.allocatable or node.capacity
 
 

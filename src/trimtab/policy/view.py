@@ -191,11 +191,11 @@ class ClusterView(Protocol):
         """What it says each container uses."""
 
     def replicas(self, owner_uid: str) -> int:
-        """Pods with that owner, in any phase and namespace (9.8)."""
+        """Pods with that owner, in any phase and namespace."""
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str] | None: ...
     def storage_class(self, namespace: str, claim: str) -> str | None:
-        """None when the claim is unknown or names no class: both protect the pod (9.9)."""
+        """None when the claim is unknown or names no class: both protect the pod."""
 
     def migrations(self, pod: PodView) -> Sequence[Migrated]:
         """What is known of the migrations of the pod's VM."""

@@ -1,4 +1,4 @@
-"""Policy files: what v0.36 accepts, refuses (in its own words) and drops (T6, 9.13)."""
+"""Policy files: what v0.36 accepts, refuses (in its own words) and drops (T6)."""
 
 from pathlib import Path
 from typing import Any
@@ -116,12 +116,11 @@ def test_sources_that_start_and_may_fail_each_cycle(
 
 
 def test_a_prometheus_source_without_provider_fails_each_cycle() -> None:
-    """9.13."""
     assert low(a_file(QUERY)).broken == "prometheus client not initialized"
 
 
 def test_metric_resource_is_accepted_for_requests() -> None:
-    """9.13: its usage is zero everywhere."""
+    """Its usage is zero everywhere."""
     args = {"thresholds": {"MetricResource": 10}, "targetThresholds": {"MetricResource": 20}}
     assert low(a_file(args)).resources == ("MetricResource", "cpu", "memory", "pods")
 
@@ -209,7 +208,7 @@ def test_the_rest_of_the_evictor() -> None:
 
 
 def test_a_priority_class_is_looked_up() -> None:
-    """9.5: at start, once."""
+    """At start, once."""
     named = {"priorityThreshold": {"name": "gold"}}
     assert evictor_of(named, gold=500).priority_threshold == 500
     with pytest.raises(ConfigError, match='"gold" not found'):

@@ -129,7 +129,7 @@ def test_pods_are_asked_for_only_on_nodes_that_are_visited() -> None:
 
 
 def test_capacity_stands_in_where_a_node_has_no_allocatable() -> None:
-    """T2; an API server never shows such a node (9.12)."""
+    """T2; an API server never shows such a node."""
     nodes = [
         Node(name="n0", capacity=nano(cpu=4, memory=100, pods=10)),
         a_node("n1"),

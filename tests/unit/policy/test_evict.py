@@ -221,14 +221,13 @@ def test_headroom_never_shrinks_while_usage_of_pods_is_unknown() -> None:
 
 
 def test_a_terminating_pod_with_the_evict_annotation_takes_the_slot_again() -> None:
-    """9.10."""
     view = a_view([80, 10], pods={"n0": [a_pod("going", terminating=True, evict=True), a_pod("p")]})
     (run,) = decide(view, a_policy()).runs
     assert names(run) == ["going"]
 
 
 def test_without_the_gate_a_background_answer_is_a_failure() -> None:
-    """9.15: 429 with the text counts only with the gate and the annotation."""
+    """429 with the text counts only with the gate and the annotation."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 2, **FLYING)})
     (run,) = decide(view, a_policy(), EMPTY, background=False).runs
     assert [step.outcome for step in run.visits[0].steps] == [Outcome.REFUSED] * 2

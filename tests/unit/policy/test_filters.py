@@ -113,7 +113,7 @@ def test_a_disabled_protection_lets_the_pod_go(protection: Protection, pod: dict
 
 
 def test_without_system_critical_the_priority_threshold_is_ignored() -> None:
-    """9.6: an explicit one too."""
+    """An explicit one too."""
     pod = a_pod(priority=500)
     assert rules(pod, Evictor(priority_threshold=100)) == ["2.1.4.priorityThreshold"]
     unprotected = DEFAULT_PROTECTIONS - {Protection.SYSTEM_CRITICAL}
@@ -126,7 +126,7 @@ def test_the_priority_threshold_itself_is_too_high() -> None:
 
 
 def test_bare_pods_stay_even_unprotected() -> None:
-    """9.7: only Failed ones would pass, and those never get here."""
+    """Only Failed ones would pass, and those never get here."""
     unprotected = DEFAULT_PROTECTIONS - {Protection.FAILED_BARE}
     judge = Filter(Evictor(protections=unprotected), a_view())
     (reason,) = judge.refusals(a_pod(owners=0))
@@ -134,7 +134,7 @@ def test_bare_pods_stay_even_unprotected() -> None:
 
 
 def test_without_a_budget_means_everybody() -> None:
-    """9.1: the list of budgets stays empty, so having one does not help."""
+    """The list of budgets stays empty, so having one does not help."""
     evictor = Evictor(protections=DEFAULT_PROTECTIONS | {Protection.WITHOUT_PDB})
     assert rules(a_pod(), evictor) == ["2.1.4.PodsWithoutPDB"]
 
@@ -159,7 +159,6 @@ def test_resource_claims_protect_on_request() -> None:
 def test_claims_protect_on_request(
     claims: tuple[str, ...], classes: tuple[str, ...], refused: bool
 ) -> None:
-    """9.9."""
     evictor = Evictor(
         protections=DEFAULT_PROTECTIONS | {Protection.PVC}, storage_classes=frozenset(classes)
     )
@@ -194,7 +193,7 @@ def test_the_label_selector() -> None:
     ],
 )
 def test_minimum_replicas(owners: int, replicas: int, minimum: int, refused: bool) -> None:
-    """9.8: the number comes from the view, which counts every pod of the owner."""
+    """The number comes from the view, which counts every pod of the owner."""
     found = rules(
         a_pod(owners=owners, owner_uid="o" if owners == 1 else ""),
         Evictor(min_replicas=minimum),
@@ -215,7 +214,6 @@ def test_minimum_replicas(owners: int, replicas: int, minimum: int, refused: boo
     ],
 )
 def test_minimum_age(age: float | None, minimum: float | None, refused: bool) -> None:
-    """9.9."""
     now = 1_000_000.0
     pod = a_pod(started=None if age is None else now - age)
     found = rules(pod, Evictor(min_pod_age_s=minimum), now=now)

@@ -50,7 +50,7 @@ def test_under_asks_for_all_resources_and_over_for_any() -> None:
 
 
 def test_a_node_above_a_hundred_percent_is_over_even_with_high_at_a_hundred() -> None:
-    """9.3: only a query's percents end at 100."""
+    """Only a query's percents end at 100."""
     pods = {"full": some_pods("f", 11, requests=nano(cpu=1)), "idle": []}
     run = the_run(a_cluster(pods), a_low({"cpu": 50}, {"cpu": 100}))
     assert run.figures is not None
@@ -84,7 +84,6 @@ def test_a_resource_that_no_node_has_leaves_every_node_under() -> None:
 
 
 def test_metric_resource_without_a_query_is_zero_everywhere() -> None:
-    """9.13."""
     run = the_run(
         a_cluster({"a": some_pods("a"), "b": []}),
         a_low({METRIC_RESOURCE: 10}, {METRIC_RESOURCE: 50}),

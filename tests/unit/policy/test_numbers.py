@@ -41,7 +41,7 @@ def test_nan_is_refused_by_default() -> None:
 
 
 def test_nan_becomes_the_smallest_integer_on_amd64() -> None:
-    """P8, 9.2."""
+    """P8."""
     assert usage_of(np.array([0.5, math.nan]), "amd64").tolist() == [50, NO_NUMBER]
 
 

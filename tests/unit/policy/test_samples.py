@@ -142,7 +142,7 @@ def test_nan_is_not_simulated() -> None:
 def test_nan_on_amd64(
     samples: list[tuple[str | None, float]], deviation: bool, evicts: bool
 ) -> None:
-    """P8 and 9.2: the headroom runs over, and the rest is exact arithmetic."""
+    """P8: the headroom runs over, and the rest is exact arithmetic."""
     view = a_view(nodes=[a_node(f"n{at}") for at in range(len(samples))], samples=samples)
     policy = a_policy(low=0 if deviation else 20, high=10 if deviation else 50, deviation=deviation)
     (run,) = decide(view, policy, nan="amd64").runs

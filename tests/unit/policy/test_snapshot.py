@@ -231,7 +231,7 @@ def test_pods_that_say_they_are_being_evicted_are_in_flight() -> None:
 
 
 def test_finished_and_unplaced_pods_are_not_listed_but_finished_ones_are_counted() -> None:
-    """P10 and 9.8."""
+    """P10."""
     owner = (Owner("ReplicaSet", "rs"),)
     snapshot = a_snapshot(
         {"n1": "0.9", "n2": "0.1"},
@@ -264,7 +264,7 @@ def test_pods_alike_share_their_traits() -> None:
     ],
 )
 def test_a_query_without_vector(query: QueryResult | None, message: str) -> None:
-    """P2 and 9.4."""
+    """P2."""
     answer = SnapshotView(a_snapshot({}, query=query)).samples()
     assert isinstance(answer, QueryFailed)
     assert message in answer.message

@@ -40,7 +40,7 @@ _DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def build_low(args: LowNodeUtilizationArgs, file: PolicyFile, field: str) -> LowNodeUtilization:
-    """LowNodeUtilization; the Prometheus source insists on its one resource only here (9.13)."""
+    """LowNodeUtilization; the Prometheus source insists on its one resource only here."""
     metrics = args.metrics_utilization
     prometheus = metrics is not None and metrics.source == "Prometheus"
     if prometheus:
@@ -118,7 +118,7 @@ def _source(metrics: MetricsUtilization | None) -> Source:
 
 
 def _broken(metrics: MetricsUtilization, file: PolicyFile) -> str | None:
-    """What each cycle fails with although the descheduler starts (P11, 9.13)."""
+    """What each cycle fails with although the descheduler starts (P11)."""
     if metrics.metrics_server or metrics.source == "KubernetesMetrics":
         collector = file.metrics_collector is not None and file.metrics_collector.enabled
         provided = any(p.source == "KubernetesMetrics" for p in file.metrics_providers or ())

@@ -110,7 +110,7 @@ def _configured(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
     if Protection.PVC in on:
         yield _claims(evictor.storage_classes, view)
     if Protection.WITHOUT_PDB in on:
-        # Its list of budgets stays empty (9.1), so a pod with a budget is refused as well.
+        # Its list of budgets stays empty, so a pod with a budget is refused as well.
         yield _trait(
             "2.1.4.PodsWithoutPDB",
             lambda t: True,
@@ -126,7 +126,7 @@ def _configured(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
 
 
 def _priority(threshold: int) -> Iterator[Check]:
-    """Two checks, so a critical pod is refused twice over (9.6)."""
+    """Two checks, so a critical pod is refused twice over."""
     yield _trait(
         "2.1.4.SystemCriticalPods",
         lambda t: t.priority is not None and t.priority >= SYSTEM_CRITICAL,

@@ -99,7 +99,7 @@ def _source(
 
 
 def _levels(facts: Facts, at: int, name: str, plugin: LowNodeUtilization) -> Iterator[Finding]:
-    """With a query nothing is ever above 100 %; requests may be (9.3)."""
+    """With a query nothing is ever above 100 %; requests may be."""
     high = plugin.high.get(METRIC_RESOURCE)
     if plugin.source is Source.PROMETHEUS and high is not None and high >= 100:
         field = f"{args_field(facts, at, name)}.targetThresholds.{METRIC_RESOURCE}"

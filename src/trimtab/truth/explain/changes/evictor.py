@@ -28,7 +28,7 @@ def _edits(evictor: Evictor) -> Iterator[tuple[str, Callable[[Tree], None]]]:
     if evictor.node_fit:
         yield "switch nodeFit off", _set("nodeFit", False)
     for protection in Protection:
-        # Without it bare pods would still never pass (9.7).
+        # Without it bare pods would still never pass.
         if protection in evictor.protections and protection is not Protection.FAILED_BARE:
             yield f"switch the protection {protection.value} off", _unprotect(protection)
     if evictor.no_eviction == "Mandatory":
