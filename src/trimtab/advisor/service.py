@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
-from trimtab.advisor.metrics_access import Doorkeeper, guarded
 from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import ADVERTISED, NAME, Settings
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder
+from trimtab.kube.http.authorize import Authorizer, authorized
 from trimtab.kube.http.web import Tls, Web, tells
 from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
@@ -38,5 +38,5 @@ async def serve(client: Client, settings: Settings, listening: Listening) -> Non
         web=web,
     )
     if not listening.open_metrics:
-        web.routes = guarded(web.routes, Doorkeeper(client))
+        web.routes = authorized(web.routes, "/metrics", Authorizer(client))
     await service.run()

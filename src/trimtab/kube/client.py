@@ -101,6 +101,12 @@ class Client:
         twin._guard = guard
         return twin
 
+    def with_own_limit(self, writes_per_s: float, burst: int) -> Self:
+        """The same connection, but its writes neither wait for this client's nor delay them."""
+        twin = copy(self)
+        twin._bucket = TokenBucket(writes_per_s, burst)
+        return twin
+
     # What the same user needs to reach other parts of the same cluster
 
     async def token(self) -> str:

@@ -6,8 +6,8 @@ import pytest
 from starlette.requests import Request
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.http.problems import Refused
 from trimtab.exporter.http.token import Access
+from trimtab.kube.http.authorize import AccessDenied
 
 
 def a_request(client: str = "127.0.0.1", host: str = "localhost:8000", **headers: str) -> Request:
@@ -28,8 +28,8 @@ def a_request(client: str = "127.0.0.1", host: str = "localhost:8000", **headers
 def status(access: Access, request: Request) -> int:
     try:
         access.check(request)
-    except Refused as refused:
-        return refused.problem.status
+    except AccessDenied as denied:
+        return denied.status
     return 200
 
 
@@ -78,7 +78,7 @@ def test_where_there_is_a_token_this_computer_needs_it_too(tmp_path: Path) -> No
     access = Access(file)
     assert status(access, a_request()) == 401
     assert status(access, a_request(authorization="Bearer s3cret")) == 200
-    with pytest.raises(Refused, match=f"it is in {file}"):
+    with pytest.raises(AccessDenied, match=f"it is in {file}"):
         access.check(a_request())
 
 

@@ -11,7 +11,7 @@ from builders.qos import World, a_life_pod, at, controlled_by, unconnected
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.http.web import Web
-from trimtab.qos.page.access import Access
+from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.demand import Demand
 from trimtab.qos.page.page import HEADER
 from trimtab.qos.page.routes import Routes, Summary
@@ -37,7 +37,7 @@ def url() -> Iterator[str]:
     world = a_world()
     demand = Demand(world.keeper, world.book)
     summary = Summary(lambda: True, lambda: 0, demand.classes, demand.advice, demand.promised)
-    access = Access(unconnected(), exposed=False)
+    access = PageAccess(unconnected(), exposed=False)
     routes = Routes(world.keeper, world.book, world.waiting, summary, access, world.settings)
     web = Web(routes.all())
     loop = asyncio.new_event_loop()

@@ -11,8 +11,9 @@ from starlette.requests import Request
 
 from builders.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
 from trimtab.errors import ConfigError
+from trimtab.kube.http.authorize import AccessDenied
 from trimtab.kube.http.local import is_local
-from trimtab.qos.page.access import Access, Refused
+from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.demand import Demand
 from trimtab.qos.page.series import MOST_CLASSES, OTHER, Series
 from trimtab.qos.queue.slo import ANNOTATION as SLO
@@ -247,8 +248,8 @@ def test_local_is_a_program_on_this_computer(request_: Request, local: bool) -> 
 async def test_others_need_a_token_where_the_page_is_exposed_at_all(
     exposed: bool, status: int
 ) -> None:
-    with pytest.raises(Refused) as refused:
-        await Access(unconnected(), exposed).check(a_request("10.0.0.7"))
+    with pytest.raises(AccessDenied) as refused:
+        await PageAccess(unconnected(), exposed).check(a_request("10.0.0.7"))
     assert refused.value.status == status
 
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from trimtab.errors import ConfigError, Conflict, NotReady, TrimtabError, Unavailable
 from trimtab.exporter import metrics
+from trimtab.kube.http.authorize import AccessDenied
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -48,6 +49,9 @@ def problem_of(error: TrimtabError) -> Problem:
     """What to tell whoever asked."""
     if isinstance(error, Refused):
         return error.problem
+    if isinstance(error, AccessDenied):
+        title = "Not authenticated" if error.status == 401 else "Not allowed"
+        return Problem(title, error.status, str(error))
     for kind, status, title in (
         (ConfigError, 422, "The request cannot be carried out as it is"),
         (Conflict, 409, "Someone else was first"),

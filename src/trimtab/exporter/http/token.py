@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.requests import Request
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.http.problems import Refused
+from trimtab.kube.http.authorize import AccessDenied, bearer_token
 from trimtab.kube.http.local import is_foreign_page, is_local
 
 
@@ -23,17 +23,18 @@ class Access:
             raise ConfigError(f"--token-file {token_file}: it is empty; put a token in it")
 
     def check(self, request: Request) -> None:
+        """Raises AccessDenied unless the caller may change something."""
         if is_foreign_page(request):
-            raise Refused(403, "Not allowed", "web pages of other origins may not do that")
-        scheme, _, offered = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            if not self._is_ours(offered.strip()):
-                raise Refused(401, "Wrong token", "the bearer token is not the exporter's")
+            raise AccessDenied(403, "web pages of other origins may not do that")
+        offered = bearer_token(request)
+        if offered is not None:
+            if not self._is_ours(offered):
+                raise AccessDenied(401, "the bearer token is not the exporter's")
         elif self._file is not None:
-            raise Refused(401, "No token", f"send `Authorization: Bearer …`; it is in {self._file}")
+            raise AccessDenied(401, f"send `Authorization: Bearer …`; it is in {self._file}")
         elif not is_local(request):
             how = "only this computer may do that without a token; start it with --token-file"
-            raise Refused(403, "Not allowed", how)
+            raise AccessDenied(403, how)
 
     def _is_ours(self, offered: str) -> bool:
         token = self._token() if self._file else b""

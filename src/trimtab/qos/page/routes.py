@@ -12,8 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trimtab.errors import ConfigError
+from trimtab.kube.http.authorize import AccessDenied
 from trimtab.obs.metrics import exposition
-from trimtab.qos.page.access import Access, Refused
+from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.classes import Advice, ClassReport
 from trimtab.qos.page.feed import Feed, TooManyReaders
 from trimtab.qos.page.html import HEADERS, html_page
@@ -108,7 +109,7 @@ class Routes:
         book: Book,
         waiting: Waiting,
         summary: Summary,
-        access: Access,
+        access: PageAccess,
         settings: Settings,
     ) -> None:
         self._keeper = keeper
@@ -149,8 +150,8 @@ class Routes:
             if not self._keeper.ready and endpoint != self.metrics:
                 return _text("the ledger is being rebuilt; ask again in a moment\n", 503)
             return await endpoint(request)
-        except Refused as error:
-            return _text(f"{error}\n", error.status)
+        except AccessDenied as denied:
+            return denied.answer()
         except TooManyReaders as error:
             return _text(f"{error}\n", 503)
         except NoSuchPod as error:

@@ -23,7 +23,7 @@ from trimtab.kube.runtime.service import Service, unique_identity
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
 from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, Change
-from trimtab.qos.page.access import Access
+from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.demand import Demand
 from trimtab.qos.page.routes import Routes, Summary
 from trimtab.qos.page.rows import Book
@@ -207,7 +207,7 @@ class Qos:
             self.demand.advice,
             self.demand.promised,
         )
-        access = Access(self._client, self._settings.exposed)
+        access = PageAccess(self._client, self._settings.exposed)
         return Routes(self.keeper, self.book, self.waiting, summary, access, self._settings)
 
 
