@@ -12,11 +12,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from trimtab.scores import CATALOG, SEED, evaluate_many, evaluate_means, evaluate_means_many, window
+from trimtab.scores import (
+    CATALOG,
+    CLASSIC,
+    evaluate_many,
+    evaluate_means,
+    evaluate_means_many,
+    window,
+)
 from trimtab.scores.arrays.window import Floats
 
 NODES = 5_000
-CLOSED = [score for score in SEED if score.name != "pareto_front"]
+CLOSED = [score for score in CLASSIC if score.name != "pareto_front"]
 W, V = (0.15, 0.35, 0.15, 0.35), (1, 2, 1, 2)
 Row = list[float]
 

@@ -11,7 +11,7 @@ import pytest
 
 from builders.outcomes import a_scenario
 from builders.studies import a_plan, finished
-from trimtab.study.demo import demo_file
+from trimtab.model.examples import demo_study
 from trimtab.study.inputs.identity import versions
 from trimtab.study.report.report import render
 from trimtab.study.results.collect import study_result
@@ -45,6 +45,6 @@ def test_the_demo_takes_under_a_minute_on_two_cores(tmp_path: Path) -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     page = (tmp_path / "d" / "report.html").stat().st_size
-    print(f"\n{demo_file().name}: {used:.0f} s of CPU, report {page / 1e6:.2f} MB")
+    print(f"\n{demo_study().name}: {used:.0f} s of CPU, report {page / 1e6:.2f} MB")
     assert used < 2 * 60
     assert page < 2_000_000

@@ -73,8 +73,8 @@ def explain(
 
 def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":
     from trimtab.cli.cluster.live import look_at
-    from trimtab.cli.examples.files import example_path
     from trimtab.errors import ConfigError
+    from trimtab.model.examples import example_path
     from trimtab.model.snapshot import load
     from trimtab.view.snapshot import say
 

@@ -55,7 +55,7 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
 @app.command(
     help_epilogue=examples(
         "trimtab scenario show examples/scenarios/one-hot-node.yaml",
-        "trimtab scenario show examples/scenarios/seed-sample.json#level --json",
+        "trimtab scenario show examples/scenarios/classic-sample.json#level --json",
     )
 )
 def show(file: str, /, *, json: Json = False) -> None:
@@ -91,7 +91,7 @@ def convert(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     expand: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Write a scenario as YAML: the seed's JSON in our format, or groups as single VMs.
+    """Write a scenario as YAML: node-classifier-sim's JSON in our format, or groups as single VMs.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _log_to_stderr() -> None:
 
 
 def _example(file: str) -> str:
-    from trimtab.cli.examples.files import example_or_file
+    from trimtab.model.examples import example_or_file
 
     return example_or_file(file, "scenarios")
 

@@ -93,7 +93,7 @@ def evaluate(
     mode
         From the mean of the last minute (avg1m), or from the last sample (score).
     """
-    from trimtab.cli.examples.files import example_path
+    from trimtab.model.examples import example_path
     from trimtab.scores import CATALOG, choose_score, evaluate_many
     from trimtab.scores.arrays.samples import load_samples
 
@@ -120,7 +120,7 @@ def _show_results(
 
 
 def _described(score: "Score") -> dict[str, Any]:
-    from trimtab.scores import SEED
+    from trimtab.scores import CLASSIC
 
     return {
         "name": score.name,
@@ -131,7 +131,7 @@ def _described(score: "Score") -> dict[str, Any]:
         "answers": score.answers,
         "lookbackSeconds": score.lookback_s,
         "readsMigrations": score.reads_migrations,
-        "classic": score in SEED,
+        "classic": score in CLASSIC,
     }
 
 

@@ -68,7 +68,7 @@ def run(
         Run everything again, also what is there already.
     """
     from trimtab.cli.common.output_files import check_directory
-    from trimtab.cli.examples.files import example_path
+    from trimtab.model.examples import example_path
     from trimtab.study.inputs.file import load_study
     from trimtab.study.results.store import Store
 
@@ -94,13 +94,13 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
         Run everything again, also what is there already.
     """
     from trimtab.cli.common.output_files import check_directory
-    from trimtab.study.demo import demo_file
+    from trimtab.model.examples import demo_study
     from trimtab.study.execution.tasks import Shard
     from trimtab.study.results.store import Store
 
     check_directory(out, "--out")
     engine = _engine("local", None, jobs)
-    return _run(demo_file(), Store(out), engine, Shard(), fresh=fresh, json=False)
+    return _run(demo_study(), Store(out), engine, Shard(), fresh=fresh, json=False)
 
 
 @app.command(help_epilogue=examples("trimtab study report results/demo"))

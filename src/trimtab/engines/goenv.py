@@ -10,8 +10,6 @@ from pathlib import Path
 
 from trimtab.engines.pins import host_platform
 
-DEFAULT_PROXY = "https://proxy.golang.org"
-
 # Asked of `go env`, which also knows what was set by `go env -w`, and handed on.
 KEPT = ("GOPROXY", "GOMODCACHE", "GOCACHE", "GOPATH", "GOSUMDB", "GOAUTH")
 
@@ -25,11 +23,14 @@ _CHANGES_THE_OUTCOME = frozenset(
 
 
 def without_direct(proxies: str) -> str:
-    """Take `direct` out of a GOPROXY: a lookup at a module's origin can hang for minutes."""
+    """Take `direct` out of a GOPROXY: a lookup at a module's origin can hang for minutes.
+
+    If no proxy is left, nothing is looked up (`off`): go then says so, and names the setting.
+    """
     parts = re.findall(r"([,|]?)([^,|]+)", proxies)
     kept = "".join(mark + name for mark, name in parts if name.strip() not in ("", "direct"))
     kept = kept.lstrip(",|")
-    return kept or DEFAULT_PROXY
+    return kept or "off"
 
 
 def build_environment(

@@ -11,7 +11,7 @@ from trimtab.model.quantity import Quantity, cores, gib
 EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
 RequestsModel = Literal["consumption", "overcommit"]
 
-# The node that the seed's consumption fractions refer to.
+# The node that the consumption fractions of node-classifier-sim refer to.
 REFERENCE_CPU = cores(32)
 REFERENCE_MEMORY = gib(128)
 DEFAULT_CPU_UTILISATION = 0.5

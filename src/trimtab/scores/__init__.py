@@ -10,7 +10,7 @@ from trimtab.scores.arrays.evaluate import (
     evaluate_means_many,
 )
 from trimtab.scores.arrays.window import Window, window
-from trimtab.scores.catalog import CATALOG, SEED, find_score
+from trimtab.scores.catalog import CATALOG, CLASSIC, find_score
 from trimtab.scores.own import choose_score, load_score_file
 from trimtab.scores.prometheus.files import rule_groups
 from trimtab.scores.prometheus.rules import RuleSettings
@@ -18,8 +18,8 @@ from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score, define
 
 __all__ = [
     "CATALOG",
+    "CLASSIC",
     "MEAN_WINDOW_S",
-    "SEED",
     "Mode",
     "RuleSettings",
     "Score",

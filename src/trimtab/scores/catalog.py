@@ -168,9 +168,9 @@ RELATIVE = (
     ),
 )
 
-SEED: tuple[Score, ...] = (*LEVELS, *DEVIATIONS, *RELATIVE, IDEAL_POINT, *AMPLIFIED)
+CLASSIC: tuple[Score, ...] = (*LEVELS, *DEVIATIONS, *RELATIVE, IDEAL_POINT, *AMPLIFIED)
 
-CATALOG: Mapping[str, Score] = MappingProxyType({s.name: s for s in (*SEED, *FURTHER)})
+CATALOG: Mapping[str, Score] = MappingProxyType({s.name: s for s in (*CLASSIC, *FURTHER)})
 
 _ALIASES = {alias: score for score in CATALOG.values() for alias in score.aliases}
 

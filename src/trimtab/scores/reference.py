@@ -6,7 +6,7 @@ The prose is in algorithms.md.template; this file fills in what the catalogue kn
 from collections.abc import Iterable
 from pathlib import Path
 
-from trimtab.scores.catalog import CATALOG, SEED
+from trimtab.scores.catalog import CATALOG, CLASSIC
 from trimtab.scores.expr import Record, walk
 from trimtab.scores.further import FURTHER
 from trimtab.scores.inputs import cluster_means
@@ -37,7 +37,7 @@ def page() -> str:
     parts = {
         "overview": _overview(),
         "inputs": _inputs(),
-        "nineteen": "\n".join(_section(score) for score in SEED),
+        "nineteen": "\n".join(_section(score) for score in CLASSIC),
         "further": "\n".join(_section(score) for score in FURTHER),
         "helpers": _helpers(CATALOG.values()),
         "alerts": _alerts(),

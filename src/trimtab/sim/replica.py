@@ -1,4 +1,4 @@
-"""One seed's cluster going through time: migrations, restarts, and what the scenario does to it.
+"""The cluster under one random seed: migrations, restarts, and what the scenario does to it.
 
 Time is continuous between decisions: `advance` goes from one change of the placement to the
 next and announces each, so that the time before it can be accounted for.

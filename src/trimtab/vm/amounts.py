@@ -85,7 +85,7 @@ def memory_in_use(vm: Vm, lab_s: float) -> float:
 
 
 def consumption(vm: Vm, settings: Settings) -> tuple[str, str]:
-    """The seed's two fractions of the reference node, as exact decimals."""
+    """The two fractions of the reference node that node-classifier-sim knows, as exact decimals."""
     cpu, memory = used(vm)
     return decimal(cpu, settings.reference_cpu), decimal(memory, settings.reference_memory)
 

@@ -10,7 +10,7 @@ from builders.manifests import REPOSITORY
 from trimtab.cli.main import app
 
 GUIDE = REPOSITORY / "docs/guide"
-PAGES = ["cluster", "podman", "resource-model", "scheduler-integration", "seed-map"]
+PAGES = ["cluster", "podman", "resource-model", "scheduler-integration", "from-node-classifier-sim"]
 THEN = [
     "descheduler",
     "descheduler-policy",
@@ -65,7 +65,7 @@ def test_a_command_exists_with_its_options(command: str) -> None:
 
 
 def test_the_map_names_every_file_and_method() -> None:
-    page = text("seed-map")
+    page = text("from-node-classifier-sim")
     for name in THEN:
         assert f"k8s/{name}.yaml" in page
         assert (REPOSITORY / "k8s" / f"{name}.yaml").exists()

@@ -7,8 +7,8 @@ import pytest
 
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError
-from trimtab.scores import SEED
-from trimtab.study.demo import demo_file
+from trimtab.model.examples import demo_study
+from trimtab.scores import CLASSIC
 from trimtab.study.execution.run import load_result
 from trimtab.study.inputs.file import load_study
 from trimtab.study.inputs.plan import Plan, make_plan
@@ -39,10 +39,10 @@ def examples(tmp_path: Path) -> Path:
 
 
 def test_the_demo_has_all_algorithms_on_three_small_clusters() -> None:
-    plan = plan_of(demo_file())
+    plan = plan_of(demo_study())
     plain = [c.score for c in plan.candidates if not c.is_what_if and c.thresholds == (0, 10)]
-    assert plain == [None, *(score.name for score in SEED)]
-    assert len(SEED) == 19
+    assert plain == [None, *(score.name for score in CLASSIC)]
+    assert len(CLASSIC) == 19
     assert len(plan.scenarios) == 3
     assert len(plan.seeds) == 20
     for scenario in plan.scenarios:

@@ -24,7 +24,7 @@ spec: {resources: {cpu: "8", memory: 32Gi}, utilization: {cpu: %s, memory: 0.5}}
 
 
 def hot(**vms: str) -> dict[str, Any]:
-    """A seed scenario: each VM on its node, with a tenth of its CPU."""
+    """A scenario of node-classifier-sim: each VM on its node, with a tenth of its CPU."""
     use = {"cpu_consumption": 0.1, "memory_consumption": 0.05}
     return {
         "nodes": [

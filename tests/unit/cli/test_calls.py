@@ -98,6 +98,8 @@ def test_a_call_that_cannot_work_is_told_in_one_line(
     "line",
     [
         "sim one-hot-node --duration 3m --json",
+        "sim seed-sample#level --duration 3m --json",
+        "sim examples/scenarios/seed-sample.json#level --duration 3m --json",
         "sim examples/scenarios/one-hot-node.yaml --duration 3m --json",
         "scenario show balanced --json",
         "scenario validate balanced.yaml --json",

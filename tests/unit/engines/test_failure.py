@@ -5,8 +5,8 @@ import pytest
 from trimtab.engines.failure import Phase, explain
 
 NO_HOST = (
-    'go: k8s.io/api@v0.36.3: Get "https://proxy.golang.org/k8s.io/api/@v/v0.36.3.mod": '
-    "dial tcp: lookup proxy.golang.org: no such host"
+    'go: k8s.io/api@v0.36.3: Get "https://proxy.example.org/k8s.io/api/@v/v0.36.3.mod": '
+    "dial tcp: lookup proxy.example.org: no such host"
 )
 
 
@@ -21,7 +21,7 @@ NO_HOST = (
         ),
         pytest.param(
             "download",
-            ["go: a@v1: reading https://proxy.golang.org/a: 403 Forbidden"],
+            ["go: a@v1: reading https://proxy.example.org/a: 403 Forbidden"],
             "its modules could not be downloaded",
             id="the proxy refuses",
         ),

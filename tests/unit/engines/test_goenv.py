@@ -12,14 +12,12 @@ from trimtab.engines.goenv import build_environment, without_direct
 @pytest.mark.parametrize(
     ("proxies", "expected"),
     [
-        pytest.param(
-            "https://proxy.golang.org,direct", "https://proxy.golang.org", id="go's default"
-        ),
+        pytest.param("https://a,direct", "https://a", id="a proxy, then the origin"),
         pytest.param("https://a|direct", "https://a", id="the other separator"),
         pytest.param("https://a,https://b|direct", "https://a,https://b", id="two proxies stay"),
         pytest.param("direct,https://a", "https://a", id="direct first"),
-        pytest.param("direct", "https://proxy.golang.org", id="direct alone becomes the default"),
-        pytest.param("", "https://proxy.golang.org", id="nothing set"),
+        pytest.param("direct", "off", id="direct alone leaves no proxy"),
+        pytest.param("", "off", id="nothing set"),
         pytest.param("off", "off", id="off is off: then only what is there can be built"),
         pytest.param("https://direct.example.org", "https://direct.example.org", id="only a name"),
     ],

@@ -37,7 +37,7 @@ CURVES = (
     '{{"type": "steps", "points": [[{0}, {1}]], "repeat": {2}, "delay": {3}}}',
     '{{"type": "trace", "values": [{0}, {1}], "interval": {2}, "repeat": {3}}}',
 )
-SEED = """[{{"name": "n", "vms": [{{"id": {0}, "cpu_consumption": {1},
+CLASSIC = """[{{"name": "n", "vms": [{{"id": {0}, "cpu_consumption": {1},
  "memory_consumption": {2}}}]}}, {{"name": "m", "cpu_usage": {3}, "memory_usage": {4}}}]"""
 
 
@@ -58,7 +58,7 @@ def seeds(draw: st.DrawFn) -> str:
     good = ['"a"', "0.1", "0.2", "0.3", "0.4"]
     place = draw(st.integers(0, 4))
     good[place] = draw(hostile)
-    return SEED.format(*good)
+    return CLASSIC.format(*good)
 
 
 anything = st.recursive(
@@ -103,7 +103,7 @@ def in_memory() -> tuple[Exporter, Page]:
 @settings(max_examples=300, deadline=None)
 @given(bodies)
 @example(OURS.format(*GOOD[:7], "99999999999999999999999999", *GOOD[8:], "null", 5, 1).encode())
-@example(SEED.format('"a"', "1e999", "0.2", "0.3", "0.4").encode())
+@example(CLASSIC.format('"a"', "1e999", "0.2", "0.3", "0.4").encode())
 @example(("[" * 100_000).encode())
 @example(b"\xff\xfe")
 def test_no_scenario_is_answered_with_a_server_error(body: bytes) -> None:
@@ -126,7 +126,7 @@ def test_no_wish_is_answered_with_a_server_error(body: bytes) -> None:
     [
         (OURS.format(*GOOD[:6], 10**12, *GOOD[7:], "null", 5, 1), "vms[0].count"),
         (OURS.format(*GOOD[:7], 10**26, *GOOD[8:], "null", 5, 1), "vms[0].cpu"),
-        (SEED.format('"a"', "1e999", "0.2", "0.3", "0.4"), "scenario[0].vms[0]"),
+        (CLASSIC.format('"a"', "1e999", "0.2", "0.3", "0.4"), "scenario[0].vms[0]"),
     ],
 )
 def test_the_answer_names_the_field(text: str, field: str) -> None:

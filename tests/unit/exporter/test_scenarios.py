@@ -22,7 +22,7 @@ from trimtab.model.load.pressure import DEFAULT_PRESSURE
 from trimtab.model.scenarios.io import load_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
-SEED = """{"nodes": [
+CLASSIC = """{"nodes": [
   {"name": "n1", "vms": [
     {"id": "vm-1", "cpu_consumption": 0.05, "memory_consumption": 0.08},
     {"id": "vm-2", "cpu_consumption": 0.5, "memory_consumption": 0.25}]},
@@ -51,12 +51,12 @@ def shown(memory: Memory) -> list[NodeVms]:
 
 
 async def test_a_seed_scenario_is_shown_as_it_was_posted() -> None:
-    memory = await in_memory(SEED)
-    assert msgspec.to_builtins(shown(memory)) == msgspec.json.decode(SEED)["nodes"]
+    memory = await in_memory(CLASSIC)
+    assert msgspec.to_builtins(shown(memory)) == msgspec.json.decode(CLASSIC)["nodes"]
 
 
 async def test_what_is_shown_can_be_posted_again() -> None:
-    once = shown(await in_memory(SEED))
+    once = shown(await in_memory(CLASSIC))
     again = await in_memory(msgspec.json.encode({"nodes": once, "unplaced": []}).decode())
     assert shown(again) == once
 
@@ -71,7 +71,7 @@ async def test_a_vm_without_a_node_goes_where_it_is_least_full() -> None:
 
 
 async def test_another_scenario_replaces_the_first() -> None:
-    memory = await in_memory(SEED)
+    memory = await in_memory(CLASSIC)
     await memory.load(read_scenario(OURS.encode()).scenario)
     assert [node.name for node in shown(memory)] == ["n-1", "n-2"]
 
@@ -98,7 +98,7 @@ async def test_every_example_acts_in_memory(file: Path) -> None:
 async def test_a_move_is_answered_with_where_the_vm_is(
     wish: MigrationWish, node: str | None, error: str
 ) -> None:
-    memory = await in_memory(SEED)
+    memory = await in_memory(CLASSIC)
     (moved,) = await memory.migrate([wish])
     assert (moved.actual_node, bool(moved.error)) == (node, bool(error))
     assert error in moved.error
@@ -122,10 +122,10 @@ async def test_a_move_is_answered_with_where_the_vm_is(
             OURS.replace("count: 2", "count: 9999999999"), "nodes[0].count", "20000", id="and nodes"
         ),
         pytest.param(
-            SEED.replace("0.05", '"much"'),
+            CLASSIC.replace("0.05", '"much"'),
             "scenario[0].vms[0].cpu_consumption",
             "number",
-            id="the seed's JSON",
+            id="node-classifier-sim's JSON",
         ),
         pytest.param(
             OURS.replace("name: fixed", "name: fixed, trace: {file: /etc/passwd}"),

@@ -55,13 +55,13 @@ def test_show_draws_nodes_vms_and_events(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_show_prints_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    call("show", "--json", f"{EXAMPLES / 'seed-sample.json'}#level")
+    call("show", "--json", f"{EXAMPLES / 'classic-sample.json'}#level")
     shown = json.loads(capfdbinary.readouterr().out)
     assert [node["cpuUse"] for node in shown["nodes"]] == [0.3, 0.3]
 
 
 def test_convert_writes_what_loads_as_the_same_scenario(tmp_path: Path) -> None:
-    source = f"{EXAMPLES / 'seed-sample.json'}#hot-node"
+    source = f"{EXAMPLES / 'classic-sample.json'}#hot-node"
     call("convert", source, "-o", tmp_path / "new.yaml")
     assert load_scenario(tmp_path / "new.yaml") == load_scenario(source)
     call("convert", EXAMPLES / "recorded.yaml", "--expand", "-o", tmp_path / "all.yaml")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trimtab.errors import ConfigError
-from trimtab.scores import CATALOG, SEED, Mode, evaluate, evaluate_means, find_score, window
+from trimtab.scores import CATALOG, CLASSIC, Mode, evaluate, evaluate_means, find_score, window
 from trimtab.scores.arrays.window import Floats
 
 NAMES = [
@@ -71,7 +71,7 @@ def test_three_nodes_worked_out_by_hand(name: str, expected: list[float]) -> Non
 
 
 def test_the_catalogue_has_the_nineteen_names_users_know() -> None:
-    assert sorted(s.name for s in SEED) == sorted(NAMES)
+    assert sorted(s.name for s in CLASSIC) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("k", [1, 3, 5])
@@ -87,7 +87,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
 
 def test_every_score_says_when_to_choose_it_and_when_not() -> None:
     assert [s.name for s in CATALOG.values() if not (s.formula and s.choose and s.weakness)] == []
-    assert [s.name for s in CATALOG.values() if s not in SEED and not s.answers] == []
+    assert [s.name for s in CATALOG.values() if s not in CLASSIC and not s.answers] == []
 
 
 clusters = st.integers(1, 6).flatmap(
@@ -114,7 +114,7 @@ def test_every_score_of_every_cluster_is_between_zero_and_one(mode: Mode, values
 @given(values=arrays(np.float64, 4, elements=st.floats(0, 1)), nodes=st.integers(1, 40))
 def test_identical_nodes_get_identical_scores_and_no_deviation(values: Floats, nodes: int) -> None:
     alike = np.broadcast_to(values, (1, nodes, 4)).copy()
-    for score in SEED:
+    for score in CLASSIC:
         result = evaluate_means(score, alike)[0]
         if score.name == "pareto_front":  # first and last by name are infinite, the rest halfway
             assert set(result) <= {0.0, 0.05}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.scores import CATALOG, SEED, define
+from trimtab.scores import CATALOG, CLASSIC, define
 from trimtab.scores.inputs import cpu_usage, memory_usage
 from trimtab.scores.language import record
 from trimtab.scores.prometheus.records import Rule
@@ -51,7 +51,7 @@ def test_a_score_about_another_score_brings_it_along() -> None:
 
 def test_load_in_flight_is_read_only_for_scores_that_use_it() -> None:
     in_flight = "descheduler:node:cpu_in_flight:ratio"
-    assert in_flight not in names(recording_rules(list(SEED), RuleSettings()))
+    assert in_flight not in names(recording_rules(list(CLASSIC), RuleSettings()))
     assert in_flight in names(recording_rules(ALL, RuleSettings()))
 
 

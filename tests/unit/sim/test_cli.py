@@ -141,7 +141,7 @@ def test_a_score_of_ones_own_is_simulated_from_its_file(
 def test_json_stays_json_when_there_is_something_to_warn_of(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    sample = Path(__file__).parents[3] / "examples" / "scenarios" / "seed-sample.json"
+    sample = Path(__file__).parents[3] / "examples" / "scenarios" / "classic-sample.json"
     run(str(sample), "--duration", "2m", "--json")
     captured = capsysbinary.readouterr()
     assert json.loads(captured.out)["spec"]["scenario"]

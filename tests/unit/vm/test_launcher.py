@@ -58,7 +58,7 @@ def test_the_name_of_a_vm_with_a_very_long_name_is_still_a_name() -> None:
     ("cpu", "memory", "use", "expected"),
     [
         pytest.param("4", "16Gi", (0.5, 0.8), ("0.0625", "0.1"), id="binary fractions that are"),
-        pytest.param("3.2", "12.8Gi", (0.5, 0.8), ("0.05", "0.08"), id="the seed's example"),
+        pytest.param("3.2", "12.8Gi", (0.5, 0.8), ("0.05", "0.08"), id="exact fifths"),
         pytest.param("1", "1Gi", (0.1, 0.1), ("0.003125", "0.00078125"), id="small"),
         pytest.param("40", "64Gi", (1.5, 1.0), ("1.875", "0.5"), id="more than it has"),
         pytest.param(

@@ -43,7 +43,7 @@ def examples(
     import shutil
 
     from trimtab.cli.common.output_files import check_directory, writing
-    from trimtab.cli.examples.files import all_examples, folder
+    from trimtab.model.examples import all_examples, folder
     from trimtab.view.terminal import err, show_json, show_table
 
     if copy is not None:

@@ -66,10 +66,10 @@ def scenario(file: str | None = None, /, *, again: Flag = False, name: Name = "d
     again
         Start over with the same scenario: its VMs are deleted and made anew.
     """
-    from trimtab.cli.examples.files import example_or_file
     from trimtab.cli.lab.context import existing
     from trimtab.cli.lab.with_loop import warn_of
     from trimtab.errors import ConfigError
+    from trimtab.model.examples import example_or_file
     from trimtab.model.scenarios.io import load_scenario
     from trimtab.view.terminal import err, progress
 

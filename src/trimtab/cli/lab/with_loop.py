@@ -7,12 +7,12 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from trimtab.cli.examples.files import example_or_file, folder
 from trimtab.errors import ConfigError
 from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.model.duration import parse_duration
+from trimtab.model.examples import example_or_file, folder
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from trimtab.cli.cluster.live import Live, find_policy, lab_prometheus
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster, say, which_cluster
-from trimtab.cli.examples.files import example_path
 from trimtab.errors import ConfigError
+from trimtab.model.examples import example_path
 from trimtab.model.snapshot import QueryResult
 from trimtab.observe.look import Look, ask, look
 from trimtab.observe.policy_source import Source, is_config_map, read_file

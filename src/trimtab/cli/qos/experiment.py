@@ -37,9 +37,9 @@ def experiment(
     from trimtab.benchmarks.queue.labs import lab_of, play
     from trimtab.benchmarks.queue.table import show_report
     from trimtab.cli.common.output_files import check_file
-    from trimtab.cli.examples.files import example_path
     from trimtab.cli.lab import context as context
     from trimtab.errors import ConfigError
+    from trimtab.model.examples import example_path
     from trimtab.view.lab import StartDisplay
     from trimtab.view.terminal import progress, show_json
 

@@ -219,7 +219,7 @@ def _save(
 
 
 def _loaded(scenario: str) -> "Scenario":
-    from trimtab.cli.examples.files import example_or_file
+    from trimtab.model.examples import example_or_file
     from trimtab.model.scenarios.io import load_scenario
 
     return load_scenario(example_or_file(scenario, "scenarios"))

@@ -1,4 +1,4 @@
-"""What the endpoints take and give, field by field: the seed's names, snake_case and all."""
+"""What the endpoints take and give: field names of node-classifier-sim, snake_case and all."""
 
 from typing import Annotated, Literal
 
@@ -57,7 +57,7 @@ class NodeVms(Struct, frozen=True):
 
 
 class Scene(Struct, frozen=True):
-    """All nodes as they are: the seed's scenario, which POST takes back."""
+    """All nodes as they are: a scenario of node-classifier-sim, which POST takes back."""
 
     nodes: list[NodeVms]
     """In name order."""

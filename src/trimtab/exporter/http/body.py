@@ -60,7 +60,7 @@ class Posted(NamedTuple):
 
 
 def read_scenario(body: bytes, select: str | None = None) -> Posted:
-    """A scenario with every node and VM by name, from the seed's JSON or our YAML.
+    """A scenario with every node and VM by name, from node-classifier-sim's JSON or our YAML.
 
     Recorded traces are files of the sender's computer: they cannot be read here.
     """

@@ -1,4 +1,4 @@
-"""The ledger as the seed's scenario: nodes with their VMs, as they are at this moment."""
+"""The ledger as a scenario of node-classifier-sim: nodes with their VMs as they are now."""
 
 from collections.abc import Callable
 

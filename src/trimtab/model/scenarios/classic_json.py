@@ -1,4 +1,4 @@
-"""The seed's scenario JSON, read as a `ScenarioFile`.
+"""The scenario JSON of node-classifier-sim, read as a `ScenarioFile`.
 
 Two forms, each a list of nodes under a scenario's name (or alone): nodes with VMs whose
 `cpu_consumption` and `memory_consumption` are fractions of a node with 32 cores and 128 GiB,
@@ -56,7 +56,7 @@ class SeedNode(Struct, frozen=True):
 
 
 def is_seed(data: Any) -> bool:
-    """Whether `data` is the seed's JSON rather than a scenario file of ours."""
+    """Whether `data` is node-classifier-sim's JSON rather than a scenario file of ours."""
     if isinstance(data, list):
         return True
     if not isinstance(data, dict) or not data:

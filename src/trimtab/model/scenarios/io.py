@@ -1,7 +1,7 @@
-"""Scenario files, in and out: ours in YAML or JSON, and the seed's JSON in both of its forms.
+"""Scenario files, in and out: ours in YAML or JSON, node-classifier-sim's JSON in both its forms.
 
-A file with several scenarios (the seed's) is narrowed by `file.json#name`. Errors name the
-file and the field as it is written there: `shop.yaml: vms[2].cpu: …`.
+A file with several scenarios (node-classifier-sim's) is narrowed by `file.json#name`. Errors name
+the file and the field as it is written there: `shop.yaml: vms[2].cpu: …`.
 """
 
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.scores import CATALOG, SEED, find_score, load_score_file
+from trimtab.scores import CATALOG, CLASSIC, find_score, load_score_file
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.inputs.candidate import Candidate, combine
 from trimtab.study.inputs.file import Grid, StudyFile, seeds_of
@@ -94,7 +94,7 @@ def _score_names(grid: Grid, own: OwnScores) -> list[str]:
             case "all":
                 names += CATALOG
             case "classic":
-                names += [score.name for score in SEED]
+                names += [score.name for score in CLASSIC]
             case _ if name in own:
                 names.append(own[name][0])
             case _:

@@ -4,10 +4,14 @@
 file, also where no clone of the repository is at hand. A file of the caller's always wins.
 """
 
+import re
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+from trimtab.errors import ConfigError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIXES = ("", ".yaml", ".json")
+_FORMER_NAMES = {"seed-sample": "classic-sample"}
 
 
 def folder() -> Path:
@@ -38,7 +42,19 @@ def all_examples() -> list[Path]:
     return sorted(file.relative_to(folder()) for file in files)
 
 
+def demo_study() -> Path:
+    """The study file of `trimtab study demo`."""
+    file = folder() / "studies" / "demo.yaml"
+    if file.is_file():
+        return file
+    raise ConfigError(
+        "the examples are not part of this installation; "
+        "run the demo in a clone of the repository: make demo"
+    )
+
+
 def _named(name: str, kinds: tuple[str, ...]) -> Path | None:
+    name = _today(name)
     candidates = (folder() / kind / f"{name}{end}" for kind in kinds for end in _SUFFIXES)
     return next((each for each in candidates if each.is_file()), None)
 
@@ -46,5 +62,12 @@ def _named(name: str, kinds: tuple[str, ...]) -> Path | None:
 def _documented(path: str) -> Path | None:
     if not path.startswith("examples/"):
         return None
-    found = folder() / path.removeprefix("examples/")
+    found = folder() / _today(path.removeprefix("examples/"))
     return found if found.exists() else None
+
+
+def _today(path: str) -> str:
+    """An example under the name that it has now; its former name goes on working."""
+    for former, name in _FORMER_NAMES.items():
+        path = re.sub(rf"(^|/){former}(?=\.|$)", rf"\g<1>{name}", path)
+    return path

@@ -1,4 +1,4 @@
-"""The seed's JSON in both forms: every number arrives as it was meant."""
+"""The JSON of node-classifier-sim in both forms: every number arrives as it was meant."""
 
 import json
 from pathlib import Path
