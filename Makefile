@@ -73,7 +73,7 @@ generate: .venv/dev ## Write the generated files anew
 	@scripts/generate
 
 fmt: .venv/dev ## Format the code
-	@$(BIN)/ruff check --quiet --fix-only src tests scripts && $(BIN)/ruff format --quiet src tests scripts
+	@$(BIN)/ruff check --quiet --fix-only src tests conformance scripts && $(BIN)/ruff format --quiet src tests conformance scripts
 	@"$$("$$($(TRIMTAB) engines go)" env GOROOT)/bin/gofmt" -w engines
 
 lock: .venv/dev ## Write requirements/*.lock from pyproject.toml

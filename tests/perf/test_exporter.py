@@ -15,9 +15,9 @@ import psutil
 import pytest
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from builders.cannedapi import canned_api, kubeconfig_for
-from builders.exporter import REFERENCE_NODE, a_share, samples
-from builders.exporter_http import running_exporter
+from builders.labs.exporter_http import running_exporter
+from builders.proxies.cannedapi import canned_api, kubeconfig_for
+from builders.values.exporter import REFERENCE_NODE, a_share, samples
 from trimtab.exporter.nodes.counters import Counters
 from trimtab.exporter.nodes.exposition import PRESSURE, USAGE, render
 from trimtab.exporter.nodes.ledger import Ledger

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.lab import RunningLab
+from builders.labs.lab import RunningLab
 from trimtab.engines import cache_dir, locate
 from trimtab.lab import Home
 

@@ -2,7 +2,7 @@
 
 import time
 
-from builders.qos import World, a_life, a_life_pod, an_owner, at, controlled_by
+from builders.values.qos import World, a_life, a_life_pod, an_owner, at, controlled_by
 from trimtab.qos.page.page import page
 from trimtab.qos.page.rows import Book
 

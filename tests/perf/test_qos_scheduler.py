@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from builders.lab import RunningLab, running_lab
-from builders.queues import KEY, QueueLab
+from builders.labs.lab import RunningLab, running_lab
+from builders.labs.queues import KEY, QueueLab
 from trimtab.engines.cache import cache_dir
 from trimtab.engines.golang import find_go
 from trimtab.kube.client import Client

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from builders.prometheus import running_prometheus
+from builders.labs.prometheus import running_prometheus
 from trimtab.scores.prometheus.focus import focus
 from trimtab.scores.prometheus.records import score_record
 from trimtab.scores.prometheus.rescale import rescale

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.outcomes import a_scenario
-from builders.studies import a_plan, finished
+from builders.values.outcomes import a_scenario
+from builders.values.studies import a_plan, finished
 from trimtab.model.examples import demo_study
 from trimtab.study.inputs.identity import versions
 from trimtab.study.report.report import render

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from builders.outcomes import a_scenario
-from builders.pages import Opened
+from builders.labs.pages import Opened
+from builders.values.outcomes import a_scenario
 from trimtab.cli.sim.files import make_result, save
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from builders.outcomes import a_scenario
-from builders.pages import Opened
-from builders.studies import a_plan, finished
+from builders.labs.pages import Opened
+from builders.values.outcomes import a_scenario
+from builders.values.studies import a_plan, finished
 from trimtab.study.report.report import render
 
 pytestmark = pytest.mark.browser

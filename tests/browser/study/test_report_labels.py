@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from builders.crowds import OWN, crowded_report
-from builders.pages import Opened
+from builders.labs.pages import Opened
+from builders.values.crowds import OWN, crowded_report
 
 pytestmark = pytest.mark.browser
 

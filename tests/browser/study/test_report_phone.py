@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from builders.crowds import crowded_report
-from builders.pages import Opened
+from builders.labs.pages import Opened
+from builders.values.crowds import crowded_report
 
 pytestmark = pytest.mark.browser
 

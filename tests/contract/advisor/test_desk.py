@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from builders.advisorlab import LOAD_AWARE, install
-from builders.advisorlab import Desk as Kubectl
-from builders.apiserver import ApiServer, running_apiserver
+from builders.labs.advisor import LOAD_AWARE, install
+from builders.labs.advisor import Desk as Kubectl
+from builders.labs.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
 from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.cluster.requests import Desk

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.advisorlab import Desk, await_established, install, install_release
-from builders.apiserver import ApiServer, running_apiserver
-from builders.openshift import load_aware
+from builders.labs.advisor import Desk, await_established, install, install_release
+from builders.labs.apiserver import ApiServer, running_apiserver
+from builders.worlds.openshift import load_aware
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,

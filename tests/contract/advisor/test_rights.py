@@ -7,9 +7,9 @@ import pytest
 import yaml
 from msgspec import json
 
-from builders.advisorlab import ACCOUNT, Desk
-from builders.apiserver import running_apiserver
-from builders.manifests import REPOSITORY
+from builders.labs.advisor import ACCOUNT, Desk
+from builders.labs.apiserver import running_apiserver
+from builders.values.manifests import REPOSITORY
 from trimtab.kube.client import Client
 
 pytestmark = pytest.mark.engines

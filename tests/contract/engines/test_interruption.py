@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.engines import WRITES_A_PROGRAM, a_go, everything_in, is_gone, with_go_in
+from builders.proxies.scripted_go import WRITES_A_PROGRAM, a_go, everything_in, is_gone, with_go_in
 from trimtab.engines import locate
 
 # Speaks until it is let go on: as the real go, it dies of a closed pipe when nobody listens.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.exporter_http import ExporterProcess, running_exporter
+from builders.labs.exporter_http import ExporterProcess, running_exporter
 
 SCENARIO = Path(__file__).parents[3] / "examples" / "scenarios" / "one-hot-node.yaml"
 

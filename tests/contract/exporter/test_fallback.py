@@ -14,11 +14,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.apiserver import free_port
-from builders.cannedapi import kubeconfig_for
-from builders.exporter import by_node, samples
-from builders.exporter_http import ExporterProcess, running_exporter
-from builders.lab import wait_until
+from builders.labs.apiserver import free_port
+from builders.labs.exporter_http import ExporterProcess, running_exporter
+from builders.labs.lab import wait_until
+from builders.proxies.cannedapi import kubeconfig_for
+from builders.values.exporter import by_node, samples
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 SCENARIO = f"--scenario={EXAMPLES / 'one-hot-node.yaml'}"

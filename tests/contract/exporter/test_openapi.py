@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from msgspec import Struct
 from schemathesis.config import SchemathesisConfig
 
-from builders.exporter_http import ExporterProcess
+from builders.labs.exporter_http import ExporterProcess
 from trimtab.exporter.http.openapi import EXAMPLE, FILE_EXAMPLE, OURS, description, field_docs
 
 CONFIG = {

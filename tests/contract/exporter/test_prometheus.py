@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.exporter_http import ExporterProcess, running_exporter
-from builders.prometheus import running_prometheus
+from builders.labs.exporter_http import ExporterProcess, running_exporter
+from builders.labs.prometheus import running_prometheus
 from trimtab.prom.client import Prometheus
 from trimtab.scores import RuleSettings, evaluate, find_score, rule_groups, window
 from trimtab.scores.prometheus.files import Flavor, render

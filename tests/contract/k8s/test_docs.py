@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.manifests import REPOSITORY
+from builders.values.manifests import REPOSITORY
 from trimtab.cli.main import app
 
 GUIDE = REPOSITORY / "docs/guide"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.manifests import REPOSITORY, base, containers, documents, of_kind, one
+from builders.values.manifests import REPOSITORY, base, containers, documents, of_kind, one
 from trimtab import __version__
 from trimtab.cli.main import app
 from trimtab.install.exporter.rbac import exporter_rbac

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client import Counter, Gauge
 
-from builders.manifests import K8S, one
+from builders.values.manifests import K8S, one
 from trimtab.exporter.nodes import exposition
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.vm import metrics, webhook

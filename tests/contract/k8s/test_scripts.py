@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.manifests import REPOSITORY
+from builders.values.manifests import REPOSITORY
 
 REAL = ("bash", "cat", "sed", "grep", "dirname", "mktemp", "rm", "tr", "base64", "sleep", "head")
 TOOLS = ("kind", "kubectl", "jq", "openssl")

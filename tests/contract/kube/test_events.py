@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from builders.faultproxy import FaultProxy
-from builders.following import following
+from builders.labs.following import following
+from builders.proxies.faults import FaultProxy
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder, written

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from builders.apiserver import ApiServer
-from builders.following import following
-from builders.kube import pod_to_create
+from builders.labs.apiserver import ApiServer
+from builders.labs.following import following
+from builders.values.kube import pod_to_create
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, PODS, ConfigMap

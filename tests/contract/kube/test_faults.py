@@ -8,9 +8,9 @@ from itertools import count
 
 import pytest
 
-from builders.apiserver import ApiServer
-from builders.faultproxy import Fault, FaultProxy
-from builders.following import following
+from builders.labs.apiserver import ApiServer
+from builders.labs.following import following
+from builders.proxies.faults import Fault, FaultProxy
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.faultproxy import FaultProxy
+from builders.proxies.faults import FaultProxy
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import LEASES, Lease

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from builders.following import following
-from builders.kube import pod_to_create
+from builders.labs.following import following
+from builders.values.kube import pod_to_create
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import (

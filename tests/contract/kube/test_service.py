@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from builders.faultproxy import FaultProxy
+from builders.proxies.faults import FaultProxy
 from builders.waiting import until
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client

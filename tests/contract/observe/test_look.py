@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.apiserver import ApiServer, running_apiserver
+from builders.labs.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
 from trimtab.install.observe.rbac import NAME, snapshot_rbac
 from trimtab.kube.client import Client

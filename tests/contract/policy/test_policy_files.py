@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.policy_files import ACCEPTED, IN_GO, REFUSED, REFUSED_LATER
+from builders.values.policy_files import ACCEPTED, IN_GO, REFUSED, REFUSED_LATER
 from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.prometheus import free_port, running_prometheus
+from builders.labs.prometheus import free_port, running_prometheus
 from trimtab.errors import Unavailable
 from trimtab.prom import Prometheus, QueryFailed
 from trimtab.prom.client import Verbatim

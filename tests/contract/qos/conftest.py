@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from builders.apiserver import ApiServer, running_apiserver
-from builders.kube import pod_to_create
+from builders.labs.apiserver import ApiServer, running_apiserver
+from builders.values.kube import pod_to_create
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.rbac import qos_rbac

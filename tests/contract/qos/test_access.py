@@ -4,7 +4,7 @@ import base64
 
 import msgspec
 
-from builders.qos import running_qos
+from builders.values.qos import running_qos
 from trimtab.install.qos.rbac import PAGE_READER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client

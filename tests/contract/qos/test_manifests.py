@@ -10,9 +10,9 @@ import promql_parser
 import pytest
 from prometheus_client import Counter, Gauge, Histogram
 
-from builders.manifests import REPOSITORY, documents
-from builders.promtool import check_rules
-from builders.qos import World, a_life_pod
+from builders.labs.promtool import check_rules
+from builders.values.manifests import REPOSITORY, documents
+from builders.values.qos import World, a_life_pod
 from trimtab.cli.main import app
 from trimtab.engines import locate
 from trimtab.install.qos.admission import policies, stamping_webhook

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from builders.kube import pod_to_create
-from builders.qos import running_qos
+from builders.values.kube import pod_to_create
+from builders.values.qos import running_qos
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.kube import pod_to_create
+from builders.values.kube import pod_to_create
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid
 from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.apiserver import ApiServer
-from builders.faultproxy import FaultProxy
-from builders.kube import pod_to_create
-from builders.qos import Running, bind, running_qos
+from builders.labs.apiserver import ApiServer
+from builders.proxies.faults import FaultProxy
+from builders.values.kube import pod_to_create
+from builders.values.qos import Running, bind, running_qos
 from builders.waiting import until
 from trimtab.engines import locate
 from trimtab.kube.client import Client

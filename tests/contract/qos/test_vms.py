@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from builders.kube import pod_to_create
-from builders.qos import Running, bind, running_qos
+from builders.values.kube import pod_to_create
+from builders.values.qos import Running, bind, running_qos
 from builders.waiting import until
 from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply

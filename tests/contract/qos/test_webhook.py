@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from builders.apiserver import ApiServer, free_port
-from builders.kube import pod_to_create
-from builders.qos import Running, running_qos
+from builders.labs.apiserver import ApiServer, free_port
+from builders.values.kube import pod_to_create
+from builders.values.qos import Running, running_qos
 from trimtab.install.qos.admission import stamping_webhook
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.clusters import Cluster, clusters, node_names
-from builders.promtool import Timeline
+from builders.labs.promtool import Timeline
+from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, evaluate_many, window
 from trimtab.scores.arrays.window import Floats
 from trimtab.scores.prometheus.pareto_promql import COMPUTED

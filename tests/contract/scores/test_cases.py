@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.promtool import Timeline
-from builders.score_cases import Case, read_case
+from builders.labs.promtool import Timeline
+from builders.values.score_cases import Case, read_case
 from trimtab.scores import CATALOG, RuleSettings, evaluate
 from trimtab.scores.prometheus.rules import recording_rules
 

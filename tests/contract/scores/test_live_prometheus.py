@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.clusters import Cluster, clusters, node_names
-from builders.prometheus import running_prometheus
+from builders.labs.prometheus import running_prometheus
+from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
 from trimtab.scores.arrays.window import Floats
 from trimtab.scores.expr import COLUMNS

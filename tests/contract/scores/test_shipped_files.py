@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.promtool import check_rules
+from builders.labs.promtool import check_rules
 from trimtab.engines import locate
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
 from trimtab.scores.inputs import DIMENSIONS

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from builders import shown_views
-from builders.ptys import in_terminal
-from builders.shown_views import END, VIEWS
+from builders.programs import shown_views
+from builders.programs.ptys import in_terminal
+from builders.programs.shown_views import END, VIEWS
 from trimtab.view.tables.layout import TEXT_LEAST
 
 WIDTHS = (60, 80, 100, 140)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from builders.advisorlab import (
+from builders.labs.advisor import (
     DESCHEDULER_HOME,
     EXAMPLE,
     LOAD_AWARE,
@@ -19,7 +19,7 @@ from builders.advisorlab import (
     operator,
     wait,
 )
-from builders.advisorproxy import OperatorKillProxy
+from builders.proxies.advisor import OperatorKillProxy
 from builders.waiting import until
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.plan.diff import sanitised

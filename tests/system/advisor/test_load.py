@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.advisorlab import (
+from builders.labs.advisor import (
     EXAMPLE,
     LOAD_AWARE,
     Desk,
@@ -17,7 +17,7 @@ from builders.advisorlab import (
     advisor_cluster,
     operator,
 )
-from builders.apiserver import free_port
+from builders.labs.apiserver import free_port
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.cluster.objects import kind_of
 from trimtab.advisor.kinds import (

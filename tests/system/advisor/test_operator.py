@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.advisorlab import (
+from builders.labs.advisor import (
     DENSITY,
     DESCHEDULER_HOME,
     EXAMPLE,
@@ -29,7 +29,7 @@ from builders.advisorlab import (
     operator,
     wait,
 )
-from builders.apiserver import free_port
+from builders.labs.apiserver import free_port
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.install.advisor.admission import policies

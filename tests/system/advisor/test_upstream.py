@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.lab import running_lab
-from builders.loops import ONE_HOT_NODE, LoopLab, wait_until
+from builders.labs.lab import running_lab
+from builders.labs.loops import ONE_HOT_NODE, LoopLab, wait_until
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack

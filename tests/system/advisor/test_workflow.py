@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.advisorlab import (
+from builders.labs.advisor import (
     DESCHEDULER_HOME,
     LOAD_AWARE,
     Desk,

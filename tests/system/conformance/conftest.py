@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from builders.conformance.run import Tally, numbers_for, run
+from conformance.descheduler.run import Tally, numbers_for, run
 
 SEED = 1
 

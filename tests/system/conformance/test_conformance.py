@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from builders.conformance.chance import not_chance
-from builders.conformance.recording import load, save
-from builders.conformance.rules import REQUIRED
-from builders.conformance.run import Tally, judged
+from conformance.descheduler.judge.chance import not_chance
+from conformance.descheduler.judge.rules import REQUIRED
+from conformance.descheduler.recording import load, save
+from conformance.descheduler.run import Tally, judged
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
 _ENOUGH = 5

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from builders.conformance.chance import Orders, not_chance, orders_in
-from builders.conformance.compare import judge
-from builders.conformance.mutants import MUTANTS, Mutant
-from builders.conformance.recording import Recording
-from builders.conformance.run import Tally
+from conformance.descheduler.judge.chance import Orders, not_chance, orders_in
+from conformance.descheduler.judge.compare import judge
+from conformance.descheduler.recording import Recording
+from conformance.descheduler.run import Tally
+from conformance.descheduler.wrong.mutants import MUTANTS, Mutant
 from trimtab.policy import SnapshotView
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.exporter_http import Endpoint
-from builders.exporterlab import exporter_stack
-from builders.lab import RunningLab, running_lab
-from builders.vmlab import vm_stack
+from builders.labs.exporter import exporter_stack
+from builders.labs.exporter_http import Endpoint
+from builders.labs.lab import RunningLab, running_lab
+from builders.labs.vm import vm_stack
 
 
 @pytest.fixture(scope="session")

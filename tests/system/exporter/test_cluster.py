@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.exporter import samples
-from builders.exporter_http import Endpoint, running_exporter
-from builders.lab import RunningLab, wait_until
+from builders.labs.exporter_http import Endpoint, running_exporter
+from builders.labs.lab import RunningLab, wait_until
+from builders.values.exporter import samples
 from trimtab.kube.machines import INITIAL_NODE
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 

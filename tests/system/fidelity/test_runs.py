@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from builders.fidelity_labs import a_bench
+from builders.labs.fidelity import a_bench
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.runs import SEEDS, figures_of_lab, ranges
 from trimtab.fidelity.session import Examination, examine, simulated

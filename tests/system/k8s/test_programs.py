@@ -19,9 +19,9 @@ import pytest
 import trustme
 import yaml
 
-from builders.apiserver import ApiServer, free_port, running_apiserver
-from builders.lab import wait_until
-from builders.manifests import K8S, containers, documents, one
+from builders.labs.apiserver import ApiServer, free_port, running_apiserver
+from builders.labs.lab import wait_until
+from builders.values.manifests import K8S, containers, documents, one
 from trimtab.engines import locate
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 

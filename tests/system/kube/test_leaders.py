@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from builders import contender
-from builders.apiserver import ApiServer
-from builders.following import following
+from builders.labs.apiserver import ApiServer
+from builders.labs.following import following
+from builders.programs import contender
 from builders.waiting import until
 from trimtab.engines import locate
 from trimtab.kube.client import Client

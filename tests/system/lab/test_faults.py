@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from builders.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab, wait_until
 
 pytestmark = pytest.mark.engines
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab, wait_until
 from trimtab.errors import ConfigError
 
 pytestmark = pytest.mark.engines

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from builders.lab import RunningLab, running_lab
+from builders.labs.lab import RunningLab, running_lab
 from trimtab.lab import Contribution, Home, Lab, Stack
 from trimtab.lab.components.control_plane import PORTS
 

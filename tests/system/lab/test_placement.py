@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from builders.lab import RunningLab, running_lab
+from builders.labs.lab import RunningLab, running_lab
 from trimtab.errors import TrimtabError
 
 pytestmark = pytest.mark.engines

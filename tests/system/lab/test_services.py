@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.lab import RunningLab, a_script, running_lab, wait_until
+from builders.labs.lab import RunningLab, a_script, running_lab, wait_until
 from trimtab.engines import locate
 from trimtab.lab import Contribution, Lab, Service, Stack
 from trimtab.lab.api import Api, ApiError

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.lab import RunningLab, wait_until
+from builders.labs.lab import RunningLab, wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
 from trimtab.lab import Home, LabStatus, Means, Wish, up

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.queues import QueueLab, running_queue
+from builders.labs.queues import QueueLab, running_queue
 
 
 @pytest.fixture(scope="session")

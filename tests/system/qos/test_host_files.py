@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from builders.manifests import K8S
-from builders.queues import QueueLab
+from builders.labs.queues import QueueLab
+from builders.values.manifests import K8S
 from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.independent import Independent
-from builders.lab import wait_until
-from builders.queues import QueueLab
+from builders.labs.lab import wait_until
+from builders.labs.queues import QueueLab
+from builders.witnesses.independent import Independent
 
 pytestmark = pytest.mark.engines
 GRAIN_S = 1.0

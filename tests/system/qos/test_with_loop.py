@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders.loops import running_loop
-from builders.queues import QueueLab
+from builders.labs.loops import running_loop
+from builders.labs.queues import QueueLab
 from trimtab.stacks.qos.stack import QosSettings, qos_stack
 
 pytestmark = pytest.mark.engines

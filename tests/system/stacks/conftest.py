@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.loops import LoopLab, running_loop
+from builders.labs.loops import LoopLab, running_loop
 
 
 @pytest.fixture(scope="session")

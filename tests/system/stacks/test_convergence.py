@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from builders.loops import LoopLab, Story, vm_of
+from builders.labs.loops import LoopLab, Story, vm_of
 
 pytestmark = pytest.mark.engines
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from builders.invariants import Witness, guarded
-from builders.loops import LIMIT_S, LoopLab, vm_of, wait_until
-from builders.troubleproxy import TROUBLES, troubled
+from builders.labs.loops import LIMIT_S, LoopLab, vm_of, wait_until
+from builders.proxies.trouble import TROUBLES, troubled
+from builders.witnesses.invariants import Witness, guarded
 
 pytestmark = pytest.mark.engines
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.loops import ONE_HOT_NODE, LoopLab
+from builders.labs.loops import ONE_HOT_NODE, LoopLab
 from trimtab.fidelity.lab import Order, play
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.steps import doing_nothing

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builders.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab, wait_until
 from trimtab.cli.sim.commands import app
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 

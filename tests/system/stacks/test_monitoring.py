@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab, wait_until
 
 pytestmark = pytest.mark.engines
 GUIDE = Path(__file__).parents[3] / "docs/guide/monitoring.md"

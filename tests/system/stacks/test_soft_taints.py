@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.loops import LIMIT_S, LoopLab, running_loop, wait_until
+from builders.labs.loops import LIMIT_S, LoopLab, running_loop, wait_until
 from trimtab.virt.soft_taints import APPROPRIATE, KEYS, OVER
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]

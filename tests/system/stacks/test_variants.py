@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from msgspec import structs
 
-from builders.invariants import guarded
-from builders.loops import LIMIT_S, ONE_HOT_NODE, LoopLab, running_loop, wait_until
+from builders.labs.loops import LIMIT_S, ONE_HOT_NODE, LoopLab, running_loop, wait_until
+from builders.witnesses.invariants import guarded
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import RuleSettings, rule_groups

@@ -5,9 +5,9 @@ from hashlib import sha256
 
 import pytest
 
-from builders.lab import running_lab
-from builders.vmcluster import Cluster, cluster_of
-from builders.vmlab import vm_stack
+from builders.labs.lab import running_lab
+from builders.labs.vm import vm_stack
+from builders.labs.vmcluster import Cluster, cluster_of
 from trimtab.kube.resources import NAMESPACES
 
 SCALE = 15

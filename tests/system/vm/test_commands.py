@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from builders.vmcluster import Cluster
-from builders.vmlab import trimtab
+from builders.labs.vm import trimtab
+from builders.labs.vmcluster import Cluster
 from trimtab.cli.vm.commands import app
 from trimtab.errors import ConfigError
 from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION

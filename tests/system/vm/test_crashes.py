@@ -9,12 +9,12 @@ from hashlib import sha256
 
 import pytest
 
-from builders.chronicle import absences
-from builders.killproxy import KillProxy
-from builders.lab import running_lab
-from builders.vmcluster import Cluster, ControllerProcess, cluster_of, controller
-from builders.vmlab import vm_stack
+from builders.labs.lab import running_lab
+from builders.labs.vm import vm_stack
+from builders.labs.vmcluster import Cluster, ControllerProcess, cluster_of, controller
+from builders.proxies.kills import KillProxy
 from builders.waiting import until
+from builders.witnesses.chronicle import absences
 from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.machines import GUARD_LABEL
 from trimtab.kube.resources import CRDS, LEASES, NODES, Pod

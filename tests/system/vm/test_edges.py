@@ -9,8 +9,8 @@ import httpx2
 import pytest
 import trustme
 
-from builders.lab import wait_until
-from builders.vmcluster import Cluster
+from builders.labs.lab import wait_until
+from builders.labs.vmcluster import Cluster
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, TooManyRequests
 from trimtab.kube.machines import MIGRATIONS, VMS

@@ -6,7 +6,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from builders.vmcluster import Cluster
+from builders.labs.vmcluster import Cluster
 from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.machines import (
     CANCEL_EVACUATION,

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import trustme
 
-from builders.vmcluster import Cluster
+from builders.labs.vmcluster import Cluster
 from trimtab.install.vm.admission import WEBHOOK
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
 from trimtab.kube.machines import VMS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.vmcluster import Cluster
+from builders.labs.vmcluster import Cluster
 from trimtab.kube.errors import Invalid
 from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION, VM_NAME_LABEL, VMS
 from trimtab.kube.resources import NAMESPACES, NODES, PODS

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from builders.openshift import a_cluster, changed, load_aware
+from builders.worlds.openshift import a_cluster, changed, load_aware
 from trimtab.advisor.api import Accepted, Change, Item, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline
 from trimtab.advisor.cluster.requests import with_accepted, without_accepted

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from builders.advisorworld import DESCHEDULER, World
+from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.decide.conditions import PHASES, find
 from trimtab.advisor.decide.history import MOST

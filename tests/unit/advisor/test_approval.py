@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from builders.advisorworld import DESCHEDULER, World
+from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
 from trimtab.advisor.decide.conditions import find
 from trimtab.advisor.decide.situation import Trouble

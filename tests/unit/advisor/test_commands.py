@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.openshift import a_cluster, planned, running_with
+from builders.worlds.openshift import a_cluster, planned, running_with
 from trimtab.advisor.api import PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.guidance import PHASES, exit_code, told

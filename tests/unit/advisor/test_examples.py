@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builders.openshift import a_cluster, added, planned
+from builders.worlds.openshift import a_cluster, added, planned
 from trimtab.advisor.api import CONFIGS, VirtPlatformConfig
 from trimtab.advisor.mocks.manifests import generate, sample
 from trimtab.advisor.profiles.registry import built_in

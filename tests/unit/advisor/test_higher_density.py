@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.openshift import DENSITY, a_cluster, added, changed, drafted, planned
+from builders.worlds.openshift import DENSITY, a_cluster, added, changed, drafted, planned
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,

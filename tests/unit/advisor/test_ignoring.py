@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.openshift import a_cluster, changed, load_aware
+from builders.worlds.openshift import a_cluster, changed, load_aware
 from trimtab.advisor.api import MANAGER, Ignore, Item, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline
 from trimtab.advisor.cluster.requests import changed_rules

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.openshift import (
+from builders.worlds.openshift import (
     LOAD_AWARE,
     a_cluster,
     added,

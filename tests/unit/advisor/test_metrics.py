@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from builders.advisorworld import World
+from builders.worlds.advisor import World
 from trimtab.advisor import metrics
 from trimtab.install.advisor.alerts import GUIDE, alert_groups
 from trimtab.obs.metrics import exposition

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from builders.advisorworld import DESCHEDULER, LIVE, MACHINE, World
+from builders.worlds.advisor import DESCHEDULER, LIVE, MACHINE, World
 from trimtab.advisor.api import LoadAwareOptions, Options, Phase, Taking
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
 from trimtab.advisor.decide.situation import Rest, Trouble

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.openshift import a_cluster, changed
+from builders.worlds.openshift import a_cluster, changed
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import WORKERS, pool
 from trimtab.advisor.plan import pools

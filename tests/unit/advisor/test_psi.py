@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.openshift import a_cluster, added, drafted, running_with
+from builders.worlds.openshift import a_cluster, added, drafted, running_with
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS
 from trimtab.advisor.mocks.baseline import MASTERS, WORKERS, configs, pool

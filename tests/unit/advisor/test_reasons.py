@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.openshift import DENSITY, a_cluster, added, changed, load_aware, planned
+from builders.worlds.openshift import DENSITY, a_cluster, added, changed, load_aware, planned
 from trimtab.advisor.api import Item, Options
 from trimtab.advisor.kinds import DESCHEDULER, POLICY, RULES
 from trimtab.advisor.mocks.baseline import namespace

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.advisorworld import DESCHEDULER, MACHINE, World
+from builders.worlds.advisor import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import Taking
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
 from trimtab.advisor.plan.pools import Health

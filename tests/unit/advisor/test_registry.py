@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.openshift import DENSITY, LOAD_AWARE, a_cluster, added, drafted, load_aware
+from builders.worlds.openshift import DENSITY, LOAD_AWARE, a_cluster, added, drafted, load_aware
 from trimtab.advisor.kinds import NAMESPACES, resource_of
 from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles.example import Example

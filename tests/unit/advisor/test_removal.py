@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.advisorworld import DESCHEDULER, MACHINE, World
+from builders.worlds.advisor import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import MANAGER, Taking
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
 from trimtab.advisor.plan.ownership import given_up, left_behind

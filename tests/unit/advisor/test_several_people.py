@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from builders.advisorworld import DESCHEDULER, World
+from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
 from trimtab.advisor.decide.situation import Trouble
 from trimtab.advisor.plan.pools import Health

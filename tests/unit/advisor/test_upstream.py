@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.openshift import LOAD_AWARE, drafted, load_aware, planned, said
+from builders.worlds.openshift import LOAD_AWARE, drafted, load_aware, planned, said
 from trimtab.advisor.api import Options
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.lab import a_lab_on_disk
+from builders.labs.lab import a_lab_on_disk
 from trimtab.cli import kubectl
 from trimtab.cli.cluster import which
 from trimtab.cli.main import app

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from builders.conformance.cases import Session
-from builders.conformance.chance import Orders, evidence_of, not_chance
-from builders.conformance.stubs import Average, Reply
-from builders.conformance.themes import THEMES
+from conformance.descheduler.draws.cases import Session
+from conformance.descheduler.draws.themes import THEMES
+from conformance.descheduler.judge.chance import Orders, evidence_of, not_chance
+from conformance.descheduler.stubs import Average, Reply
 from trimtab.model.quantity import NANO, parse_quantity
 from trimtab.policy import Answer, read_policy
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.engines import a_cache, everything_in
+from builders.proxies.scripted_go import a_cache, everything_in
 from trimtab.engines import locate
 from trimtab.engines.archive import Imported, export, import_
 from trimtab.engines.cache import MANIFEST, Manifest

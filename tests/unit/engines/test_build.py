@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.engines import (
+from builders.proxies.scripted_go import (
     LISTS_TWO_PACKAGES,
     WRITES_A_PROGRAM,
     a_cache,

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.engines import a_cache, a_go, build_quietly
+from builders.proxies.scripted_go import a_cache, a_go, build_quietly
 from trimtab.engines import cache_dir, locate
 from trimtab.engines.cache import MANIFEST, Manifest, find
 from trimtab.errors import ConfigError, NotReady

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.engines import a_go, with_go_in
+from builders.proxies.scripted_go import a_go, with_go_in
 from trimtab.engines import golang
 from trimtab.engines.golang import (
     find_go,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.engines import a_cache, a_go, build_quietly, everything_in
+from builders.proxies.scripted_go import a_cache, a_go, build_quietly, everything_in
 from trimtab.engines import PROGRAMS, locate
 from trimtab.engines.golang import private_go
 from trimtab.engines.inventory import inventory, prune, verify

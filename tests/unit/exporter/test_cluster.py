@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import Gauge
 from structlog.testing import capture_logs
 
-from builders.exporter import a_launcher, a_machine, a_node, by_node
+from builders.values.exporter import a_launcher, a_machine, a_node, by_node
 from trimtab.exporter import metrics
 from trimtab.exporter.nodes.cluster import Cluster, facts
 from trimtab.exporter.nodes.ledger import NodeFacts

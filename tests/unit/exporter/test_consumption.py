@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.exporter import GIB, a_launcher, a_machine
+from builders.values.exporter import GIB, a_launcher, a_machine
 from trimtab.exporter.nodes.consumption import (
     Amounts,
     BadAnnotation,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.exporter import GIB, REFERENCE_NODE, a_share, samples
+from builders.values.exporter import GIB, REFERENCE_NODE, a_share, samples
 from trimtab.exporter.nodes.consumption import Contribution, Role
 from trimtab.exporter.nodes.counters import OWN_SHARE, Counters
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts

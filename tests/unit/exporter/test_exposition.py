@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.exporter import REFERENCE_NODE, a_share, by_node, samples
+from builders.values.exporter import REFERENCE_NODE, a_share, by_node, samples
 from trimtab.exporter.nodes.consumption import Role
 from trimtab.exporter.nodes.exposition import render, render_fronts, render_pairs, texts
 from trimtab.exporter.nodes.ledger import Ledger

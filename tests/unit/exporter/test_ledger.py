@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.exporter import REFERENCE_NODE, a_share
+from builders.values.exporter import REFERENCE_NODE, a_share
 from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
 from trimtab.exporter.nodes.reading import Reader, Reading

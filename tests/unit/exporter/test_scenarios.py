@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.exporter import samples
+from builders.values.exporter import samples
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.api import Feedback, MigrationWish, NodeVms
 from trimtab.exporter.http.body import decode, read_scenario

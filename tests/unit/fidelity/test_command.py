@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.fidelity import SCORE, a_run
+from builders.worlds.fidelity import SCORE, a_run
 from trimtab.cli.fidelity import fidelity
 from trimtab.errors import ConfigError
 from trimtab.fidelity.runs import Figures, ranges

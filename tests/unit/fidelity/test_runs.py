@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from builders.fidelity import CYCLES, SCORE, a_pod, a_run
-from builders.sim import a_scenario, a_vm, nodes, one_hot_node
+from builders.worlds.fidelity import CYCLES, SCORE, a_pod, a_run
+from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.errors import ConfigError
 from trimtab.fidelity.lab import Order, playable, resting
 from trimtab.fidelity.recording import PodVersion, moment

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from builders.fidelity import SCORE, a_pod, a_run
+from builders.worlds.fidelity import SCORE, a_pod, a_run
 from trimtab.fidelity.recording import Course, LabRun, PodVersion, moment
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from builders.qos import unconnected
+from builders.values.qos import unconnected
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Status
 from trimtab.kube.http import authorize

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from builders.kube import a_pod, event_line
+from builders.values.kube import a_pod, event_line
 from trimtab.kube.codec import codec, encode, undecodable
 from trimtab.kube.errors import Expired, Unavailable
 from trimtab.kube.resources import PODS, Free, Kind, ObjectMeta, Pod, free_kind

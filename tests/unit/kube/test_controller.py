@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from builders.kube import a_pod
+from builders.values.kube import a_pod
 from builders.virtualtime import run
 from trimtab.errors import Unavailable
 from trimtab.kube.resources import PODS, Key, Pod

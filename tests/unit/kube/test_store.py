@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.kube import a_pod
+from builders.values.kube import a_pod
 from trimtab.kube.resources import Key, Pod
 from trimtab.kube.runtime.store import Store
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
-from builders.lab import a_spec
+from builders.labs.lab import a_spec
 from trimtab.lab import Clock, Lab
 from trimtab.lab.components.component import Component
 from trimtab.lab.components.stack import NONE

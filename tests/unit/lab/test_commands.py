@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders.lab import a_lab_on_disk
+from builders.labs.lab import a_lab_on_disk
 from trimtab.cli.lab import commands as commands
 from trimtab.cli.lab import context
 from trimtab.errors import ConfigError

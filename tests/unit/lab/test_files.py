@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.lab import a_lab_on_disk, a_spec
+from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.errors import ConfigError, Conflict
 from trimtab.lab import Home, LabDir, survey
 from trimtab.lab.files import logs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.lab import a_script
+from builders.labs.lab import a_script
 from trimtab.lab import Home, Plan
 from trimtab.lab.files.lock import held
 from trimtab.lab.ports.moving import TRIES, PortMover, lost_ports

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.lab import a_spec
+from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import Component, Contribution, Lab, Plan, Service, Stack, Task
 from trimtab.lab.components.component import RequestTokens

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from builders.lab import a_spec
+from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import Clock, LabSpec, NodeSize, Wish
 from trimtab.lab.settle import settle

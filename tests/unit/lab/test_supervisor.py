@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 from msgspec import structs
 
-from builders.lab import a_lab_on_disk, a_script, write_plan
+from builders.labs.lab import a_lab_on_disk, a_script, write_plan
 from trimtab.errors import TrimtabError
 from trimtab.lab import LabDir, control, look
 from trimtab.lab.components.component import CreateNodes, LogLine, Restart, SocketAccepts, Task

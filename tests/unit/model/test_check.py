@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.scenarios import a_file, a_group
+from builders.values.scenarios import a_file, a_group
 from trimtab.model.scenarios.check import check_file
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.file import ScenarioFile

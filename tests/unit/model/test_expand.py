@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.scenarios import a_file, a_group
+from builders.values.scenarios import a_file, a_group
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Constant, Diurnal, Spikes, Steps, Trace, mean, value_at
 from trimtab.model.machines import requested

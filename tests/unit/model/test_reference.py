@@ -9,7 +9,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from builders.scenarios import scenario_data
+from builders.values.scenarios import scenario_data
 from trimtab.model.scenarios.field_docs import documented
 from trimtab.model.scenarios.io import parse_file
 from trimtab.model.scenarios.reference import generate, reference_text, schema_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.scenarios import a_file, scenario_data
+from builders.values.scenarios import a_file, scenario_data
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Constant, Trace
 from trimtab.model.scenarios.expand import expand

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.scenarios import scenario_data
+from builders.values.scenarios import scenario_data
 from trimtab.model.scenarios.file import ScenarioFile
 from trimtab.model.scenarios.structure import mistakes
 

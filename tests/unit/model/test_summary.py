@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.scenarios import a_file
+from builders.values.scenarios import a_file
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.summary import SLOTS, summarise
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from builders.snapshots import a_launcher, a_policy, a_snapshot, snapshots
+from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot, snapshots
 from trimtab.model.snapshot import Sample, Snapshot, encode
 from trimtab.observe.anonymise import anonymise
 from trimtab.observe.pseudonyms import Pseudonyms

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.policy_files import ACCEPTED, LEVELS, QUERY, REFUSED, SERVER, UNVERSIONED, a_file
+from builders.values.policy_files import (
+    ACCEPTED,
+    LEVELS,
+    QUERY,
+    REFUSED,
+    SERVER,
+    UNVERSIONED,
+    a_file,
+)
 from trimtab.errors import ConfigError
 from trimtab.policy import DEFAULT_POLICY, Policy, default_policy, load_policy, read_policy
 from trimtab.policy.file.settings import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.policy import a_low, a_node, a_policy, a_view, nano, some_pods
+from builders.worlds.policy import a_low, a_node, a_policy, a_view, nano, some_pods
 from trimtab.policy import Class, Node, Policy, View, decide
 from trimtab.policy.file.selector_text import parse_selector
 from trimtab.policy.file.settings import LowNodeUtilization, Profile, Source

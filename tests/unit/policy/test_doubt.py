@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.policy import a_low, a_node, a_policy, a_view, some_pods
+from builders.worlds.policy import a_low, a_node, a_policy, a_view, some_pods
 from trimtab.policy import Class, Shuffled, Tie, as_given, decide
 from trimtab.policy.doubt import possible_classes, possible_means
 from trimtab.policy.file.settings import METRIC_RESOURCE

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.policy import a_node, a_pod, a_policy, a_view, some_pods
+from builders.worlds.policy import a_node, a_pod, a_policy, a_view, some_pods
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import Answer, Entry, InFlight, Outcome, PodView, Qos, Run, Stop, decide

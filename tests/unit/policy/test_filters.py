@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.policy import a_pod, a_view
+from builders.worlds.policy import a_pod, a_view
 from trimtab.policy.file.selector_text import parse_selector
 from trimtab.policy.file.settings import DEFAULT_PROTECTIONS, Evictor, Protection
 from trimtab.policy.pods.filters import Filter

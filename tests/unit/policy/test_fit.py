@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.policy import a_node, a_pod, a_policy, a_view, nano
+from builders.worlds.policy import a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, Expression, Match, NodeTerm, Toleration
 from trimtab.policy import Outcome, decide

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.policy import a_node, a_policy, a_view
+from builders.worlds.policy import a_node, a_policy, a_view
 from trimtab.policy import Stop, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 

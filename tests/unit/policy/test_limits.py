@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.policy import AView, a_node, a_pod, a_policy, a_view, some_pods
+from builders.worlds.policy import AView, a_node, a_pod, a_policy, a_view, some_pods
 from trimtab.policy import Answer, Entry, InFlight, Outcome, PodView, Stop, decide
 
 FLYING = {"request_evict_only": True}

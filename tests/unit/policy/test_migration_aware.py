@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from builders.lint_cases import facts
-from builders.snapshots import NOON, a_launcher, a_policy, a_snapshot
+from builders.values.lint_cases import facts
+from builders.worlds.snapshots import NOON, a_launcher, a_policy, a_snapshot
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import EVICT, MIGRATIONS, REQUEST_EVICT_ONLY, Snapshot
 from trimtab.policy import decide_snapshot, read_policy

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from builders.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano, some_pods
+from builders.worlds.policy import (
+    AView,
+    a_high,
+    a_low,
+    a_node,
+    a_pod,
+    a_policy,
+    a_view,
+    nano,
+    some_pods,
+)
 from trimtab.policy import Class, Outcome, Run, Stop, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE, Source
 

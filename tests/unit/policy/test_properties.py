@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano
+from builders.worlds.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import (

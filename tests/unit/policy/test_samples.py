@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from builders.policy import a_node, a_policy, a_view
+from builders.worlds.policy import a_node, a_policy, a_view
 from trimtab.policy import NotANumberError, Reason, Run, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 

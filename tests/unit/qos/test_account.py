@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_gated_life, a_life, an_account, an_owner, at, few
+from builders.values.qos import a_gated_life, a_life, an_account, an_owner, at, few
 from trimtab.qos.ledger.account import SETTLE, Account
 from trimtab.qos.ledger.pod_life import MOST_TURNS, Incarnation
 from trimtab.qos.ledger.pod_moments import Sight

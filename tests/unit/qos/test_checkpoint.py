@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from builders.qos import World, a_life_pod, controlled_by
+from builders.values.qos import World, a_life_pod, controlled_by
 from trimtab.kube.errors import ApiError, Status
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After

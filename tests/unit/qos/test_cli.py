@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.qos import World, a_life_pod, at, controlled_by, unconnected
+from builders.values.qos import World, a_life_pod, at, controlled_by, unconnected
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.http.web import Web

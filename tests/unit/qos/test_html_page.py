@@ -2,7 +2,7 @@
 
 import re
 
-from builders.qos import World, a_life_pod, controlled_by
+from builders.values.qos import World, a_life_pod, controlled_by
 from trimtab.qos.page.html import HEADERS, html_page, in_danger_first
 from trimtab.qos.queue.slo import ANNOTATION as SLO
 

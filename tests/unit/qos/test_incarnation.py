@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_life, a_life_pod, at, few, when
+from builders.values.qos import a_life, a_life_pod, at, few, when
 from trimtab.kube.resources import Condition
 from trimtab.qos.ledger.pod_life import (
     ContainerState,

@@ -12,10 +12,10 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builders.independent import Independent
-from builders.qos import START, World, a_life_pod, at
-from builders.qos_restart import Happening, History, rebuilt
+from builders.values.qos import START, World, a_life_pod, at
 from builders.virtualtime import run
+from builders.witnesses.independent import Independent
+from builders.worlds.qos_restart import Happening, History, rebuilt
 from trimtab.kube.resources import Key
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.queue.time_to_violation import SECOND

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.qos import World, a_life_pod, at, controlled_by
+from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import LifePod

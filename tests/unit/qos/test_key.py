@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import few
+from builders.values.qos import few
 from trimtab.qos.queue.key import (
     INFINITE,
     Decision,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
+from builders.values.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.ledger.ledger import JOINED, LEFT, Change, Ledger
 from trimtab.qos.ledger.owner import top_owner

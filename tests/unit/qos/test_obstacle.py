@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from builders.qos import World, a_life_pod, at, controlled_by, few
+from builders.values.qos import World, a_life_pod, at, controlled_by, few
 from trimtab.kube.resources import Condition, Container, Node, NodeStatus, ObjectMeta, Resources
 from trimtab.qos.ledger.pod_life import Gate, LifePod
 from trimtab.qos.page.classes import Advice, shortage

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import few
+from builders.values.qos import few
 from trimtab.qos.page.page import HEADER, Line, by_ttv, duration, page, ratios, row
 from trimtab.qos.queue.time_to_violation import SECOND, availability, time_to_violation
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import World, a_life_pod
+from builders.values.qos import World, a_life_pod
 from trimtab.kube.http.callers import Callers
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.page.demand import Demand

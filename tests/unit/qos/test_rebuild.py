@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import World, a_life_pod, controlled_by, few, when
-from builders.qos_restart import NEWEST, Happening, History, checkpoint, rebuilt
+from builders.values.qos import World, a_life_pod, controlled_by, few, when
+from builders.worlds.qos_restart import NEWEST, Happening, History, checkpoint, rebuilt
 from trimtab.kube.resources import OwnerReference
 from trimtab.qos.ledger.pod_life import LifePod, PodMeta, Written
 from trimtab.qos.service.rebuild import Outcome

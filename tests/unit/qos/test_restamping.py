@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.qos import World, a_life_pod, at, controlled_by
+from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.errors import NotFound, Status
 from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.qos.queue.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance

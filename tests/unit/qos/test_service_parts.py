@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from starlette.requests import Request
 
-from builders.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
+from builders.values.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.kube.http.local import is_local

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import few
+from builders.values.qos import few
 from trimtab.qos.queue.time_to_violation import SECOND
 from trimtab.qos.service.clock_skew import ServerTime, Skew
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import few
+from builders.values.qos import few
 from trimtab.errors import ConfigError
 from trimtab.qos.queue.slo import ANNOTATION, Declarations, Terms, parse_slo, promised, read_slo
 

@@ -5,7 +5,7 @@ import base64
 import msgspec
 import pytest
 
-from builders.qos import World, a_life_pod, at, controlled_by
+from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.qos.queue.estimate import NoSuchPod, place, why_before
 from trimtab.qos.queue.key import ANNOTATION, INFINITE, Stamp
 from trimtab.qos.queue.slo import ANNOTATION as SLO

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from builders.qos import START
+from builders.values.qos import START
 from trimtab.qos.queue.key import Horizon, Place, Situation, SortKey, queue_key
 from trimtab.qos.queue.time_to_violation import SECOND, Pace, time_to_violation
 

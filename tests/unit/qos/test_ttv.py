@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import few
+from builders.values.qos import few
 from trimtab.qos.queue.time_to_violation import (
     SECOND,
     Pace,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.qos import a_gated_life, a_life, an_account, at, few
+from builders.values.qos import a_gated_life, a_life, an_account, at, few
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.queue.time_to_violation import SECOND, Pace

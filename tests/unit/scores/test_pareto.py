@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from builders.clusters import Cluster, clusters
+from builders.worlds.clusters import Cluster, clusters
 from trimtab.scores.arrays.pareto import crowding, front_index, pareto_score
 from trimtab.scores.arrays.window import Floats
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.sim import a_scenario, a_vm, nodes
+from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.measures.bounds import Bounds, fewest, fewest_cycles, least_weight, lower_bounds
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.sim import a_node, a_scenario, a_vm, nodes
+from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.load.curve import Steps
 from trimtab.model.load.pressure import pressure
 from trimtab.model.scenarios.scenario import Event

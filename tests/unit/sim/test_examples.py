@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from builders.sim import a_scenario, a_vm, nodes, one_hot_node
+from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome

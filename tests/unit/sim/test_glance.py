@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from builders.sim_specs import specs
+from builders.worlds.sim_specs import specs
 from trimtab.policy import Node, Vector, View, decide, default_policy
 from trimtab.policy.cycle import Class
 from trimtab.policy.file.reader import load_policy

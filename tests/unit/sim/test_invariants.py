@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from builders.sim import a_node, a_scenario, a_vm, nodes
-from builders.sim_specs import specs
+from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
+from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim.batch import Batch
 from trimtab.sim.placement.cluster import recount

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders.sim import a_scenario, a_vm, nodes
+from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace, means
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.sim import a_node, a_scenario, a_vm, nodes
+from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenarios.scenario import Event, Migration

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.sim import a_node, a_scenario, a_vm, nodes
+from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate_one

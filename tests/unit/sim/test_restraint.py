@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from builders.sim import a_scenario, a_vm, nodes, one_hot_node
+from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.model.load.curve import Steps
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from builders.sim import one_hot_node
-from builders.sim_specs import specs
+from builders.worlds.sim import one_hot_node
+from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim import simulate, simulate_one
 from trimtab.sim.outcome import Outcome

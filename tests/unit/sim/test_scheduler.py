@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from builders.sim import a_node, a_scenario, a_vm, nodes
+from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, RequestsModel, Taint, Vm
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads

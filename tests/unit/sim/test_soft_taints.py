@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders.sim import a_scenario, a_vm, nodes, one_hot_node
+from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.sim import simulate_one
 from trimtab.sim.batch import Batch
 from trimtab.sim.descheduling.soft_taints import taint

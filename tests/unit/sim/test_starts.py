@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builders.sim import a_node, a_scenario, a_vm
+from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.sim import one_hot_node
+from builders.worlds.sim import one_hot_node
 from trimtab.sim import simulate_one
 from trimtab.sim.measures.meaning import verdict
 from trimtab.sim.outcome import ReportCard

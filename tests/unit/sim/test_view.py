@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from builders.sim import a_scenario, a_vm, nodes, one_hot_node
+from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec

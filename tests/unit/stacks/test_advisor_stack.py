@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.lab import a_lab_on_disk, a_spec
+from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.advisor.mocks.kube_descheduler import PROFILES, RELEASES, Release
 from trimtab.cli.lab.with_advisor import stack_for
 from trimtab.errors import ConfigError

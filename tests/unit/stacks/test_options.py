@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.lab import a_lab_on_disk, a_spec
+from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.cli.lab import with_loop
 from trimtab.cli.lab.with_loop import Given, choose, default_scenario, nodes_for
 from trimtab.errors import ConfigError

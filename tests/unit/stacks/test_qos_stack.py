@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.lab import a_spec
+from builders.labs.lab import a_spec
 from trimtab.benchmarks.queue.labs import side_stack
 from trimtab.cli.lab.with_qos import stack_of
 from trimtab.errors import ConfigError

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from msgspec import structs
 
-from builders.lab import a_spec
+from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import Clock, Component, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from builders.outcomes import an_outcome
-from builders.studies import a_plan, finished
+from builders.values.outcomes import an_outcome
+from builders.values.studies import a_plan, finished
 from trimtab.study.execution.tasks import cells_of
 from trimtab.study.results.frames import events_parquet, runs_parquet
 from trimtab.study.results.record import make_chunk

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from builders.studies import a_plan, finished
+from builders.values.studies import a_plan, finished
 from trimtab.study.report.tables import page_tables
 from trimtab.study.results.lines import rank_lines
 from trimtab.study.results.measures import CONVERGED, MINIMUM

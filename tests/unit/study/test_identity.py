@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from builders.outcomes import a_course, a_scenario, an_outcome
+from builders.values.outcomes import a_course, a_scenario, an_outcome
 from trimtab.model.load.curve import Constant
 from trimtab.sim.spec import Restraint, RunSpec, Timing
 from trimtab.study.inputs.identity import cell_id, digest, run_id, versions

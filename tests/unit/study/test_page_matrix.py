@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from builders.studies import a_plan, finished
+from builders.values.studies import a_plan, finished
 from trimtab.study.report.data import moved_so_far, page_data
 from trimtab.study.report.matrix import STRONGEST, matrix
 from trimtab.study.results.result import Comparison, Estimate

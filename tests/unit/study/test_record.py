@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from builders.outcomes import a_card, a_course, a_scenario, an_outcome
+from builders.values.outcomes import a_card, a_course, a_scenario, an_outcome
 from trimtab.study.results.record import (
     PICTURE_ROWS,
     Chunk,

@@ -5,8 +5,8 @@ import re
 import msgspec
 import pytest
 
-from builders.outcomes import a_scenario
-from builders.studies import a_plan, finished
+from builders.values.outcomes import a_scenario
+from builders.values.studies import a_plan, finished
 from trimtab.study.report.page import as_script
 from trimtab.study.report.report import render, seeds_text
 

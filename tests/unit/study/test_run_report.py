@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from builders.outcomes import a_card, a_course, a_scenario, an_outcome
+from builders.values.outcomes import a_card, a_course, a_scenario, an_outcome
 from trimtab.sim.outcome import ReportCard
 from trimtab.study.inputs.identity import versions
 from trimtab.study.report import run_report

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.outcomes import a_scenario, an_outcome
-from builders.studies import a_plan
+from builders.values.outcomes import a_scenario, an_outcome
+from builders.values.studies import a_plan
 from trimtab.errors import ConfigError
 from trimtab.study.execution.tasks import cells_of
 from trimtab.study.results.record import encode, make_chunk

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.studies import a_plan
+from builders.values.studies import a_plan
 from trimtab.study.execution.tasks import Shard, cells_of, make_tasks
 from trimtab.study.inputs.identity import run_id
 from trimtab.study.inputs.plan import Plan

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from builders.vmworld import NODES, World
+from builders.worlds.vm import NODES, World
 from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
 from trimtab.vm.decide.history import KEPT
 from trimtab.vm.decide.situation import is_over, is_running

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.virt import a_launcher, a_vm
+from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, ObjectMeta, Pod
 from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark, decide, mark_patch

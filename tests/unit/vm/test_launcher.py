@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import convert, structs
 
-from builders.virt import a_vm
+from builders.values.virt import a_vm
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,

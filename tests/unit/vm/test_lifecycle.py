@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from builders.vmworld import KEY, START, World
+from builders.worlds.vm import KEY, START, World
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import (
     DOMAIN,

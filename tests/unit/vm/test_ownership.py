@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from builders.vmworld import KEY, START, World
+from builders.worlds.vm import KEY, START, World
 from trimtab.errors import ConfigError
 from trimtab.kube.machines import (
     MigrationSpec,

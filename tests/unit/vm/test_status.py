@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from msgspec import structs
 
-from builders.virt import NOW, a_launcher, a_vm
+from builders.values.virt import NOW, a_launcher, a_vm
 from trimtab.kube.machines import VirtualMachine, VmStatus
 from trimtab.vm.amounts import machine
 from trimtab.vm.status import LOST, absence_ended, applied, find, following, next_incarnation

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from builders.virt import a_launcher, a_vm
+from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.errors import Invalid, Status, Unavailable
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, Pod

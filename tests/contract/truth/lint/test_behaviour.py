@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from builders.lint_shown import POLICIES, SAMPLES, Seen, Shown, show_all
+from builders.labs.lint_shown import POLICIES, SAMPLES, Seen, Shown, show_all
 from trimtab.truth.lint import lint
 
 pytestmark = pytest.mark.engines

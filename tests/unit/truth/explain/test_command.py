@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders.snapshots import a_launcher, a_policy, a_snapshot
+from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import dump, load

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builders.snapshots import NOON, WORKER, a_launcher, a_policy, a_snapshot
+from builders.worlds.snapshots import NOON, WORKER, a_launcher, a_policy, a_snapshot
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
     Container,

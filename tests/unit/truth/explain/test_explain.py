@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders.snapshots import NOON, SOFT, WORKER, a_launcher, a_policy, a_snapshot
+from builders.worlds.snapshots import NOON, SOFT, WORKER, a_launcher, a_policy, a_snapshot
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,

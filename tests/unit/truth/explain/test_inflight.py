@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders.snapshots import a_launcher, a_policy, a_snapshot
+from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot
 from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Snapshot
 from trimtab.policy import policy_of
 from trimtab.truth.explain.eviction_answers import EVACUATING

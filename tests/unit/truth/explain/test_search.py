@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import assume, given, settings
 
-from builders.snapshots import snapshots
+from builders.worlds.snapshots import snapshots
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.truth.explain.changes.thresholds import nearest
 from trimtab.truth.explain.eviction_answers import decide_as_answered

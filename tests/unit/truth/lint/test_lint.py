@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.lint_cases import CASES, PAIRS, Pair, answer, asking, cluster, facts, text
+from builders.values.lint_cases import CASES, PAIRS, Pair, answer, asking, cluster, facts, text
 from trimtab.truth.lint import CATALOGUE, Facts, lint
 from trimtab.truth.lint.lines import line_of
 from trimtab.truth.lint.reference import page

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from builders.lint_cases import BY_REQUESTS, facts, text
+from builders.values.lint_cases import BY_REQUESTS, facts, text
 from trimtab.cli.main import app
 from trimtab.truth.lint import CATALOGUE, lint
 from trimtab.view.lint import sarif

@@ -1,0 +1,1 @@
+"""What the cluster looks like in each cycle, drawn from a seed."""

@@ -1,0 +1,279 @@
+"""An API server with VirtPlatformConfigs and OpenShift's stand-ins, for the operator to run on.
+
+The operator runs as its own account, so every test also proves that its rights suffice.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from builders.labs.apiserver import ApiServer, running_apiserver
+from trimtab.advisor.kinds import ROLE
+from trimtab.advisor.mocks.baseline import baseline
+from trimtab.advisor.mocks.kube_descheduler import Release
+from trimtab.advisor.mocks.manifests import definitions
+from trimtab.engines import locate
+from trimtab.install.advisor.crd import config_crd
+from trimtab.install.advisor.rbac import operator_rbac, target_rbac, user_rbac
+
+Free = dict[str, Any]
+ACCOUNT = "system:serviceaccount:trimtab-system:advisor"
+NAMESPACES = ("trimtab-system", "openshift-cnv", "kube-descheduler", "monitoring")
+LOAD_AWARE, DENSITY, EXAMPLE = "load-aware-rebalancing", "virt-higher-density", "example-profile"
+DESCHEDULER_HOME = "openshift-kube-descheduler-operator"
+WAIT_S = 60.0
+
+
+def rolled(name: str, mine: list[Free]) -> Free:
+    """A pool all of whose machines run the rendered config `name`."""
+    configuration = {"name": name, "source": [{"name": c["metadata"]["name"]} for c in mine]}
+    counts = dict.fromkeys(("machineCount", "updatedMachineCount", "readyMachineCount"), 3)
+    conditions = [{"type": "Updated", "status": "True"}, {"type": "Updating", "status": "False"}]
+    status = {"configuration": configuration, "conditions": conditions, **counts}
+    return {"spec": {"configuration": configuration}, "status": status}
+
+
+def _config_of(mine: list[Free]) -> Free:
+    """Files and units of all configs together."""
+    configs = [c["spec"].get("config") or {} for c in mine]
+    files = [f for c in configs for f in (c.get("storage") or {}).get("files") or ()]
+    units = [u for c in configs for u in (c.get("systemd") or {}).get("units") or ()]
+    return {"storage": {"files": files}, "systemd": {"units": units}}
+
+
+class Desk:
+    """The administrator, with kubectl alone."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self._kubectl = locate("kubectl")
+        self._tls = server.tls()
+
+    def run(self, *arguments: str, text: str = "", user: Path | None = None) -> str:
+        done = self.attempt(*arguments, text=text, user=user)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    def attempt(
+        self, *arguments: str, text: str = "", user: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        config = user or self.server.kubeconfig
+        return subprocess.run(
+            [self._kubectl, f"--kubeconfig={config}", *arguments],
+            input=text or None,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "HOME": str(self.server.directory)},
+        )
+
+    def apply(self, *manifests: Free, flags: tuple[str, ...] = ()) -> None:
+        self.run("apply", *flags, "-f", "-", text=yaml.safe_dump_all(manifests))
+
+    def refused(self, manifest: Free) -> str:
+        """What the API server says to a manifest that it must not accept."""
+        done = self.attempt("apply", "-f", "-", text=yaml.safe_dump(manifest))
+        assert done.returncode != 0, f"it was accepted: {manifest}"
+        return done.stderr
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Free:
+        where = ("-n", namespace) if namespace else ()
+        out = self.run("get", kind, name, *where, "-o", "json", "--show-managed-fields")
+        found: Free = json.loads(out)
+        return found
+
+    def exists(self, kind: str, name: str, namespace: str = "") -> bool:
+        where = ("-n", namespace) if namespace else ()
+        return bool(self.run("get", kind, name, *where, "--ignore-not-found", "-o", "name"))
+
+    def patch(self, kind: str, name: str, patch: Free, *flags: str) -> None:
+        self.run("patch", kind, name, "--type=merge", "-p", json.dumps(patch), *flags)
+
+    # Machine configs
+
+    def roll(self, pool: str = "worker") -> None:
+        """What the machine-config operator does: render, and all nodes run what was rendered."""
+        configs = json.loads(self.run("get", "machineconfigs", "-o", "json"))["items"]
+        mine = [c for c in configs if (c["metadata"].get("labels") or {}).get(ROLE) == pool]
+        arguments = [a for c in mine for a in c["spec"].get("kernelArguments") or ()]
+        name = f"rendered-{pool}-{abs(hash(str(mine))):032x}"
+        rendered = {
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "MachineConfig",
+            "metadata": {"name": name},
+            "spec": {"kernelArguments": arguments, "config": _config_of(mine)},
+        }
+        self.apply(rendered, flags=("--server-side",))
+        self.patch("machineconfigpool", pool, rolled(name, mine))
+
+    # VirtPlatformConfigs
+
+    def config(self, name: str) -> Free:
+        """Read directly: kubectl takes a tenth of a second to start, and this is asked often."""
+        path = f"/apis/advisor.kubevirt.io/v1alpha1/virtplatformconfigs/{name}"
+        with urllib.request.urlopen(self.server.url + path, context=self._tls, timeout=60) as got:
+            found: Free = json.load(got)
+            return found
+
+    def status(self, name: str) -> Free:
+        status: Free = self.config(name).get("status") or {}
+        return status
+
+    def act(self, name: str, **spec: Any) -> None:
+        self.patch("virtplatformconfig", name, {"spec": spec})
+
+    def forget(self, name: str) -> None:
+        self.run("delete", "virtplatformconfig", name, "--ignore-not-found")
+
+    def await_phase(self, name: str, *phases: str, limit_s: float = WAIT_S) -> Free:
+        """The status once it is in one of the phases and answers the present spec."""
+        config: Free = {}
+
+        def there() -> bool:
+            nonlocal config
+            config = self.config(name)
+            status = config.get("status") or {}
+            answered = status.get("observedGeneration") == config["metadata"]["generation"]
+            return answered and status.get("phase") in phases
+
+        wait(there, lambda: f"{name} is not {phases}: {told(config)}", limit_s)
+        status: Free = config["status"]
+        return status
+
+
+def told(config: Free) -> str:
+    status = config.get("status") or {}
+    true = [
+        f"{c['type']}({c['message']})"
+        for c in status.get("conditions", ())
+        if c["status"] == "True"
+    ]
+    items = [f"{i['name']}: {i.get('state')} {i.get('message')}" for i in status.get("items", ())]
+    return f"{status.get('phase')} {true} {items}"
+
+
+def condition(status: Free, name: str) -> Free:
+    found: Free = next((c for c in status.get("conditions", ()) if c["type"] == name), {})
+    return found
+
+
+def is_true(status: Free, name: str) -> bool:
+    return bool(condition(status, name).get("status") == "True")
+
+
+def item(status: Free, name: str) -> Free:
+    found: Free = next(each for each in status["items"] if each["name"] == name)
+    return found
+
+
+def a_config(profile: str, action: str = "DryRun", **spec: Any) -> Free:
+    return {
+        "apiVersion": "advisor.kubevirt.io/v1alpha1",
+        "kind": "VirtPlatformConfig",
+        "metadata": {"name": profile},
+        "spec": {"profile": profile, "action": action, **spec},
+    }
+
+
+def wait(holds: Callable[[], bool], otherwise: Callable[[], str], limit_s: float = WAIT_S) -> None:
+    deadline = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {limit_s} s: {otherwise()}"
+        time.sleep(0.1)
+
+
+def install(desk: Desk, release: Release | None = "5.32") -> None:
+    """Our definition and rights; with a release also OpenShift's stand-ins and a baseline."""
+    spaces = [namespace(name) for name in (*NAMESPACES, DESCHEDULER_HOME)]
+    desk.apply(*spaces, config_crd(), flags=("--server-side",))
+    desk.apply(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
+    names = ["virtplatformconfigs.advisor.kubevirt.io"]
+    if release is not None:
+        names += install_release(desk, release)
+    await_established(desk, names)
+    if release is not None:
+        desk.apply(*(each for each in baseline() if each["kind"] != "Namespace"))
+
+
+def install_release(desk: Desk, release: Release) -> list[str]:
+    found = definitions(release)
+    desk.apply(*found, flags=("--server-side", "--force-conflicts"))
+    return [each["metadata"]["name"] for each in found]
+
+
+def await_established(desk: Desk, names: list[str]) -> None:
+    crds = [f"crd/{name}" for name in names]
+    desk.run("wait", "--for=condition=Established", *crds, "--timeout=60s")
+
+
+def namespace(name: str) -> Free:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+class OperatorProcess:
+    """`trimtab run advisor`, as it runs in a cluster."""
+
+    def __init__(self, server: ApiServer, *flags: str, kubeconfig: Path | None = None) -> None:
+        config = kubeconfig or server.kubeconfig_for(server.url, ACCOUNT)
+        self.log = server.directory / f"advisor-{time.monotonic_ns()}.log"
+        command = [sys.executable, "-m", "trimtab.cli", "run", "advisor"]
+        ports = () if any(flag.startswith("--port") for flag in flags) else ("--port=0",)
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [*command, f"--kubeconfig={config}", *ports, *flags],
+                cwd=server.directory,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def said(self, text: str) -> bool:
+        return text in self.log.read_text()
+
+    def end(self) -> None:
+        if self.alive:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                assert self.process.wait(60) == 0, self.log.read_text()[-3000:]
+            finally:
+                self.kill()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def operator(
+    server: ApiServer, *flags: str, kubeconfig: Path | None = None
+) -> Iterator[OperatorProcess]:
+    process = OperatorProcess(server, *flags, kubeconfig=kubeconfig)
+    try:
+        yield process
+        assert process.alive, process.log.read_text()[-3000:]
+        process.end()
+    finally:
+        process.kill()
+
+
+@contextmanager
+def advisor_cluster(release: Release | None = "5.32") -> Iterator[Desk]:
+    """A cluster with everything installed and no operator."""
+    with running_apiserver() as server:
+        desk = Desk(server)
+        install(desk, release)
+        yield desk

@@ -1,0 +1,36 @@
+"""The exporter as a stack of a lab, beside `vm_stack()`: its own process and service account."""
+
+from builders.labs.vm import trimtab
+from trimtab.install.exporter.rbac import exporter_rbac
+from trimtab.lab import Component, Contribution, Lab, Service, Stack
+from trimtab.lab.components.component import HttpGet
+from trimtab.lab.components.identity import kubeconfig_file
+
+
+def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:
+    """`flags` are passed to `trimtab run exporter`."""
+    options = (*flags, "--allow-scenario") if allow_scenario else flags
+
+    def contribute(lab: Lab) -> Contribution:
+        port = lab.port("exporter")
+        config = kubeconfig_file("exporter")
+        program = Component(
+            name="exporter",
+            argv=trimtab(
+                "run",
+                "exporter",
+                f"--kubeconfig={config}",
+                f"--listen=127.0.0.1:{port}",
+                *options,
+            ),
+            probes=(HttpGet(f"http://127.0.0.1:{port}/readyz"),),
+            needs=("tokens", "kube-apiserver"),
+            url=f"http://127.0.0.1:{port}",
+        )
+        return Contribution(
+            components=(program,),
+            services=(Service("exporter"),),
+            objects=tuple(exporter_rbac(allow_scenario=allow_scenario)),
+        )
+
+    return Stack(name="exporter", contribute=contribute, ports={"exporter": 8000})

@@ -1,0 +1,239 @@
+"""A lab with the closed loop for tests, and what to ask of it.
+
+    with running_loop(tmp_path_factory) as loop:
+        loop.start_over()
+        story = loop.converge()
+
+Numbers come from Prometheus, decisions from the descheduler's log and the webhook's.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from builders.labs.lab import RunningLab, running_lab
+from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
+from trimtab.lab import Stack
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
+from trimtab.policy import DEFAULT_POLICY
+from trimtab.stacks.loop.change import change_algorithm, change_policy, change_scenario
+from trimtab.stacks.loop.connection import Loop, open_loop
+from trimtab.stacks.loop.descheduler import IDENTITY
+from trimtab.stacks.loop.scenario.objects import script_of
+from trimtab.stacks.loop.settings import LoopSettings, following
+from trimtab.stacks.loop.stack import loop_stack
+from trimtab.stacks.loop.state.loop_state import Glance, glance
+from trimtab.stacks.loop.state.ready import await_cycle
+from trimtab.stacks.loop.state.recent_cycles import Cycle, Request, read_cycles
+from trimtab.vm.launcher import pod_name
+
+T = TypeVar("T")
+EXAMPLES = Path(__file__).parents[3] / "examples"
+ONE_HOT_NODE = EXAMPLES / "scenarios" / "one-hot-node.yaml"
+QUIET = 3
+LIMIT_S = 400.0
+"""For machines that do a dozen other things; a quiet one needs a minute."""
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = LIMIT_S) -> None:
+    """Look twice a second; each look asks several programs, and the machine has work to do."""
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.5)
+
+
+def vm_of(pod: str) -> str:
+    """The VM that a launcher pod, named with its namespace or without, belongs to."""
+    return pod.partition("virt-launcher-")[2].rpartition("-")[0]
+
+
+class Decision(Struct):
+    """A line of the webhook's log."""
+
+    event: str = ""
+    pod: str = ""
+    verdict: str = ""
+    user: str = ""
+
+
+class Story(Struct, frozen=True):
+    """How a run from a hot node to a level cluster went."""
+
+    over_at_first: tuple[str, ...]
+    deviation_before: float
+    deviation_after: float
+    at_last: Glance
+    migrations: list[VirtualMachineMigration]
+
+
+class LoopLab:
+    """A running loop; everything here may be called from a plain test."""
+
+    def __init__(self, lab: RunningLab, scenario: Scenario) -> None:
+        self.lab = lab
+        self.scenario = scenario
+        self._marks_read = 0
+        self._cycles_read = 0
+
+    def ask(self, question: Callable[[Loop], Awaitable[T]]) -> T:
+        """Ask a coroutine function about the loop."""
+
+        async def asked() -> T:
+            async with open_loop(self.lab.lab, limit_s=30.0) as loop:
+                return await question(loop)
+
+        return asyncio.run(asked())
+
+    def glance(self) -> Glance:
+        return self.ask(glance)
+
+    def vms(self) -> list[VirtualMachine]:
+        return list(self.ask(lambda loop: loop.api.list(VMS)))
+
+    def migrations(self) -> list[VirtualMachineMigration]:
+        return list(self.ask(lambda loop: loop.api.list(MIGRATIONS)))
+
+    def query(self, text: str, label: str = "node") -> dict[str, float]:
+        return dict(self.ask(lambda loop: loop.prometheus.by_label(text, label)))
+
+    def value(self, text: str) -> float:
+        return next(iter(self.query(text).values()))
+
+    def cycles(self) -> list[Cycle]:
+        """All cycles since the last `start_over`, of every descheduler process."""
+        return read_cycles(self.lab.lab.log("descheduler"))[self._cycles_read :]
+
+    def requests(self) -> list[Request]:
+        return [request for cycle in self.cycles() for request in cycle.requests]
+
+    def decisions(self) -> list[Decision]:
+        """The webhook's decisions since the last `start_over`."""
+        lines = self.lab.lab.log("webhook").read_bytes().splitlines()
+        judged = [msgspec.json.decode(line, type=Decision) for line in lines if b"judged" in line]
+        return judged[self._marks_read :]
+
+    def algorithm(self, name: str) -> None:
+        async def change(loop: Loop) -> None:
+            await change_algorithm(loop, name)
+
+        self.ask(change)
+
+    def policy(self, text: str) -> None:
+        async def change(loop: Loop) -> None:
+            await change_policy(loop, text)
+
+        self.ask(change)
+
+    def start_over(self, scenario: Scenario | None = None) -> None:
+        """Load a scenario, or the lab's own once more; the loop then begins from its hot node."""
+
+        async def change(loop: Loop) -> None:
+            await asyncio.to_thread(change_scenario, loop, scenario or self.scenario)
+
+        self._marks_read += len(self.decisions())
+        self._cycles_read += len(self.cycles())
+        self.ask(change)
+
+    def converge(self, quiet: int = QUIET, limit_s: float = LIMIT_S) -> Story:
+        """From an over-utilised node until nothing was evicted for `quiet` cycles in a row."""
+        over = self.await_over(limit_s)
+        before = self.value("max_over_time(stddev(node_cpu_usage_ratio)[1m:1s])")
+        self.await_quiet(quiet, limit_s)
+        seen = self.glance()
+        after = self.value("stddev(node_cpu_usage_ratio)")
+        done = [m for m in self.migrations() if m.status.phase == "Succeeded"]
+        return Story(over, before, after, seen, done)
+
+    def await_over(self, limit_s: float = LIMIT_S) -> tuple[str, ...]:
+        """The nodes that are over-utilised, as soon as one is."""
+        found: list[tuple[str, ...]] = []
+
+        def over() -> bool:
+            found.append(tuple(n.name for n in self.glance().nodes if n.kind == "over"))
+            return bool(found[-1])
+
+        wait_until(over, "no node became over-utilised", limit_s)
+        return found[-1]
+
+    def await_quiet(self, quiet: int = QUIET, limit_s: float = LIMIT_S) -> None:
+        """Until `quiet` cycles in a row asked for nothing, all begun with nothing under way.
+
+        While migrations are under way the descheduler may be quiet because of its limits.
+        """
+        idle_since = [len(self.cycles())]
+
+        def is_quiet() -> bool:
+            told = self.cycles()
+            if self.in_flight() or not self.requests():
+                idle_since[0] = len(told)
+            last = told[idle_since[0] + 1 :][-quiet:]  # the first may have begun before
+            return len(last) == quiet and all(c.worked and not c.requests for c in last)
+
+        wait_until(is_quiet, "the loop does not come to rest", limit_s)
+
+    def in_flight(self) -> list[str]:
+        """VMs that are marked, and migrations that are not over."""
+        marked = [vm.metadata.name for vm in self.vms() if vm.status.evacuation_node_name]
+        return marked + [m.metadata.name for m in self.migrations() if not m.finished]
+
+    def await_migrations(self, count: int, limit_s: float = LIMIT_S) -> None:
+        """Until so many VMs have been asked to leave."""
+        wait_until(lambda: len(self.marked()) >= count, f"fewer than {count} marks", limit_s)
+
+    def marked(self) -> set[str]:
+        """Pods that the descheduler asked to go and whose VM was marked."""
+        wanted = ("marked", IDENTITY.user)
+        return self.ours(d.pod for d in self.decisions() if (d.verdict, d.user) == wanted)
+
+    def ours(self, pods: Iterable[str]) -> set[str]:
+        """Those that the present VMs have, or had; the last scenario's may be asked to go yet."""
+        of_vms = [(vm, range(1, vm.status.incarnation + 1)) for vm in self.vms()]
+        known = {pod_name(vm, number) for vm, numbers in of_vms for number in numbers}
+        return {pod for pod in pods if pod.rpartition("/")[2] in known}
+
+    def apply(self, text: str) -> str:
+        return self.lab.kubectl("apply", "-f", "-", stdin=text)
+
+    @contextmanager
+    def stopped(self, component: str) -> Iterator[None]:
+        """A component that hangs: it neither works nor ends."""
+        process = self.lab.processes()[component]
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def running_loop(
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    scenario: Scenario | None = None,
+    policy: str = DEFAULT_POLICY,
+    settings: dict[str, Any] | None = None,
+    beside: tuple[Stack, ...] = (),
+    **options: Any,
+) -> Iterator[LoopLab]:
+    """A loop at scale 15 that has gone round once; `options` are those of `lab up`.
+
+    `beside` are stacks that run in the same lab.
+    """
+    wanted = scenario or load_scenario(ONE_HOT_NODE)
+    chosen = msgspec.structs.replace(following(LoopSettings(), wanted), **(settings or {}))
+    stack = loop_stack(chosen, script=script_of(wanted), policy=policy)
+    options = {"scale": 15, "nodes": len(wanted.nodes)} | options
+    with running_lab(tmp_path_factory, stacks=(stack, *beside), **options) as lab:
+        asyncio.run(await_cycle(lab.lab))
+        yield LoopLab(lab, wanted)
