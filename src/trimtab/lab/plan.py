@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,6 +43,7 @@ class Blueprint(Struct, frozen=True, kw_only=True):
 
     plan: Plan
     files: dict[str, str]
+    links: dict[str, Path]
     clients: tuple[ClientCert, ...]
     servers: tuple[ServerCert, ...]
     services: tuple[Service, ...]
@@ -70,6 +72,7 @@ def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) 
     return Blueprint(
         plan=check_plan(plan),
         files=files,
+        links={name: target for part in parts for name, target in part.links.items()},
         clients=tuple(client for part in parts for client in part.clients),
         servers=tuple(server for part in parts for server in part.servers),
         services=services,

@@ -1,15 +1,18 @@
-"""How the controller is set up.
+"""How the controller and the webhook are set up; each field is an option of `trimtab run`.
 
 All durations below are the lab's; `kube.clock.Clock.real_s` turns them into seconds to wait.
 """
 
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.kube.http.callers import API_SERVER
+from trimtab.kube.runtime.options import Amount, Bytes, Listening, Option, Port
+from trimtab.model.limits import MAX_AT_ONCE
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, RequestsModel
-from trimtab.model.quantity import Quantity
 
 Mode = Literal["live", "recreate"]
 GIB = float(1024**3)
@@ -23,20 +26,29 @@ TIMEOUT_S_PER_GIB = 150.0
 class Limits(Struct, frozen=True):
     """KubeVirt's: migrations at a time in the cluster, and away from one node."""
 
-    cluster: int = 5
-    node: int = 2
+    cluster: Annotated[int, Option(names=("--parallel",), least=1, most=MAX_AT_ONCE)] = 5
+    """Migrations at a time in the cluster."""
+    node: Annotated[int, Option(names=("--parallel-per-node",), least=1, most=MAX_AT_ONCE)] = 2
+    """Migrations at a time away from one node."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
-    """The controller's options. Rates are bytes per second."""
+class Settings(Listening, frozen=True, kw_only=True):
+    """The controller's options."""
 
-    mode: Mode = "live"
+    port: Port = 8085
+    mode: Annotated[Mode, Option(names=("--migration",))] = "live"
+    """live: the target runs before the source goes. recreate: the source goes first."""
     requests: RequestsModel = "consumption"
-    bandwidth: float = GIB
-    dirty_rate: float = 0.0
+    """What pods ask the scheduler for: what the VM uses, or KubeVirt's vCPU/10 and all memory."""
+    bandwidth: Bytes = GIB
+    """Bytes per second that a node can send, and receive, for migrations."""
+    dirty_rate: Bytes = 0.0
+    """Bytes per second that a VM changes while its memory is copied."""
     limits: Limits = Limits()
-    reference_cpu: Quantity = REFERENCE_CPU
-    reference_memory: Quantity = REFERENCE_MEMORY
+    reference_cpu: Amount = REFERENCE_CPU
+    """Cores of the node that the consumption annotations refer to."""
+    reference_memory: Amount = REFERENCE_MEMORY
+    """Memory of that node."""
 
     def __post_init__(self) -> None:
         if self.bandwidth <= 0 or self.dirty_rate < 0:
@@ -45,3 +57,17 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ConfigError("--parallel and --parallel-per-node must be 1 or more")
         if min(self.reference_cpu.nano, self.reference_memory.nano) <= 0:
             raise ConfigError("the reference node must have CPU and memory above 0")
+
+
+class WebhookSettings(Listening, frozen=True, kw_only=True):
+    """The eviction webhook's options."""
+
+    port: Port = 9443
+    certificate: Path
+    """PEM file with the certificate (and those between it and the CA)."""
+    key: Path
+    """PEM file with its key."""
+    client_ca: Path | None = None
+    """PEM file of the CA that signed the API server's certificate for webhooks."""
+    client_name: str = API_SERVER
+    """The common name in that certificate."""

@@ -5,22 +5,18 @@
 Both services run as in the product: their own processes, under their own service accounts.
 """
 
-import base64
 import sys
-from typing import Any
 
-from trimtab.install.vm.admission import eviction_webhook, guard
-from trimtab.install.vm.crd import crds
-from trimtab.install.vm.fence import fence
-from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.install.components import objects as service_objects
+from trimtab.install.components import webhook_at
+from trimtab.install.services import vm_controller as controller
+from trimtab.install.services import webhook as evictions
+from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
 from trimtab.lab.components.component import HttpGet, HttpsGet
 from trimtab.lab.components.identity import kubeconfig_file
-from trimtab.lab.files.layout import make_private_dir
-from trimtab.lab.files.pki import ensure_pki, utc_now
 
 PORTS = {"vm-controller": 8085, "webhook": 9443}
-Manifest = dict[str, Any]
 
 
 def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -> Stack:
@@ -31,10 +27,10 @@ def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -
 
     def contribute(lab: Lab) -> Contribution:
         programs = [vm_controller(lab, name, flags) for name in names]
-        objects = [*crds(), *guard(), *fence(), *controller_rbac(), *webhook_rbac()]
+        objects = service_objects(controller.SERVICE, evictions.SERVICE)
         if webhook:
             programs.append(eviction_service(lab))
-            objects.append(eviction_webhook(client_config(lab)))
+            objects.append(eviction_webhook(webhook_at(lab, "webhook")))
         return Contribution(
             components=tuple(programs),
             services=(Service("vm-controller"), Service("webhook")),
@@ -83,15 +79,3 @@ def eviction_service(lab: Lab) -> Component:
         needs=("tokens", "kube-apiserver"),
         url=f"https://127.0.0.1:{port}",
     )
-
-
-def client_config(lab: Lab) -> Manifest:
-    """How the API server reaches the webhook; the lab's CA is made here if it is a new lab."""
-    pki = lab.dir / "pki"
-    make_private_dir(pki)
-    ensure_pki(pki, (), (), utc_now())
-    ca = (pki / "ca.crt").read_bytes()
-    return {
-        "url": f"https://127.0.0.1:{lab.port('webhook')}",
-        "caBundle": base64.b64encode(ca).decode(),
-    }

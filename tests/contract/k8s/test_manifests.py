@@ -18,10 +18,11 @@ from trimtab.cli.main import app
 from trimtab.install.exporter.rbac import exporter_rbac
 from trimtab.install.loop.manifests import generate
 from trimtab.install.loop.rbac import descheduler_rbac
+from trimtab.install.rights import granted
+from trimtab.install.services import vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook, guard
 from trimtab.install.vm.crd import crds
 from trimtab.install.vm.fence import fence
-from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
 from trimtab.lab.components.kwok import rbac as kwok_rbac
 from trimtab.lab.components.kwok import stages
 from trimtab.lab.components.objects import node
@@ -30,8 +31,8 @@ from trimtab.policy import read_policy
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 
 LAB_RBAC = {
-    "vm-controller": controller_rbac(),
-    "webhook": webhook_rbac(),
+    "vm-controller": granted("vm-controller", vm_controller.SERVICE.roles()),
+    "webhook": granted("webhook", webhook.SERVICE.roles()),
     "exporter": exporter_rbac(allow_scenario=True),
     "descheduler": descheduler_rbac(),
     "kwok": kwok_rbac(),

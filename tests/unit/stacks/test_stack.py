@@ -9,7 +9,7 @@ from msgspec import structs
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import Clock, Component, Lab
+from trimtab.lab import CA_BUNDLE, Clock, Component, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.loop.scenario.objects import Script
@@ -68,7 +68,7 @@ def test_the_scenarios_migrations_are_the_controllers(tmp_path: Path) -> None:
     argv = components(a_blueprint(tmp_path, settings))["vm-controller"].argv
     for option in (
         "migration=recreate",
-        "bandwidth=500000000",
+        "bandwidth=500M",
         "parallel=7",
         "parallel-per-node=3",
     ):
@@ -110,6 +110,13 @@ def test_a_lab_without_new_wishes_keeps_its_files_and_its_processes(tmp_path: Pa
     assert "config/scenario.json" not in same.files
     fresh = loop_stack(LoopSettings(), script=Script(name="y")).contribute(lab)
     assert "config/scenario.json" in fresh.files
+
+
+def test_a_stack_describes_and_writes_nothing(tmp_path: Path) -> None:
+    blueprint = a_blueprint(tmp_path / "lab")
+    assert CA_BUNDLE in blueprint.files["config/objects.json"]
+    assert blueprint.links == {"static": Path("/engines/prometheus-ui")}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_policy_restarts_the_projector_alone(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Every service ends with 0 on SIGTERM, with 2 on a bad configuration and with 1 o
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -13,6 +13,7 @@ from trimtab.cli.common.numbers import within
 from trimtab.errors import ConfigError
 from trimtab.model.limits import MAX_AT_ONCE
 from trimtab.obs.log import Level
+from trimtab.stacks.registry import help_texts
 
 if TYPE_CHECKING:
     from trimtab.kube.client import Client
@@ -81,107 +82,9 @@ def client(kubeconfig: Path | None, service: str) -> "Client":
     return Client.from_kubeconfig(kubeconfig, **options)
 
 
-@app.command(
-    help_epilogue=examples(
-        "trimtab run vm-controller --kubeconfig pki/vm-controller.kubeconfig --port 8085",
-        "trimtab run vm-controller --migration recreate --bandwidth 500Mi",
-    )
-)
-def vm_controller(
-    *,
-    kubeconfig: Kubeconfig = None,
-    host: Host = "127.0.0.1",
-    port: Port = 8085,
-    migration: Literal["live", "recreate"] = "live",
-    requests: Literal["consumption", "overcommit"] = "consumption",
-    bandwidth: str = "1Gi",
-    dirty_rate: str = "0",
-    parallel: AtOnce = 5,
-    parallel_per_node: AtOnce = 2,
-    reference_cpu: str = "32",
-    reference_memory: str = "128Gi",
-    log_level: LogLevel = "info",
-) -> None:
-    """Keep every VirtualMachine on one active pod, and move it when it is to be evacuated.
-
-    Of several replicas one acts (lease trimtab-system/vm-controller). Serves /healthz,
-    /readyz and /metrics.
-
-    Parameters
-    ----------
-    migration
-        live: the target runs before the source goes. recreate: the source goes first.
-    requests
-        What pods ask the scheduler for: what the VM uses, or KubeVirt's vCPU/10 and all memory.
-    bandwidth
-        Bytes per second that a node can send, and receive, for migrations.
-    dirty_rate
-        Bytes per second that a VM changes while its memory is copied.
-    parallel
-        Migrations at a time in the cluster.
-    parallel_per_node
-        Migrations at a time away from one node.
-    reference_cpu
-        Cores of the node that the consumption annotations refer to.
-    reference_memory
-        Memory of that node.
-    """
-    from trimtab import obs
-    from trimtab.kube.runtime.service import run
-    from trimtab.model.quantity import parse_quantity
-    from trimtab.vm.service import NAME, serve
-    from trimtab.vm.settings import Limits, Settings
-
-    obs.configure(log_level)
-    settings = Settings(
-        mode=migration,
-        requests=requests,
-        bandwidth=float(parse_quantity(bandwidth, "--bandwidth")),
-        dirty_rate=float(parse_quantity(dirty_rate, "--dirty-rate")),
-        limits=Limits(parallel, parallel_per_node),
-        reference_cpu=parse_quantity(reference_cpu, "--reference-cpu"),
-        reference_memory=parse_quantity(reference_memory, "--reference-memory"),
-    )
-    run(serve(client(kubeconfig, NAME), settings, host=host, port=port))
-
-
-@app.command(
-    help_epilogue=examples(
-        "trimtab run webhook --certificate tls.crt --key tls.key --client-ca ca.crt",
-    )
-)
-def webhook(
-    *,
-    certificate: Path,
-    key: Path,
-    kubeconfig: Kubeconfig = None,
-    host: Host = "127.0.0.1",
-    port: Port = 9443,
-    client_ca: ClientCa = None,
-    client_name: ClientName = API_SERVER,
-    log_level: LogLevel = "info",
-) -> None:
-    """Answer the API server's question whether a pod may be evicted; mark VMs to be evacuated.
-
-    Serves /pod-eviction-validate, /healthz, /readyz and /metrics over TLS. A certificate that
-    changes on disk is used for new connections within ten seconds.
-
-    Parameters
-    ----------
-    certificate
-        PEM file with the certificate (and those between it and the CA).
-    key
-        PEM file with its key.
-    """
-    from trimtab import obs
-    from trimtab.kube.http.callers import Callers
-    from trimtab.kube.runtime.service import run
-    from trimtab.vm.webhook import serve
-
-    obs.configure(log_level)
-    connection = client(kubeconfig, "webhook")
-    callers = Callers(client_ca, client_name)
-    run(serve(connection, host=host, port=port, certificate=certificate, key=key, callers=callers))
+for _name, _help in help_texts().items():
+    _path = f"trimtab.cli.run.service:{_name.replace('-', '_')}"
+    app.command(_path, name=_name, help=_help)
 
 
 @app.command(

@@ -7,49 +7,60 @@ lab: the roles are the same objects, and a lab proves by use that they suffice.
 
 from typing import Any
 
+import msgspec
 import yaml
 
+from trimtab.install.deployments import deployed, home
 from trimtab.install.exporter.rbac import exporter_rbac
 from trimtab.install.loop.rbac import HOME, descheduler_rbac
-from trimtab.install.vm.admission import guard
-from trimtab.install.vm.crd import crds
-from trimtab.install.vm.fence import fence
-from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.install.manifests import account, documents, head
+from trimtab.install.rights import granted
+from trimtab.install.service import ServiceSpec
+from trimtab.install.services import vm_controller, webhook
 from trimtab.lab.components.kwok import kwok_config
 from trimtab.lab.components.kwok import rbac as kwok_rbac
-from trimtab.scores.prometheus.files import as_yaml
 
 Manifest = dict[str, Any]
-HOMES = {"vm-controller": "default", "webhook": "default", "exporter": "monitoring"}
+HOMES = {"exporter": "monitoring"}
 """Where each service and its account live in a cluster."""
 KWOK = {"kind": "ServiceAccount", "name": "kwok-controller", "namespace": "kube-system"}
-_HEAD = "# Written by `make generate` from trimtab/install/loop/manifests.py; change it there.\n"
+_HEAD = head("trimtab/install/loop/manifests.py")
+SERVICES: tuple[ServiceSpec, ...] = (vm_controller.SERVICE, webhook.SERVICE)
 _NODES = 5
 
 
 def generate() -> dict[str, str]:
     """The files by path."""
     return {
-        "k8s/virtualmachine-crd.yaml": _HEAD + _documents(crds()),
-        "k8s/rbac.yaml": _HEAD + _documents(cluster_rbac()),
-        "k8s/guard.yaml": _HEAD + _documents(cluster_guard()),
-        "k8s/kwok-stages.yaml": _HEAD + _documents([kwok_settings()]),
+        "k8s/virtualmachine-crd.yaml": _HEAD + documents(crds()),
+        "k8s/rbac.yaml": _HEAD + documents(cluster_rbac()),
+        "k8s/guard.yaml": _HEAD + documents(cluster_guard()),
+        "k8s/kwok-stages.yaml": _HEAD + documents([kwok_settings()]),
+        **{path: text for each in SERVICES for path, text in _file(each).items()},
     }
+
+
+def _file(service: ServiceSpec) -> dict[str, str]:
+    how = service.deployment
+    assert how is not None
+    source = f"trimtab/install/services/{service.name.replace('-', '_')}.py"
+    return {f"k8s/{how.file}": head(source, how.note) + documents(deployed(service))}
+
+
+def crds() -> list[Manifest]:
+    return [kind for service in SERVICES for kind in service.kinds()]
 
 
 def cluster_rbac() -> list[Manifest]:
     """An account for each service, and its roles."""
-    roles = [
-        *controller_rbac(),
-        *webhook_rbac(),
-        *exporter_rbac(allow_scenario=True),
-        *descheduler_rbac(),
-    ]
+    roles = [*exporter_rbac(allow_scenario=True), *descheduler_rbac()]
     kwok = [m | {"subjects": [KWOK]} if "subjects" in m else m for m in kwok_rbac()]
     accounts = [*HOMES.items(), ("descheduler", "kube-descheduler")]
     return [
-        *(_account(name, namespace) for name, namespace in accounts),
-        _account(KWOK["name"], KWOK["namespace"]),
+        *(account(each.name, home(each)) for each in SERVICES),
+        *(account(name, namespace) for name, namespace in accounts),
+        account(KWOK["name"], KWOK["namespace"]),
+        *(m for each in SERVICES for m in granted(each.name, each.roles(), account_in=home(each))),
         *map(_moved, roles),
         *kwok,
     ]
@@ -57,11 +68,10 @@ def cluster_rbac() -> list[Manifest]:
 
 def cluster_guard() -> list[Manifest]:
     """The guard and the fence, which know the controller under its name in a cluster."""
-    home = HOMES["vm-controller"]
-    text = yaml.safe_dump([*guard(), *fence()], sort_keys=False, width=10_000)
-    moved: list[Manifest] = yaml.safe_load(
-        text.replace(f":{HOME}:vm-controller", f":{home}:vm-controller")
-    )
+    text = msgspec.json.encode([each for s in SERVICES for each in s.admission()]).decode()
+    for service in SERVICES:
+        text = text.replace(f":{HOME}:{service.name}", f":{home(service)}:{service.name}")
+    moved: list[Manifest] = msgspec.json.decode(text)
     return moved
 
 
@@ -74,7 +84,7 @@ def kwok_settings() -> Manifest:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "kwok-config", "namespace": KWOK["namespace"]},
-        "data": {"kwok.yaml": _documents([head, *stages])},
+        "data": {"kwok.yaml": documents([head, *stages])},
     }
 
 
@@ -85,12 +95,3 @@ def _moved(manifest: Manifest) -> Manifest:
         return manifest
     moved = [s | {"namespace": HOMES.get(s["name"], s["namespace"])} for s in subjects]
     return manifest | {"subjects": moved}
-
-
-def _account(name: str, namespace: str) -> Manifest:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-
-
-def _documents(manifests: list[Manifest]) -> str:
-    return "---\n".join(as_yaml(manifest) for manifest in manifests)

@@ -13,7 +13,6 @@ from trimtab.vm.webhook import PATH
 
 WEBHOOK = "trimtab-eviction"
 GUARD = "trimtab-guard"
-NAMESPACE = SYSTEM_NAMESPACE
 
 # Those whose business it is to remove pods; everybody else is told what to do instead.
 _MAY_DELETE = (
@@ -21,7 +20,7 @@ _MAY_DELETE = (
     'request.userInfo.username.startsWith("system:serviceaccount:kube-system:")',
     'request.userInfo.username in ["system:kube-scheduler", "system:kube-controller-manager"]',
     'request.userInfo.username == "kwok"',
-    f'request.userInfo.username == "system:serviceaccount:{NAMESPACE}:vm-controller"',
+    f'request.userInfo.username == "system:serviceaccount:{SYSTEM_NAMESPACE}:vm-controller"',
 )
 _ALIVE = (
     "!has(oldObject.metadata.deletionTimestamp) && "

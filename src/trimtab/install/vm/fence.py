@@ -7,12 +7,14 @@ policy reduces the right to what the controller does (`launcher.desired_pod`).
 
 from typing import Any
 
-from trimtab.install.vm.rbac import NAMESPACE
 from trimtab.kube.machines import APP_LABEL, GROUP
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.launcher import IMAGE
 
 FENCE = "trimtab-launcher-pods"
-_CONTROLLER = f'request.userInfo.username == "system:serviceaccount:{NAMESPACE}:vm-controller"'
+_CONTROLLER = (
+    f'request.userInfo.username == "system:serviceaccount:{SYSTEM_NAMESPACE}:vm-controller"'
+)
 _SPEC = "object.spec"
 
 

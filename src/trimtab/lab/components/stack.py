@@ -41,11 +41,16 @@ class Lab(Struct, frozen=True):
         return f"https://{f'[{host}]' if ':' in host else host}:{self.port('kube-apiserver')}"
 
 
+CA_BUNDLE = "the lab's CA, in base64"
+"""Stands in `objects` for the certificate of the lab's CA, which exists once files are written."""
+
+
 class Contribution(Struct, frozen=True, kw_only=True):
     """What a stack adds. A component named like an earlier one replaces it.
 
     `objects` are applied in order once the API server is ready (the task "objects"); `files`
-    are written with mode 0600, named relative to the lab's directory.
+    are written with mode 0600, and `links` point elsewhere; both are named relative to the
+    lab's directory. A stack only describes: whatever is written, the lab writes.
     """
 
     components: tuple[Component, ...] = ()
@@ -54,6 +59,7 @@ class Contribution(Struct, frozen=True, kw_only=True):
     servers: tuple[ServerCert, ...] = ()
     services: tuple[Service, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Path] = field(default_factory=dict)
     objects: tuple[dict[str, Any], ...] = ()
 
 

@@ -4,6 +4,7 @@ Run at every `up`, so that a resumed lab gets renewed certificates and moved por
 is written last: a lab that has it is complete.
 """
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import msgspec
 
 from trimtab.lab.components.identity import by_certificate, by_token, kubeconfig_file, token_file
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
-from trimtab.lab.components.stack import Lab, Stack
+from trimtab.lab.components.stack import CA_BUNDLE, Lab, Stack
 from trimtab.lab.files.layout import LabDir, make_private_dir, write_private
 from trimtab.lab.files.pki import ensure_pki, utc_now
-from trimtab.lab.plan import Blueprint, draw
+from trimtab.lab.plan import OBJECTS_FILE, Blueprint, draw
 from trimtab.lab.spec import LabSpec
 
 
@@ -37,12 +38,26 @@ def prepare(
     files = dict(blueprint.files)
     if own_scheduler_config is not None:
         files[OWN_CONFIG_FILE] = own_scheduler_config
+    files[OBJECTS_FILE] = files[OBJECTS_FILE].replace(CA_BUNDLE, _ca_bundle(lab_dir))
     for name, text in files.items():
         make_private_dir((lab_dir.path / name).parent)
         write_private(lab_dir.path / name, text)
+    for name, target in blueprint.links.items():
+        _link(lab_dir.path / name, target)
     write_private(lab_dir.plan_file, _pretty(blueprint.plan))
     write_private(lab_dir.spec_file, _pretty(spec))
     return blueprint
+
+
+def _ca_bundle(lab_dir: LabDir) -> str:
+    return base64.b64encode((lab_dir.pki / "ca.crt").read_bytes()).decode()
+
+
+def _link(link: Path, target: Path) -> None:
+    if link.is_symlink() and link.readlink() == target:
+        return
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
 
 
 def _write_kubeconfigs(lab: Lab, lab_dir: LabDir, blueprint: Blueprint) -> None:

@@ -5,13 +5,13 @@ part of the loop. `honor_labels` keeps the exporter's own `instance`, which prod
 read as the node's name.
 """
 
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from trimtab.lab import Component, Lab
 from trimtab.lab.components.component import HttpGet
-from trimtab.lab.files.layout import make_private_dir
 from trimtab.scores.prometheus.records import duration
 from trimtab.stacks.loop.settings import SCRAPE_S
 
@@ -41,14 +41,10 @@ def prometheus(lab: Lab) -> Component:
     )
 
 
-def link_pages(lab: Lab) -> None:
-    """Let this Prometheus serve its own pages, or the one that says how to make them."""
-    link, target = lab.dir / "static", lab.locate("prometheus-ui")
-    if link.is_symlink() and link.readlink() == target:
-        return
-    make_private_dir(lab.dir)
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
+def pages(lab: Lab) -> dict[str, Path]:
+    """The link to its own pages that this Prometheus serves, or to one that says how to make
+    them."""
+    return {"static": lab.locate("prometheus-ui")}
 
 
 def prometheus_config(lab: Lab) -> str:

@@ -1,12 +1,12 @@
 """The stack `loop`: everything that a lab runs on top of its control plane.
 
-A pure function of the lab and its settings. What people change later lives in the API
-(policy, rules, VMs), so a resumed lab finds it there; the texts given here are wishes that
-the projector and the scenario service put there once.
+The stack reads the lab's directory and writes nothing: it describes, and the lab writes. What
+people change later lives in the API (policy, rules, VMs), so a resumed lab finds it there; the
+texts given here are what the projector and the scenario service put there once.
 """
 
-import base64
 import sys
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
@@ -14,22 +14,19 @@ import msgspec
 from msgspec import structs
 
 from trimtab.errors import ConfigError
+from trimtab.install.components import component, objects, webhook_at
 from trimtab.install.exporter.rbac import exporter_rbac
 from trimtab.install.loop.rbac import projector_rbac, scenario_rbac
 from trimtab.install.loop.soft_tainter_rights import soft_tainter_rights
-from trimtab.install.vm.admission import eviction_webhook, guard
-from trimtab.install.vm.crd import crds
-from trimtab.install.vm.fence import fence
-from trimtab.install.vm.rbac import controller_rbac, webhook_rbac
+from trimtab.install.services import vm_controller, webhook
+from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
-from trimtab.lab.components.component import HttpGet, HttpsGet
+from trimtab.lab.components.component import HttpGet
 from trimtab.lab.components.identity import kubeconfig_file
-from trimtab.lab.files.layout import make_private_dir
-from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.lab.plan import digest
 from trimtab.stacks.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, descheduler_objects
 from trimtab.stacks.loop.projector.rules_file import shipped_rules
-from trimtab.stacks.loop.prometheus import CONFIG_FILE, link_pages, prometheus, prometheus_config
+from trimtab.stacks.loop.prometheus import CONFIG_FILE, pages, prometheus, prometheus_config
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.scenario.player import RUNNING, read_script
 from trimtab.stacks.loop.settings import (
@@ -44,6 +41,7 @@ from trimtab.stacks.loop.settings import (
     LoopSettings,
     check_interval,
 )
+from trimtab.vm import settings as vm_settings
 
 PORTS = {
     "prometheus": 9090,
@@ -71,13 +69,13 @@ def loop_stack(
     def contribute(lab: Lab) -> Contribution:
         check_interval(settings, lab.spec.clock.scale)
         files = _files(lab, script, policy)
-        link_pages(lab)
         return Contribution(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
             servers=(ServerCert("webhook-server"), CERTIFICATE),
             services=tuple(Service(name) for name in (*SERVICES, *optional)),
             files=files,
+            links=pages(lab),
             objects=tuple(_objects(lab, settings)),
         )
 
@@ -129,12 +127,8 @@ def _objects(lab: Lab, settings: LoopSettings) -> list[Manifest]:
     ]
     return [
         *namespaces,
-        *crds(),
-        *guard(),
-        *fence(),
-        eviction_webhook(_client_config(lab)),
-        *controller_rbac(),
-        *webhook_rbac(),
+        *objects(vm_controller.SERVICE, webhook.SERVICE),
+        eviction_webhook(webhook_at(lab, "webhook")),
         *exporter_rbac(allow_scenario=True),
         *projector_rbac([POLICY_MAP, RULES_MAP]),
         *scenario_rbac(),
@@ -162,33 +156,23 @@ def _service(lab: Lab, name: str, *options: str, ready: str = "readyz", **more: 
 
 
 def _vm_controller(lab: Lab, settings: LoopSettings) -> Component:
-    return _service(
-        lab,
-        "vm-controller",
-        f"--port={lab.port('vm-controller')}",
-        f"--migration={settings.migration}",
-        f"--requests={settings.requests}",
-        f"--bandwidth={round(settings.bandwidth)}",
-        f"--dirty-rate={round(settings.dirty_rate)}",
-        f"--parallel={settings.parallel}",
-        f"--parallel-per-node={settings.parallel_per_node}",
+    options = vm_settings.Settings(
+        mode=settings.migration,
+        requests=settings.requests,
+        bandwidth=settings.bandwidth,
+        dirty_rate=settings.dirty_rate,
+        limits=vm_settings.Limits(settings.parallel, settings.parallel_per_node),
     )
+    return component(lab, vm_controller.SERVICE, options)
 
 
 def _webhook(lab: Lab) -> Component:
-    url = f"https://127.0.0.1:{lab.port('webhook')}"
-    certificate = (
-        "--certificate=pki/webhook-server.crt",
-        "--key=pki/webhook-server.key",
-        "--client-ca=pki/ca.crt",
+    options = vm_settings.WebhookSettings(
+        certificate=Path("pki/webhook-server.crt"),
+        key=Path("pki/webhook-server.key"),
+        client_ca=Path("pki/ca.crt"),
     )
-    return Component(
-        name="webhook",
-        argv=trimtab("webhook", f"--port={lab.port('webhook')}", *certificate),
-        probes=(HttpsGet(f"{url}/readyz"),),
-        needs=_AFTER_TOKENS,
-        url=url,
-    )
+    return component(lab, webhook.SERVICE, options, https=True)
 
 
 def _exporter(lab: Lab, settings: LoopSettings) -> Component:
@@ -254,12 +238,3 @@ def _wishes(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:
 def _kept(lab: Lab, name: str) -> str:
     file = lab.dir / name
     return file.read_text(errors="replace") if file.exists() else ""
-
-
-def _client_config(lab: Lab) -> Manifest:
-    """How the API server reaches the webhook; the lab's CA is made here if it is a new lab."""
-    pki = lab.dir / "pki"
-    make_private_dir(pki)
-    ensure_pki(pki, (), (), utc_now())
-    ca = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
-    return {"url": f"https://127.0.0.1:{lab.port('webhook')}", "caBundle": ca}

@@ -5,11 +5,11 @@ must know of it, and the plugin in the scheduler's configuration. A configuratio
 own stays as it is; then it is up to them to enable the plugin in it.
 """
 
-import base64
 from typing import Any
 
 from msgspec import Struct, convert, structs, to_builtins
 
+from trimtab.install.components import webhook_at
 from trimtab.install.qos.admission import policies, stamping_webhook
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.rbac import qos_rbac
@@ -17,8 +17,6 @@ from trimtab.install.qos.scheduler import Order, with_plugin
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
 from trimtab.lab.components.component import HttpGet
 from trimtab.lab.components.scheduler import CONFIG_FILE, kube_scheduler, scheduler_config
-from trimtab.lab.files.layout import make_private_dir
-from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.stacks.loop.stack import trimtab
 
 STACK = "qos"
@@ -58,7 +56,11 @@ def qos_stack(settings: QosSettings) -> Stack:
                 *crds(),
                 *policies(),
                 *qos_rbac(),
-                *(() if settings.measure_only else (stamping_webhook(_client_config(lab)),)),
+                *(
+                    ()
+                    if settings.measure_only
+                    else (stamping_webhook(webhook_at(lab, "qos-webhook")),)
+                ),
             ),
         )
 
@@ -102,10 +104,5 @@ def _qos(lab: Lab, settings: QosSettings) -> Component:
     )
 
 
-def _client_config(lab: Lab) -> Manifest:
-    """How the API server reaches the stamper; the lab's CA is made here if it is a new lab."""
-    pki = lab.dir / "pki"
-    make_private_dir(pki)
-    ensure_pki(pki, (), (), utc_now())
-    ca = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
-    return {"url": f"https://127.0.0.1:{lab.port('qos-webhook')}", "caBundle": ca}
+def _webhook(lab: Lab) -> Manifest:
+    return stamping_webhook(webhook_at(lab, "qos-webhook"))

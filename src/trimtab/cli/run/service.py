@@ -1,0 +1,85 @@
+"""A service's declaration as a command: its options, its help, and the call.
+
+Commands are attributes of this module (`vm_controller`), made when they are asked for, so that
+`trimtab run NAME` loads that service only.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter as Argument
+from inspect import Signature
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.common.examples import examples
+from trimtab.cli.common.numbers import within
+from trimtab.install.service import Connect, ServiceSpec
+from trimtab.kube.runtime.options import Declared, declared, read
+from trimtab.obs.log import Level
+from trimtab.stacks.registry import find_service
+
+Kubeconfig = Annotated[
+    Path | None,
+    Parameter(name="--kubeconfig", help="How to reach the API server; in a pod it is not needed."),
+]
+LogLevel = Annotated[Level, Parameter(name="--log-level", help="What is logged, as JSON lines.")]
+
+
+def __getattr__(name: str) -> App:
+    try:
+        return command(find_service(name.replace("_", "-")))
+    except KeyError as error:
+        raise AttributeError(name) from error
+
+
+def command(service: ServiceSpec) -> App:
+    """`trimtab run NAME`; it ends with 0 on SIGTERM, 2 on bad configuration, 1 otherwise."""
+    app = App(name=service.name, help=service.help)
+    if service.examples:
+        app.help_epilogue = examples(*service.examples)
+    app.default(_function(service))
+    return app
+
+
+def _function(service: ServiceSpec) -> Callable[..., None]:
+    def run_service(
+        *, kubeconfig: Path | None = None, log_level: Level = "info", **given: Any
+    ) -> None:
+        from trimtab import obs
+        from trimtab.kube.runtime.service import run
+
+        obs.configure(log_level)
+        settings = read(service.options, given)
+        run(service.serve(Connect(service.name, kubeconfig), settings))
+
+    options = sorted(declared(service.options), key=lambda each: not each.required)
+    needed = sum(each.required for each in options)
+    arguments = [
+        *(_option(each) for each in options[:needed]),
+        _argument("kubeconfig", Kubeconfig, None),
+        *(_option(each) for each in options[needed:]),
+        _argument("log_level", LogLevel, "info"),
+    ]
+    # cyclopts asks the signature for order and defaults, and the annotations for types
+    run_service.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
+    run_service.__annotations__ = {each.name: each.annotation for each in arguments}
+    return run_service
+
+
+def _argument(name: str, annotation: Any, default: Any) -> Argument:
+    return Argument(name, Argument.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _option(each: Declared) -> Argument:
+    option, how = each.option, dict[str, Any]()
+    if option.least is not None and option.most is not None:
+        how["validator"] = within(option.least, option.most)
+    if each.type is bool and each.default is False:
+        how["negative"] = ""
+    kind, default = each.type, each.default
+    if option.parse is not None:  # a text up to here; `read` parses it
+        kind = tuple[str, ...] if option.several else str
+        default = default if each.required or default is None else option.write(default)
+    annotation: Any = Annotated[kind, Parameter(name=each.names, help=each.help, **how)]
+    return _argument(each.key, annotation, Argument.empty if each.required else default)

@@ -1,0 +1,79 @@
+"""Keep every VirtualMachine on one active pod, and move it when it is to be evacuated.
+
+Of several replicas one acts (lease trimtab-system/vm-controller). Serves /healthz, /readyz and
+/metrics.
+"""
+
+from typing import Any
+
+from trimtab.install.rights import LOOK, Role, at_home, events, everywhere, lease, right
+from trimtab.install.service import Connect, Deployment, ServiceSpec
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.machines import GROUP
+from trimtab.vm.settings import Settings
+
+NAME = "vm-controller"
+
+
+async def serve(connect: Connect, settings: Settings) -> None:
+    from trimtab.vm.service import serve
+
+    await serve(connect(), settings, host=settings.host, port=settings.port)
+
+
+def roles() -> tuple[Role, ...]:
+    return (
+        everywhere(
+            # patch: to take away the annotation that asks to cancel an evacuation
+            right(GROUP, ["virtualmachines"], [*LOOK, "patch"]),
+            right(GROUP, ["virtualmachines/status", "virtualmachinemigrations/status"], ["patch"]),
+            right(
+                GROUP,
+                ["virtualmachines/finalizers"],
+                ["update"],
+                unseen="OwnerReferencesPermissionEnforcement asks for it when a pod is created "
+                "that blocks the deletion of its VM",
+            ),
+            # patch: to make the VM an owner of a migration that somebody wrote
+            right(GROUP, ["virtualmachinemigrations"], [*LOOK, "create", "patch", "delete"]),
+            right("", ["pods"], [*LOOK, "create", "patch", "delete"]),
+            events(),
+        ),
+        at_home(*lease(NAME), right("", ["configmaps"], LOOK, only=[CLOCK])),
+    )
+
+
+def kinds() -> list[dict[str, Any]]:
+    from trimtab.install.vm.crd import crds
+
+    return crds()
+
+
+def admission() -> list[dict[str, Any]]:
+    from trimtab.install.vm.admission import guard
+    from trimtab.install.vm.fence import fence
+
+    return [*guard(), *fence()]
+
+
+SERVICE = ServiceSpec(
+    name=NAME,
+    about=__doc__,
+    examples=(
+        "trimtab run vm-controller --kubeconfig pki/vm-controller.kubeconfig --port 8085",
+        "trimtab run vm-controller --migration recreate --bandwidth 500Mi",
+    ),
+    options=Settings,
+    serve=serve,
+    roles=roles,
+    kinds=kinds,
+    admission=admission,
+    deployment=Deployment(
+        file="vm-controller.yaml",
+        note="Keeps every VirtualMachine on one active pod. Of the two replicas one acts, by the\n"
+        "lease trimtab-system/vm-controller.",
+        namespace="default",
+        settings=Settings(host="0.0.0.0"),
+        memory="384Mi",
+    ),
+)

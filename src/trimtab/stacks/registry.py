@@ -1,0 +1,26 @@
+"""All services that `trimtab run` knows: those of clusters, and those of labs only."""
+
+from trimtab.install import registry
+from trimtab.install import services as in_clusters
+from trimtab.install.service import ServiceSpec
+from trimtab.stacks import services as in_labs
+
+PACKAGES = (in_clusters, in_labs)
+
+
+def service_names() -> list[str]:
+    """What `trimtab run` can run."""
+    return registry.service_names(*PACKAGES)
+
+
+def help_texts() -> dict[str, str]:
+    """What each of them does; the first paragraph is for lists."""
+    return registry.help_texts(*PACKAGES)
+
+
+def find_service(name: str) -> ServiceSpec:
+    return registry.find_service(name, *PACKAGES)
+
+
+def all_services() -> list[ServiceSpec]:
+    return registry.all_services(*PACKAGES)

@@ -1,0 +1,1 @@
+"""The services that only labs run: one module each, with a value `SERVICE`."""
