@@ -1,15 +1,22 @@
 """`trimtab explain`: why pods were evicted, or why nothing was."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, Live
+from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
 from trimtab.cli.common.examples import examples
-
-if TYPE_CHECKING:
-    from trimtab.model.snapshot import Snapshot
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output_files import check_file, writing
+from trimtab.errors import ConfigError
+from trimtab.model.examples import example_path
+from trimtab.model.snapshot import Snapshot, dump, load
+from trimtab.truth.explain.explanation import explain as explain_snapshot
+from trimtab.view.explain import show_explanation
+from trimtab.view.snapshot import say
+from trimtab.view.terminal import err
 
 app = App(
     name="explain",
@@ -28,10 +35,10 @@ def explain(
     snapshot: Path | None = None,
     *,
     live: Annotated[bool, Parameter(negative=())] = False,
-    where: Live = NOWHERE,
+    where: LookOptions = NOWHERE,
     everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
     changed: Path | None = None,
-    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    json: Json = False,
 ) -> None:
     """Decide a snapshot's cycle as the descheduler does, and say which rule did what.
 
@@ -45,16 +52,7 @@ def explain(
         Every node and pod, not only the interesting ones.
     changed
         Write the snapshot with the smallest change applied, ready to be explained again.
-    json
-        Print JSON instead of tables.
     """
-    from trimtab.cli.common.output_files import check_file, writing
-    from trimtab.errors import ConfigError
-    from trimtab.model.snapshot import dump
-    from trimtab.truth.explain.explanation import explain as explain_snapshot
-    from trimtab.view.explain import show_explanation
-    from trimtab.view.terminal import err, show_json
-
     if changed is not None:
         check_file(changed, "--changed")
     explained = explain_snapshot(_given(snapshot, live, where))
@@ -63,21 +61,12 @@ def explain(
         with writing(changed, "--changed"):
             dump(explained.found[0].snapshot, changed)
         err.print(f"with the smallest change: {changed}", markup=False)
-    if json:
-        show_json(explained.explanation)
-    else:
-        show_explanation(explained.explanation, everything=everything)
+    emit(explained.explanation, json, partial(show_explanation, everything=everything))
     if changed is not None and not explained.found:
         raise ConfigError("--changed: there is no single change to apply")
 
 
-def _given(file: Path | None, live: bool, where: Live) -> "Snapshot":
-    from trimtab.cli.cluster.live import look_at
-    from trimtab.errors import ConfigError
-    from trimtab.model.examples import example_path
-    from trimtab.model.snapshot import load
-    from trimtab.view.snapshot import say
-
+def _given(file: Path | None, live: bool, where: LookOptions) -> Snapshot:
     if live == (file is not None):
         raise ConfigError(
             "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"

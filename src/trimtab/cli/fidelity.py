@@ -1,23 +1,35 @@
 """`trimtab fidelity`: the same scenario in a lab and in the simulator, cycle by cycle."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 from cyclopts import App, Parameter
+from msgspec import to_builtins
 
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.lab import context as context
+from trimtab.cli.lab import with_loop
+from trimtab.cli.lab.with_loop import read_policy_file
 from trimtab.errors import ConfigError
+from trimtab.fidelity.lab import Order, playable
+from trimtab.fidelity.recording import LabRun
+from trimtab.fidelity.session import Examination, examine
+from trimtab.fidelity.verdict import Verdict
+from trimtab.lab import LabDir, Wish, down, up, wipe
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.scores import find_score
+from trimtab.stacks.loop.connection import open_loop
+from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
+from trimtab.view.fidelity import show_verdict
+from trimtab.view.lab import StartDisplay
+from trimtab.view.terminal import Steps, progress
 
-if TYPE_CHECKING:
-    from trimtab.fidelity.recording import LabRun
-    from trimtab.fidelity.session import Examination
-    from trimtab.fidelity.verdict import Verdict
-    from trimtab.lab import LabDir
-    from trimtab.view.terminal import Steps
-
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
 NAME = "fidelity"
 
 app = App(
@@ -74,16 +86,9 @@ def fidelity(
     out
         A directory for the recordings and the verdict.
     """
-    import asyncio
-
-    from trimtab.fidelity.session import examine
-    from trimtab.stacks.loop.connection import open_loop
-    from trimtab.view.fidelity import show_verdict
-    from trimtab.view.terminal import progress, show_json
-
     wanted = _wanted(scenario, algorithm, policy, runs, cycles, seeds)
 
-    async def examined(lab: "LabDir", steps: "Steps") -> "Verdict":
+    async def examined(lab: LabDir, steps: Steps) -> Verdict:
         async with open_loop(lab, limit_s=30.0) as loop:
             return await examine(loop, wanted, _changes(steps.note), _keeper(out))
 
@@ -94,21 +99,13 @@ def fidelity(
         verdict = asyncio.run(examined(lab, steps))
     if out is not None:
         _write(out / "verdict.json", verdict)
-    show_json(_shown(verdict)) if json else show_verdict(verdict)
+    emit(verdict, json, show_verdict, _shown(verdict))
     return 0 if verdict.passed else 1
 
 
 def _wanted(
     scenario: str, algorithm: str | None, policy: Path | None, runs: int, cycles: int, seeds: int
-) -> "Examination":
-    from trimtab.cli.lab.with_loop import read_policy_file
-    from trimtab.fidelity.lab import Order, playable
-    from trimtab.fidelity.session import Examination
-    from trimtab.model.scenarios.io import load_scenario
-    from trimtab.policy import DEFAULT_POLICY, read_policy
-    from trimtab.scores import find_score
-    from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
-
+) -> Examination:
     if runs < 1 or cycles < 4 or seeds < 0:
         raise ConfigError("--runs must be 1 or more, --cycles 4 or more, --seeds 0 or more")
     text = DEFAULT_POLICY if policy is None else read_policy_file(policy)
@@ -128,19 +125,14 @@ def _wanted(
 
 @contextmanager
 def _lab(
-    name: str, scenario: str, wanted: "Examination", scale: int, steps: "Steps"
-) -> "Iterator[LabDir]":
+    name: str, scenario: str, wanted: Examination, scale: int, steps: Steps
+) -> Iterator[LabDir]:
     """A lab with the loop, for the time of the examination."""
-    from trimtab.cli.lab import context as context
-    from trimtab.cli.lab import with_loop
-    from trimtab.lab import Wish, down, up, wipe
-    from trimtab.view.lab import StartDisplay
-
     home = context.home()
     lab = home.lab(name)
     if lab.spec_file.exists():
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
-    chosen = with_loop.choose(home, name, ["loop"], with_loop.Given(scenario=scenario))
+    chosen = with_loop.choose(home, name, ["loop"], with_loop.LoopOptions(scenario=scenario))
     count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
     wish = Wish(
         name=name,
@@ -176,8 +168,8 @@ def _changes(note: Callable[[str], None]) -> Callable[[str], None]:
     return say
 
 
-def _keeper(out: Path | None) -> "Callable[[int, LabRun], None]":
-    def keep(number: int, run: "LabRun") -> None:
+def _keeper(out: Path | None) -> Callable[[int, LabRun], None]:
+    def keep(number: int, run: LabRun) -> None:
         if out is not None:
             _write(out / f"run-{number}.json", run)
 
@@ -185,13 +177,9 @@ def _keeper(out: Path | None) -> "Callable[[int, LabRun], None]":
 
 
 def _write(file: Path, value: object) -> None:
-    import msgspec
-
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
-def _shown(verdict: "Verdict") -> dict[str, object]:
-    from msgspec import to_builtins
-
+def _shown(verdict: Verdict) -> dict[str, object]:
     return {"passed": verdict.passed, **to_builtins(verdict)}

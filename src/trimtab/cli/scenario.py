@@ -3,19 +3,26 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
-
-if TYPE_CHECKING:
-    from trimtab.model.scenarios.scenario import Event
-    from trimtab.model.scenarios.summary import NodeAtStart, Summary, VmsAlike
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output_files import check_file, writing
+from trimtab.model.duration import format_duration
+from trimtab.model.examples import example_or_file
+from trimtab.model.scenarios.io import dump, findings, load_file, load_scenario
+from trimtab.model.scenarios.reference import schema_text
+from trimtab.model.scenarios.scenario import Event
+from trimtab.model.scenarios.summary import NodeAtStart, Summary, VmsAlike, summarise
+from trimtab.model.scenarios.written import as_file
+from trimtab.obs.log import configure
+from trimtab.view.tables.pictures import Bar
+from trimtab.view.terminal import err, out, show_json, show_table
 
 app = App(name="scenario", help="Check, look at and convert scenario files.")
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
 _LEVELS = "▁▂▃▄▅▆▇█"
 
 
@@ -36,9 +43,6 @@ def validate(file: str, /, *more: str, json: Json = False) -> int:
     more
         Further files.
     """
-    from trimtab.model.scenarios.io import findings
-    from trimtab.view.terminal import show_json
-
     _log_to_stderr()
     found = {path: list(findings(_example(path))) for path in (file, *more)}
     if json:
@@ -66,16 +70,9 @@ def show(file: str, /, *, json: Json = False) -> None:
     file
         A scenario file, or file.json#name for one of several scenarios in a file.
     """
-    from trimtab.model.scenarios.io import load_scenario
-    from trimtab.model.scenarios.summary import summarise
-    from trimtab.view.terminal import show_json
-
     _log_to_stderr()
     summary = summarise(load_scenario(_example(file)))
-    if json:
-        show_json(summary)
-    else:
-        _show(summary)
+    emit(summary, json, _show)
 
 
 @app.command(
@@ -102,11 +99,6 @@ def convert(
     expand
         Write every node and VM by name, with numbers drawn and traces read.
     """
-    from trimtab.cli.common.output_files import check_file, writing
-    from trimtab.model.scenarios.io import dump, load_file, load_scenario
-    from trimtab.model.scenarios.written import as_file
-    from trimtab.view.terminal import err
-
     _log_to_stderr()
     if output is not None:
         check_file(output, "--output")
@@ -124,27 +116,18 @@ def convert(
 @app.command(help_epilogue=examples("trimtab scenario schema > scenario.schema.json"))
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that check while you type."""
-    from trimtab.model.scenarios.reference import schema_text
-
     print(schema_text(), end="")
 
 
 def _log_to_stderr() -> None:
-    from trimtab.obs.log import configure
-
     configure("warning")
 
 
 def _example(file: str) -> str:
-    from trimtab.model.examples import example_or_file
-
     return example_or_file(file, "scenarios")
 
 
-def _show(summary: "Summary") -> None:
-    from trimtab.model.duration import format_duration
-    from trimtab.view.terminal import out, show_table
-
+def _show(summary: Summary) -> None:
     count = sum(vms.count for vms in summary.vms)
     lasts = format_duration(summary.duration_s)
     out.print(f"{summary.name}: {summary.description}", markup=False)
@@ -171,24 +154,20 @@ def _show(summary: "Summary") -> None:
         out.print(line, markup=False)
 
 
-def _node_row(node: "NodeAtStart") -> tuple[object, ...]:
-    from trimtab.view.tables.pictures import Bar
-
+def _node_row(node: NodeAtStart) -> tuple[object, ...]:
     cpu = _percent(node.cpu_use), Bar(node.cpu_use, widest=11)
     memory = _percent(node.memory_use), Bar(node.memory_use, widest=11)
     pressures = f"{node.cpu_pressure:.2f}", f"{node.memory_pressure:.2f}"
     return node.name, node.cpu, node.memory, node.vms, *cpu, *memory, *pressures
 
 
-def _vms_row(vms: "VmsAlike") -> tuple[object, ...]:
+def _vms_row(vms: VmsAlike) -> tuple[object, ...]:
     curves = _line(vms.cpu_use), _line(vms.memory_use)
     return vms.name, vms.count, vms.cpu, vms.memory, vms.node or "-", *curves
 
 
-def _event_lines(events: Sequence["Event"]) -> Iterator[str]:
+def _event_lines(events: Sequence[Event]) -> Iterator[str]:
     """What happens at a moment on one line, however many VMs it happens to."""
-    from trimtab.model.duration import format_duration
-
     for (at, what), group in groupby(events, key=lambda event: (event.at, event.what)):
         names = [event.name for event in group]
         shown = " ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"

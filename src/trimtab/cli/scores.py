@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
-
-if TYPE_CHECKING:
-    from trimtab.scores import Score
-    from trimtab.scores.arrays.window import Floats
+from trimtab.cli.common.output import Json
+from trimtab.model.examples import example_path
+from trimtab.scores import CATALOG, CLASSIC, Score, choose_score, evaluate_many
+from trimtab.scores.arrays.samples import load_samples
+from trimtab.scores.arrays.window import Floats
+from trimtab.scores.prometheus.rules import RuleSettings, formula_rules
+from trimtab.view.terminal import out, show_json, show_table
 
 app = App(name="scores", help="Ways to tell how loaded a node is, and when to choose which.")
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
 Mode = Literal["score", "avg1m"]
 DEFAULT = "linear_amplified_ippd_k3"
 
@@ -25,9 +27,6 @@ DEFAULT = "linear_amplified_ippd_k3"
 )
 def list_scores(*, json: Json = False) -> None:
     """List all scores with when to choose them."""
-    from trimtab.scores import CATALOG
-    from trimtab.view.terminal import show_json, show_table
-
     if json:
         show_json([_described(score) for score in CATALOG.values()])
         return
@@ -46,9 +45,6 @@ def show(name: str, *, json: Json = False) -> None:
     name
         A name or alias of the catalogue, or a Python file with a score of your own.
     """
-    from trimtab.scores import choose_score
-    from trimtab.view.terminal import out, show_json
-
     score = choose_score(name)
     if json:
         show_json({**_described(score), "rules": _rules(score)})
@@ -93,10 +89,6 @@ def evaluate(
     mode
         From the mean of the last minute (avg1m), or from the last sample (score).
     """
-    from trimtab.model.examples import example_path
-    from trimtab.scores import CATALOG, choose_score, evaluate_many
-    from trimtab.scores.arrays.samples import load_samples
-
     chosen = list(CATALOG.values()) if all_scores else [choose_score(n) for n in score or [DEFAULT]]
     samples = load_samples(example_path(file, "snapshots"))
     results = evaluate_many(chosen, samples.window, mode=mode)
@@ -104,10 +96,8 @@ def evaluate(
 
 
 def _show_results(
-    nodes: Sequence[str], results: "dict[str, Floats]", mode: Mode, as_json: bool
+    nodes: Sequence[str], results: dict[str, Floats], mode: Mode, as_json: bool
 ) -> None:
-    from trimtab.view.terminal import show_json, show_table
-
     if as_json:
         by_node = {n: dict(zip(nodes, v.tolist(), strict=True)) for n, v in results.items()}
         show_json({"mode": mode, "scores": by_node})
@@ -119,9 +109,7 @@ def _show_results(
         show_table(["score", *nodes], rows, right=nodes)
 
 
-def _described(score: "Score") -> dict[str, Any]:
-    from trimtab.scores import CLASSIC
-
+def _described(score: Score) -> dict[str, Any]:
     return {
         "name": score.name,
         "aliases": score.aliases,
@@ -135,7 +123,7 @@ def _described(score: "Score") -> dict[str, Any]:
     }
 
 
-def _words(score: "Score") -> list[tuple[str, str]]:
+def _words(score: Score) -> list[tuple[str, str]]:
     return [
         ("score", score.name),
         ("also called", ", ".join(score.aliases)),
@@ -147,13 +135,11 @@ def _words(score: "Score") -> list[tuple[str, str]]:
     ]
 
 
-def _minutes(score: "Score") -> str:
+def _minutes(score: Score) -> str:
     return f"{score.lookback_s / 60:g} min"
 
 
-def _rules(score: "Score") -> list[dict[str, str]]:
+def _rules(score: Score) -> list[dict[str, str]]:
     """The rules of the score on 1-minute means, without the base records that all share."""
-    from trimtab.scores.prometheus.rules import RuleSettings, formula_rules
-
     found = formula_rules([score], "avg1m", RuleSettings(nodes=2))
     return [{"record": rule.record, "expr": rule.expr} for rule in found]

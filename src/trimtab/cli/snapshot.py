@@ -5,8 +5,12 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, Live
+from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output_files import check_file, writing
+from trimtab.model.snapshot import dump
+from trimtab.observe.anonymise import anonymise as hide
+from trimtab.view.snapshot import show_look
 
 app = App(
     name="snapshot",
@@ -27,7 +31,7 @@ app = App(
 def snapshot(
     *,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
-    live: Live = NOWHERE,
+    live: LookOptions = NOWHERE,
     anonymise: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Look at a cluster once, without changing anything, and write the snapshot.
@@ -44,12 +48,6 @@ def snapshot(
     anonymise
         Replace every name by a pseudonym; the decisions stay the same.
     """
-    from trimtab.cli.cluster.live import look_at
-    from trimtab.cli.common.output_files import check_file, writing
-    from trimtab.model.snapshot import dump
-    from trimtab.observe.anonymise import anonymise as hide
-    from trimtab.view.snapshot import show_look
-
     check_file(output, "--output")
     found = look_at(live)
     shown = hide(found.snapshot) if anonymise else found.snapshot

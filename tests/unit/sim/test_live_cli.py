@@ -229,3 +229,20 @@ def test_the_token_of_a_lab_of_ones_own_is_found(
     assert lab_token("http://localhost:8000") == lab.path / EXPORTER_TOKEN_FILE
     assert lab_token("http://127.0.0.1:8001") is None
     assert lab_token("http://exporter.example:8000") is None
+
+
+def test_a_lab_is_named_as_in_every_other_command(
+    sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    port = sides.server_address[1]
+    lab = a_lab_on_disk(
+        tmp_path / "trimtab/labs/mine", ports={"prometheus": port, "exporter": port}
+    )
+    (lab.path / EXPORTER_TOKEN_FILE).write_text("s3cret")
+    assert run("--lab", "mine") == 0
+    assert [each["vm_id"] for each in sides.feedback] == ["b", "c"]
+    with pytest.raises(
+        ConfigError, match=r"/no/such .*: .* give them with --live PROMETHEUS EXPORTER"
+    ):
+        run("--kubeconfig", "/no/such")

@@ -8,7 +8,7 @@ import pytest
 
 from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.cli.lab import with_loop
-from trimtab.cli.lab.with_loop import Given, choose, default_scenario, nodes_for
+from trimtab.cli.lab.with_loop import LoopOptions, choose, default_scenario, nodes_for
 from trimtab.errors import ConfigError
 from trimtab.lab import Home, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_a_new_lab_is_a_loop_with_one_hot_node(home: Home, tmp_path: Path) -> None:
-    chosen = choose(home, "default", None, Given())
+    chosen = choose(home, "default", None, LoopOptions())
     assert chosen.names == ("loop",)
     assert chosen.scenario is not None
     assert chosen.scenario.name == "one-hot-node"
@@ -50,14 +50,14 @@ def test_a_new_lab_is_a_loop_with_one_hot_node(home: Home, tmp_path: Path) -> No
 
 
 def test_none_is_a_bare_lab_and_the_loops_options_are_refused_for_it(home: Home) -> None:
-    assert choose(home, "default", ["none"], Given()).names == ("none",)
+    assert choose(home, "default", ["none"], LoopOptions()).names == ("none",)
     with pytest.raises(ConfigError, match="--algorithm belongs to the loop; add --with loop"):
-        choose(home, "default", ["none"], Given(algorithm="cpu_focused"))
+        choose(home, "default", ["none"], LoopOptions(algorithm="cpu_focused"))
 
 
 def test_a_resumed_loop_keeps_what_it_had(home: Home, tmp_path: Path) -> None:
     path = a_stopped_loop(home, interval_s=30.0, soft_taints=True)
-    chosen = choose(home, "default", None, Given())
+    chosen = choose(home, "default", None, LoopOptions())
     assert chosen.names == ("loop",)
     assert chosen.scenario is None
     assert chosen.stacks["loop"].settings["interval_s"] == 30.0
@@ -68,7 +68,7 @@ def test_a_resumed_loop_keeps_what_it_had(home: Home, tmp_path: Path) -> None:
 
 def test_a_resumed_loop_takes_new_options(home: Home) -> None:
     path = a_stopped_loop(home)
-    given = Given(algorithm="cpu_focused", interval="90s", migration="recreate")
+    given = LoopOptions(algorithm="cpu_focused", interval="90s", migration="recreate")
     chosen = choose(home, "default", None, given)
     kept = chosen.stacks["loop"].settings
     assert (kept["interval_s"], kept["migration"]) == (90.0, "recreate")
@@ -78,7 +78,7 @@ def test_a_resumed_loop_takes_new_options(home: Home) -> None:
 
 def test_a_policy_file_and_a_score_go_together(home: Home, tmp_path: Path) -> None:
     file = EXAMPLES / "policies" / "deviation-10-10.yaml"
-    chosen = choose(home, "default", None, Given(policy=file, algorithm="robust"))
+    chosen = choose(home, "default", None, LoopOptions(policy=file, algorithm="robust"))
     policy = files_of(chosen, tmp_path / "lab")["config/wished.policy.yaml"]
     assert "descheduler:node:robust:avg1m" in policy
     assert policy.count("MetricResource: 10") == 2
@@ -87,14 +87,20 @@ def test_a_policy_file_and_a_score_go_together(home: Home, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        pytest.param(Given(algorithm="cpu"), "there is no such score", id="unknown score"),
-        pytest.param(Given(policy=Path("/no/such.yaml")), "--policy /no/such.yaml", id="no policy"),
-        pytest.param(Given(scenario="/no/such.yaml"), "cannot read the scenario", id="no scenario"),
-        pytest.param(Given(interval="soon"), "--interval: 'soon' is not a duration", id="interval"),
+        pytest.param(LoopOptions(algorithm="cpu"), "there is no such score", id="unknown score"),
+        pytest.param(
+            LoopOptions(policy=Path("/no/such.yaml")), "--policy /no/such.yaml", id="no policy"
+        ),
+        pytest.param(
+            LoopOptions(scenario="/no/such.yaml"), "cannot read the scenario", id="no scenario"
+        ),
+        pytest.param(
+            LoopOptions(interval="soon"), "--interval: 'soon' is not a duration", id="interval"
+        ),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_touched(
-    home: Home, given: Given, problem: str
+    home: Home, given: LoopOptions, problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
         choose(home, "default", None, given)
@@ -102,7 +108,7 @@ def test_a_mistake_is_told_before_anything_is_touched(
 
 
 def test_fewer_nodes_than_the_scenario_has_are_refused(home: Home) -> None:
-    chosen = choose(home, "default", None, Given())
+    chosen = choose(home, "default", None, LoopOptions())
     with pytest.raises(ConfigError, match="--nodes 3: scenario one-hot-node has 5 nodes"):
         nodes_for(chosen, None, 3)
 
@@ -113,10 +119,10 @@ def test_a_running_loop_names_the_command_that_changes_it(
     a_stopped_loop(home)
     monkeypatch.setattr(with_loop, "is_running", lambda _lab: True)
     with pytest.raises(ConfigError, match="while it runs, use: trimtab lab algorithm"):
-        choose(home, "default", None, Given(algorithm="cpu_focused"))
+        choose(home, "default", None, LoopOptions(algorithm="cpu_focused"))
     with pytest.raises(ConfigError, match="--interval cannot be taken; stop it first"):
-        choose(home, "default", None, Given(interval="30s"))
-    assert choose(home, "default", None, Given()).names == ("loop",)
+        choose(home, "default", None, LoopOptions(interval="30s"))
+    assert choose(home, "default", None, LoopOptions()).names == ("loop",)
 
 
 def test_the_default_scenario_is_the_one_in_the_examples() -> None:

@@ -4,17 +4,22 @@ Exit codes are those of a planning tool: 0 nothing to do, 2 changes pending, 1 a
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from trimtab.advisor.api import VirtPlatformConfig
+from trimtab.advisor.cluster.offline import plan_offline, read_directory
+from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.guidance import PHASES, exit_code, told
+from trimtab.advisor.plan.summary import summarise
+from trimtab.advisor.profiles.deviation import all_in_words
+from trimtab.advisor.profiles.registry import built_in
 from trimtab.cli.advisor.exceptions import ACCEPT_EXAMPLES, IGNORE_EXAMPLES, accept, ignore
 from trimtab.cli.advisor.where import (
     DEFAULT,
     HERE,
-    Json,
-    Where,
-    agreed,
+    AdvisorOptions,
     as_failure,
     exceptions_of,
     options_of,
@@ -22,15 +27,25 @@ from trimtab.cli.advisor.where import (
     talk,
 )
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Flag, Json, agreed, emit
 from trimtab.errors import ConfigError, TrimtabError
-
-if TYPE_CHECKING:
-    from trimtab.advisor.api import VirtPlatformConfig
-    from trimtab.advisor.cluster.requests import Desk
+from trimtab.install.advisor.options import described
+from trimtab.view.advisor import (
+    as_json,
+    as_of,
+    plain,
+    show_config,
+    show_configs,
+    show_diffs,
+    show_history,
+    show_phases,
+    show_plan,
+    show_profile,
+)
+from trimtab.view.terminal import err, out, show_json
 
 app = App(name="advisor", help="Configure a cluster for VMs: preview, approve, apply, go back.")
 
-Flag = Annotated[bool, Parameter(negative=())]
 File = Annotated[
     Path | None, Parameter(name=("--file", "-f"), allow_leading_hyphen=True, negative=())
 ]
@@ -51,7 +66,7 @@ def plan(
     file: File = None,
     manifests: Path | None = None,
     json: Json = False,
-    where: Where = HERE,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Look again and show what a profile would change. Exits with 2 if there is something.
 
@@ -72,19 +87,13 @@ def plan(
         return _plan_offline(profile, file, manifests, json)
     given = None if file is None else read_config(file)
 
-    async def ask(desk: "Desk") -> "VirtPlatformConfig":
+    async def ask(desk: Desk) -> VirtPlatformConfig:
         return await (desk.plan(profile) if given is None else desk.plan_file(given))
 
     return _show(talk(where, ask), json)
 
 
 def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) -> int:
-    from trimtab.advisor.cluster.offline import plan_offline, read_directory
-    from trimtab.advisor.plan.summary import summarise
-    from trimtab.advisor.profiles.registry import built_in
-    from trimtab.view.advisor import plain, show_plan
-    from trimtab.view.terminal import show_json
-
     config = read_config(file) if file else {}
     name = (config.get("spec") or {}).get("profile", profile)
     try:
@@ -97,21 +106,15 @@ def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) 
     except ConfigError as error:
         raise as_failure(error) from error
     summary = summarise(made.items)
-    if json:
-        told = {"name": name, "planId": made.plan_id, "summary": plain(summary)}
-        show_json(told | {"warnings": made.warnings, "items": made.items})
-    else:
-        show_plan(made.items, made.warnings, f"plan {made.plan_id}")
+    document = {"name": name, "planId": made.plan_id, "summary": plain(summary)}
+    document |= {"warnings": made.warnings, "items": made.items}
+    title = f"plan {made.plan_id}"
+    emit(made, json, lambda made: show_plan(made.items, made.warnings, title), document)
     return 2 if summary.pending else 0
 
 
-def _show(config: "VirtPlatformConfig", json: bool) -> int:
+def _show(config: VirtPlatformConfig, json: bool) -> int:
     """A plan, or why there is none."""
-    from trimtab.advisor.guidance import PHASES, exit_code
-    from trimtab.advisor.plan.summary import summarise
-    from trimtab.view.advisor import as_json, as_of, show_config, show_plan
-    from trimtab.view.terminal import err, show_json
-
     status = config.status
     if json:
         show_json(as_json(config))
@@ -126,7 +129,7 @@ def _show(config: "VirtPlatformConfig", json: bool) -> int:
 
 
 @app.command(help_epilogue=examples("trimtab advisor diff", "trimtab advisor diff | less -R"))
-def diff(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) -> int:
+def diff(profile: str = DEFAULT, /, *, json: Json = False, where: AdvisorOptions = HERE) -> int:
     """Look again and show the diffs of the plan. Exits with 2 if there are any.
 
     `patch` takes them: what is no diff is a comment.
@@ -136,11 +139,6 @@ def diff(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) 
     profile
         Which profile.
     """
-    from trimtab.advisor.guidance import told
-    from trimtab.advisor.plan.summary import summarise
-    from trimtab.view.advisor import as_of, show_diffs
-    from trimtab.view.terminal import err, show_json
-
     config = talk(where, lambda desk: desk.look(profile))
     status = config.status
     if status.phase in ("PrerequisiteFailed", "Failed"):
@@ -156,7 +154,7 @@ def diff(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) 
 @app.command(
     help_epilogue=examples("trimtab advisor approve", "trimtab advisor approve --plan 0c5e37e17e99")
 )
-def approve(profile: str = DEFAULT, /, *, plan: str = "", where: Where = HERE) -> int:
+def approve(profile: str = DEFAULT, /, *, plan: str = "", where: AdvisorOptions = HERE) -> int:
     """Approve the plan that waits for review, and return; the operator carries it out.
 
     Parameters
@@ -166,8 +164,6 @@ def approve(profile: str = DEFAULT, /, *, plan: str = "", where: Where = HERE) -
     plan
         Only the plan with this id, as `trimtab advisor plan` showed it.
     """
-    from trimtab.view.terminal import err
-
     config = talk(where, lambda desk: desk.approve(profile, plan))
     err.print(f"plan {config.spec.approved_plan} of {profile} approved", markup=False)
     return 0
@@ -175,7 +171,12 @@ def approve(profile: str = DEFAULT, /, *, plan: str = "", where: Where = HERE) -
 
 @app.command(help_epilogue=examples("trimtab advisor apply", "trimtab advisor apply --yes"))
 def apply(
-    profile: str = DEFAULT, /, *, yes: Flag = False, json: Json = False, where: Where = HERE
+    profile: str = DEFAULT,
+    /,
+    *,
+    yes: Flag = False,
+    json: Json = False,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Show the plan, ask, approve exactly that plan, and wait until it is in effect.
 
@@ -189,7 +190,7 @@ def apply(
         Do not ask.
     """
 
-    async def ask(desk: "Desk") -> "VirtPlatformConfig":
+    async def ask(desk: Desk) -> VirtPlatformConfig:
         config = await desk.plan(profile)
         return await desk.plan_again(profile) if config.status.phase == "Drifted" else config
 
@@ -198,7 +199,12 @@ def apply(
 
 @app.command(help_epilogue=examples("trimtab advisor rollback", "trimtab advisor rollback --yes"))
 def rollback(
-    profile: str = DEFAULT, /, *, yes: Flag = False, json: Json = False, where: Where = HERE
+    profile: str = DEFAULT,
+    /,
+    *,
+    yes: Flag = False,
+    json: Json = False,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Show the way back to what was before, ask, and go it.
 
@@ -214,12 +220,8 @@ def rollback(
     return _carry_out(where, talk(where, lambda desk: desk.go_back(profile)), yes, json)
 
 
-def _carry_out(where: Where, shown: "VirtPlatformConfig", yes: bool, json: bool) -> int:
+def _carry_out(where: AdvisorOptions, shown: VirtPlatformConfig, yes: bool, json: bool) -> int:
     """Approve what was shown, if somebody agrees, and wait for the end."""
-    from trimtab.advisor.guidance import exit_code
-    from trimtab.view.advisor import as_json, show_config
-    from trimtab.view.terminal import show_json
-
     name, plan_id = shown.metadata.name, shown.status.plan_id
     waits = shown.status.phase == "ReviewRequired"
     if not (waits and yes and json):  # one document: the end
@@ -227,12 +229,12 @@ def _carry_out(where: Where, shown: "VirtPlatformConfig", yes: bool, json: bool)
         if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
             return code
 
-    async def go(desk: "Desk") -> "VirtPlatformConfig":
+    async def go(desk: Desk) -> VirtPlatformConfig:
         await desk.approve(name, plan_id)
         return await desk.settled(name)
 
     done = talk(where, go)
-    show_json(as_json(done)) if json else show_config(done)
+    emit(done, json, show_config, as_json(done))
     return exit_code(done, pending=False)
 
 
@@ -249,7 +251,7 @@ def status(
     *,
     watch: Annotated[bool, Parameter(name=("--watch", "-w"), negative=())] = False,
     json: Json = False,
-    where: Where = HERE,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Show where all configurations stand, or one item by item. Exits like plan.
 
@@ -260,15 +262,10 @@ def status(
     watch
         Stay, and show it again whenever it changes.
     """
-    from trimtab.advisor.guidance import exit_code
-    from trimtab.advisor.plan.summary import summarise
-    from trimtab.view.advisor import as_json, show_config, show_configs
-    from trimtab.view.terminal import show_json
-
     if watch:
         return _watch(profile or DEFAULT, where)
 
-    async def ask(desk: "Desk") -> "list[VirtPlatformConfig]":
+    async def ask(desk: Desk) -> list[VirtPlatformConfig]:
         return [await desk.get(profile)] if profile else list(await desk.all())
 
     configs = talk(where, ask)
@@ -282,10 +279,8 @@ def status(
     return 1 if 1 in codes else max(codes, default=0)
 
 
-def _watch(profile: str, where: Where) -> int:
-    from trimtab.view.advisor import show_config
-
-    async def follow(desk: "Desk") -> int:
+def _watch(profile: str, where: AdvisorOptions) -> int:
+    async def follow(desk: Desk) -> int:
         async for config in desk.changes(profile):
             show_config(config)
         return 0
@@ -298,7 +293,7 @@ app.command(accept, help_epilogue=ACCEPT_EXAMPLES)
 
 
 @app.command(help_epilogue=examples("trimtab advisor history", "trimtab advisor history --json"))
-def history(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HERE) -> None:
+def history(profile: str = DEFAULT, /, *, json: Json = False, where: AdvisorOptions = HERE) -> None:
     """Show what happened to a configuration: plans, approvals, applies, drift.
 
     Parameters
@@ -306,11 +301,8 @@ def history(profile: str = DEFAULT, /, *, json: Json = False, where: Where = HER
     profile
         Which profile.
     """
-    from trimtab.view.advisor import show_history
-    from trimtab.view.terminal import show_json
-
     events = talk(where, lambda desk: desk.get(profile)).status.history
-    show_json(events) if json else show_history(events)
+    emit(events, json, show_history)
 
 
 @app.command(
@@ -331,13 +323,6 @@ def explain(topic: str = "", /) -> None:
     topic
         A profile, a phase or a deviation threshold; otherwise all profiles and phases.
     """
-    from trimtab.advisor.guidance import PHASES
-    from trimtab.advisor.profiles.deviation import all_in_words
-    from trimtab.advisor.profiles.registry import built_in
-    from trimtab.install.advisor.options import described
-    from trimtab.view.advisor import show_phases, show_profile
-    from trimtab.view.terminal import out
-
     profiles = built_in()
     phases = {str(phase).lower(): guide for phase, guide in PHASES.items()}
     if topic in profiles:

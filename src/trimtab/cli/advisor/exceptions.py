@@ -1,16 +1,17 @@
 """`trimtab advisor ignore` and `accept`: what plans leave to others, and drift that may stay."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from trimtab.cli.advisor.where import DEFAULT, HERE, Json, Where, talk
+from trimtab.advisor.api import Ignore, VirtPlatformConfig
+from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.guidance import exit_code
+from trimtab.cli.advisor.where import DEFAULT, HERE, AdvisorOptions, talk
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Json, emit
 from trimtab.errors import TrimtabError
-
-if TYPE_CHECKING:
-    from trimtab.advisor.api import VirtPlatformConfig
-    from trimtab.advisor.cluster.requests import Desk
+from trimtab.view.advisor import as_json, show_config
 
 IGNORE_EXAMPLES = examples(
     "trimtab advisor ignore --field spec.mode",
@@ -34,7 +35,7 @@ def ignore(
     item: str = "",
     remove: Remove = False,
     json: Json = False,
-    where: Where = HERE,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Leave a field, or whatever a manager writes, to others: plans neither write nor compare it.
 
@@ -53,8 +54,6 @@ def ignore(
     remove
         Take the field or the manager back into plans.
     """
-    from trimtab.advisor.api import Ignore
-
     if bool(field) == bool(manager):
         raise TrimtabError("give either --field or --manager")
     rule = Ignore(field=field, manager=manager, item=item)
@@ -69,7 +68,7 @@ def accept(
     field: tuple[str, ...] = (),
     remove: Remove = False,
     json: Json = False,
-    where: Where = HERE,
+    where: AdvisorOptions = HERE,
 ) -> int:
     """Accept drift: the values that fields have now may stay, until they change again.
 
@@ -86,16 +85,12 @@ def accept(
         Accept them no longer: the plan sets them again.
     """
 
-    async def ask(desk: "Desk") -> "VirtPlatformConfig":
+    async def ask(desk: Desk) -> VirtPlatformConfig:
         return await (desk.no_longer_accept if remove else desk.accept)(profile, field)
 
     return _shown(talk(where, ask), json)
 
 
-def _shown(config: "VirtPlatformConfig", json: bool) -> int:
-    from trimtab.advisor.guidance import exit_code
-    from trimtab.view.advisor import as_json, show_config
-    from trimtab.view.terminal import show_json
-
-    show_json(as_json(config)) if json else show_config(config)
+def _shown(config: VirtPlatformConfig, json: bool) -> int:
+    emit(config, json, show_config, as_json(config))
     return exit_code(config, pending=False)

@@ -1,14 +1,15 @@
 """Which cluster, Prometheus and policy the commands that look at a live cluster mean."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from trimtab.cli.cluster.options import Context, Kubeconfig, LabName
+from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.cluster.prometheus import (
     Access,
     Address,
@@ -17,28 +18,46 @@ from trimtab.cli.cluster.prometheus import (
     TokenFile,
     open_prometheus,
 )
-
-if TYPE_CHECKING:
-    from trimtab.cli.cluster.which import Cluster
-    from trimtab.kube.client import Client
-    from trimtab.lab import LabDir
-    from trimtab.observe.look import Look
-    from trimtab.observe.policy_source import Source
-    from trimtab.prom.client import Prometheus
+from trimtab.cli.cluster.which import Cluster
+from trimtab.errors import ConfigError
+from trimtab.kube.client import Client
+from trimtab.lab import LabDir
+from trimtab.observe.look import Look, look
+from trimtab.observe.policy_source import (
+    CONFIG_MAP,
+    Source,
+    is_config_map,
+    read_config_map,
+    read_file,
+)
+from trimtab.policy import read_policy
+from trimtab.prom.client import Prometheus
+from trimtab.stacks.loop.connection import open_loop
+from trimtab.stacks.loop.projector.policy_file import is_in_cluster
+from trimtab.stacks.loop.settings import STACK
+from trimtab.view.terminal import progress
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Live:
-    """A live cluster."""
+class MonitoringOptions(ClusterOptions):
+    """A cluster and its Prometheus."""
 
-    kubeconfig: Kubeconfig = None
-    context: Context = ""
-    lab: LabName = ""
     prometheus: Address = ""
     prometheus_ca: Authority = None
     prometheus_token: Token = ""
     prometheus_token_file: TokenFile = None
+
+    @property
+    def access(self) -> Access:
+        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LookOptions(MonitoringOptions):
+    """A cluster, its Prometheus and its descheduler's policy."""
+
     policy: Annotated[
         str,
         Parameter(
@@ -54,25 +73,15 @@ class Live:
         ),
     ] = None
 
-    @property
-    def access(self) -> Access:
-        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
+
+NOWHERE = LookOptions()
 
 
-NOWHERE = Live()
-
-
-def look_at(live: Live) -> "Look":
+def look_at(live: LookOptions) -> Look:
     """Take one look; what it is doing is shown on stderr."""
-    import asyncio
+    cluster = live.cluster()
 
-    from trimtab.cli.cluster.which import say, which_cluster
-    from trimtab.observe.look import look
-    from trimtab.view.terminal import progress
-
-    cluster = say(which_cluster(live.kubeconfig, live.context, live.lab))
-
-    async def run() -> "Look":
+    async def run() -> Look:
         with progress("look") as steps:
             async with _connections(live, cluster) as (client, prometheus, policy):
                 steps.note(f"policy from {policy.where}")
@@ -86,16 +95,12 @@ def look_at(live: Live) -> "Look":
 
 @asynccontextmanager
 async def _connections(
-    live: Live, cluster: "Cluster"
-) -> "AsyncIterator[tuple[Client, Prometheus | None, Source]]":
-    from trimtab.observe.policy_source import Source
-
+    live: LookOptions, cluster: Cluster
+) -> AsyncIterator[tuple[Client, Prometheus | None, Source]]:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(cluster.connect())
         lab = loop_of(cluster)
         if lab is not None and not live.policy:
-            from trimtab.stacks.loop.connection import open_loop
-
             loop = await stack.enter_async_context(open_loop(lab))
             policy = Source(loop.policy_text(), f"the lab {lab.name}")
         else:
@@ -108,36 +113,28 @@ async def _connections(
         yield client, prometheus, policy
 
 
-def loop_of(cluster: "Cluster") -> "LabDir | None":
+def loop_of(cluster: Cluster) -> LabDir | None:
     """The lab that is meant, if it runs a loop."""
-    from trimtab.stacks.loop.settings import STACK
-
     spec = cluster.lab.read_spec() if cluster.lab is not None else None
     return cluster.lab if spec is not None and STACK in spec.stacks else None
 
 
-def lab_prometheus(cluster: "Cluster") -> str:
+def lab_prometheus(cluster: Cluster) -> str:
     """The address of a lab's Prometheus; empty for any other cluster."""
     lab = loop_of(cluster)
     spec = lab.read_spec() if lab is not None else None
     return f"http://127.0.0.1:{spec.ports['prometheus']}" if spec is not None else ""
 
 
-async def find_policy(given: str, client: "Client") -> "Source":
+async def find_policy(given: str, client: Client) -> Source:
     """The policy by file or from the cluster."""
-    from trimtab.observe.policy_source import CONFIG_MAP, is_config_map, read_config_map, read_file
-
     if given and not is_config_map(given):
         return read_file(Path(given))
     return await read_config_map(client, given or CONFIG_MAP)
 
 
-def _outside(policy: "Source") -> str:
+def _outside(policy: Source) -> str:
     """The policy's Prometheus, if it is not an address inside the cluster."""
-    from trimtab.errors import ConfigError
-    from trimtab.policy import read_policy
-    from trimtab.stacks.loop.projector.policy_file import is_in_cluster
-
     try:
         url = read_policy(policy.text, policy.where).prometheus_url
     except ConfigError:  # priority classes are not known yet; `look` reads it again with them

@@ -7,16 +7,15 @@ the token only for addresses that belong to that cluster, because a token is a p
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
 from trimtab.errors import ConfigError
-
-if TYPE_CHECKING:
-    from trimtab.kube.client import Client
-    from trimtab.prom.client import Prometheus
+from trimtab.kube.client import Client
+from trimtab.prom.client import Prometheus
+from trimtab.prom.tls import trusting
 
 Address = Annotated[
     str,
@@ -55,11 +54,8 @@ class Access:
     token_file: Path | None = None
 
 
-async def open_prometheus(url: str, access: Access, client: "Client | None") -> "Prometheus":
+async def open_prometheus(url: str, access: Access, client: Client | None) -> Prometheus:
     """A client of the Prometheus at `url`; nothing is sent yet."""
-    from trimtab.prom.client import Prometheus
-    from trimtab.prom.tls import trusting
-
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
     token = _given_token(access)

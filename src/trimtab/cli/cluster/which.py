@@ -15,6 +15,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.lab import LabDir
 from trimtab.lab.spec import DEFAULT_NAME
+from trimtab.view.terminal import err
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENV_LAB, ENV_FILES = "TRIMTAB_LAB", "KUBECONFIG"
@@ -74,8 +75,6 @@ def which_cluster(
 
 def say(cluster: Cluster) -> Cluster:
     """Tell on stderr which one it is."""
-    from trimtab.view.terminal import err
-
     err.print(f"cluster: {cluster}", markup=False)
     return cluster
 

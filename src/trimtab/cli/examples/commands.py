@@ -1,11 +1,16 @@
 """`trimtab examples`: what comes with the package, and a copy of it."""
 
+import shutil
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from trimtab.cli.common.examples import examples as shown
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output_files import check_directory, writing
+from trimtab.model.examples import all_examples, folder
+from trimtab.view.terminal import err, show_table
 
 app = App(
     name="examples",
@@ -27,7 +32,7 @@ _USE = {
 def examples(
     *,
     copy: Path | None = None,
-    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    json: Json = False,
 ) -> None:
     """List the examples with a command for each, or copy them all.
 
@@ -37,15 +42,7 @@ def examples(
     ----------
     copy
         A directory to copy them to; files that are there already stay as they are.
-    json
-        Print JSON instead of a table.
     """
-    import shutil
-
-    from trimtab.cli.common.output_files import check_directory, writing
-    from trimtab.model.examples import all_examples, folder
-    from trimtab.view.terminal import err, show_json, show_table
-
     if copy is not None:
         check_directory(copy, "--copy")
         new = [file for file in all_examples() if not (copy / file).exists()]
@@ -60,7 +57,5 @@ def examples(
         for file in all_examples()
         if len(file.parts) == 2 and file.suffix in (".yaml", ".json")
     ]
-    if json:
-        show_json([{"name": n, "kind": k, "command": c} for n, k, c in rows])
-    else:
-        show_table(("example", "kind", "try"), rows)
+    document = [{"name": n, "kind": k, "command": c} for n, k, c in rows]
+    emit(rows, json, partial(show_table, ("example", "kind", "try")), document)

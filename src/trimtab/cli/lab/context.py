@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
+
+from cyclopts import Parameter
 
 from trimtab import __version__
 from trimtab.engines import PROGRAMS, cache_dir
@@ -20,6 +22,7 @@ from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import err
 
 EVERYWHERE = ("0.0.0.0", "::")
+Name = Annotated[str, Parameter(name="--name", env_var="TRIMTAB_LAB", help="Which lab.")]
 
 
 def home() -> Home:

@@ -1,19 +1,57 @@
-"""Commands for a loop that runs: change it, watch it, test its links."""
+"""Commands for a lab that runs: its state, and its loop changed, watched and tested."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from trimtab.cli.common.numbers import Seconds
-from trimtab.cli.lab.commands import Flag, Json, Name
+from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.lab.context import Name, existing
+from trimtab.cli.lab.with_loop import warn_of
+from trimtab.errors import ConfigError
+from trimtab.lab import LabDir, LabStatus, look
+from trimtab.model.examples import example_or_file
+from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
+from trimtab.scores import choose_score
+from trimtab.stacks.loop.change import change_algorithm, change_scenario, current_scenario
+from trimtab.stacks.loop.connection import open_loop
+from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
+from trimtab.stacks.loop.settings import STACK
+from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
+from trimtab.stacks.loop.state.links import Link
+from trimtab.stacks.loop.state.round_trip import all_links
+from trimtab.view.lab import show_status
+from trimtab.view.links import show_link, show_links
+from trimtab.view.terminal import err, progress
+from trimtab.view.watch import watch_loop
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+PACE_LIMIT_S = 3.0
 
-    from trimtab.lab import LabDir
-    from trimtab.model.scenarios.scenario import Scenario
-    from trimtab.stacks.loop.state.links import Link
+
+def status(*, name: Name = "default", json: Json = False) -> int:
+    """Show every component and task of a lab, and warnings. Exits with 1 unless it is ready."""
+    lab = existing(name)
+    seen = look(lab)
+    pace = _pace(lab, seen)
+    document = seen if pace is None else {**to_builtins(seen), "keeping_up": pace}
+    emit(seen, json, lambda _: show_status(seen, "" if pace is None else str(pace)), document)
+    return 0 if seen.phase == "ready" else 1
+
+
+def _pace(lab: LabDir, status: LabStatus) -> KeepingUp | None:
+    """Whether a loop that runs keeps up; None where there is none."""
+    if STACK not in status.stacks or not status.units:
+        return None
+
+    async def ask() -> KeepingUp:
+        async with open_loop(lab, limit_s=PACE_LIMIT_S) as loop:
+            return await keeping_up(loop)
+
+    return asyncio.run(ask())
 
 
 def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:
@@ -24,10 +62,6 @@ def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:
     score
         Name of a score; `trimtab scores list` names them.
     """
-    from trimtab.cli.lab.context import existing
-    from trimtab.scores import choose_score
-    from trimtab.view.terminal import err, progress
-
     lab = existing(name)
     if score is not None:
         choose_score(score)
@@ -39,18 +73,12 @@ def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:
         err.print("the ConfigMap kube-descheduler/descheduler-policy holds the policy")
 
 
-async def _change_algorithm(lab: "LabDir", score: str) -> None:
-    from trimtab.stacks.loop.change import change_algorithm
-    from trimtab.stacks.loop.connection import open_loop
-
+async def _change_algorithm(lab: LabDir, score: str) -> None:
     async with open_loop(lab) as loop:
         await change_algorithm(loop, score)
 
 
-async def _current_algorithm(lab: "LabDir") -> str:
-    from trimtab.stacks.loop.connection import open_loop
-    from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
-
+async def _current_algorithm(lab: LabDir) -> str:
     async with open_loop(lab) as loop:
         return ", ".join(algorithm_of(query) for query in queries(loop.policy())) or "none"
 
@@ -66,13 +94,6 @@ def scenario(file: str | None = None, /, *, again: Flag = False, name: Name = "d
     again
         Start over with the same scenario: its VMs are deleted and made anew.
     """
-    from trimtab.cli.lab.context import existing
-    from trimtab.cli.lab.with_loop import warn_of
-    from trimtab.errors import ConfigError
-    from trimtab.model.examples import example_or_file
-    from trimtab.model.scenarios.io import load_scenario
-    from trimtab.view.terminal import err, progress
-
     if again and file is not None:
         raise ConfigError("--again starts over with the same scenario; leave the file out")
     lab = existing(name)
@@ -86,21 +107,15 @@ def scenario(file: str | None = None, /, *, again: Flag = False, name: Name = "d
     err.print(said, markup=False)
 
 
-async def _current_scenario(lab: "LabDir") -> str:
-    from trimtab.stacks.loop.change import current_scenario
-    from trimtab.stacks.loop.connection import open_loop
-
+async def _current_scenario(lab: LabDir) -> str:
     async with open_loop(lab) as loop:
         script = current_scenario(loop)
     return f"{script.name}: {len(script.nodes)} nodes, {len(script.vms)} VMs"
 
 
 async def _change_scenario(
-    lab: "LabDir", wanted: "Scenario | None", note: "Callable[[str], None]"
+    lab: LabDir, wanted: Scenario | None, note: Callable[[str], None]
 ) -> str:
-    from trimtab.stacks.loop.change import change_scenario
-    from trimtab.stacks.loop.connection import open_loop
-
     async with open_loop(lab) as loop:
         note("removing the VMs, making new ones")
         script = await asyncio.to_thread(change_scenario, loop, wanted)
@@ -121,9 +136,6 @@ def watch(
     once
         Show one frame and end; so also when the output is no terminal.
     """
-    from trimtab.cli.lab.context import existing
-    from trimtab.view.watch import watch_loop
-
     asyncio.run(watch_loop(existing(name), once=once or json, every_s=every, json=json))
 
 
@@ -132,19 +144,12 @@ def links(*, name: Name = "default", json: Json = False) -> int:
 
     Exits with 1 if a link is broken, and says which and what to look at.
     """
-    from trimtab.cli.lab.context import existing
-    from trimtab.view.links import show_links
-
     found = asyncio.run(_test(existing(name), quiet=json))
     show_links(found, json=json)
     return 0 if all(link.state in ("ok", "late") for link in found) else 1
 
 
-async def _test(lab: "LabDir", *, quiet: bool) -> "list[Link]":
-    from trimtab.stacks.loop.connection import open_loop
-    from trimtab.stacks.loop.state.round_trip import all_links
-    from trimtab.view.links import show_link
-
+async def _test(lab: LabDir, *, quiet: bool) -> list[Link]:
     found = []
     async with open_loop(lab) as loop:
         async for link in all_links(loop):

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from cyclopts import Parameter
 from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError
@@ -32,8 +34,26 @@ from trimtab.view.terminal import err
 DEFAULT_SCENARIO = "scenarios/one-hot-node.yaml"
 
 
-class Given(Struct, frozen=True, kw_only=True):
-    """The options of `up` that concern the loop; None where nothing was said."""
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LoopOptions:
+    """Options of the loop; None where nothing was said.
+
+    Parameters
+    ----------
+    scenario
+        Nodes and VMs to begin with: a file, or file.json#name. New lab: one hot node of five.
+    policy
+        The descheduler's policy file. New lab: 0 to 10 points around the mean.
+    algorithm
+        The node score that the policy asks for; `trimtab scores list` names them.
+    interval
+        Time between two descheduling cycles, in the lab's time. New lab: 60s.
+    migration
+        How VMs move: live, target first; recreate, source first. New lab: as the scenario says.
+    soft_taints
+        Also run the soft tainter, as OpenShift does. New lab: no.
+    """
 
     scenario: str | None = None
     policy: Path | None = None
@@ -43,9 +63,9 @@ class Given(Struct, frozen=True, kw_only=True):
     soft_taints: bool | None = None
 
     @property
-    def options(self) -> list[str]:
+    def names(self) -> list[str]:
         """The options that were given, as they are typed."""
-        pairs = structs.asdict(self).items()
+        pairs = asdict(self).items()
         return [f"--{name.replace('_', '-')}" for name, value in pairs if value is not None]
 
 
@@ -61,14 +81,14 @@ class Chosen(Struct, frozen=True, kw_only=True):
         return STACK in (self.names or ())
 
 
-def choose(home: Home, name: str, with_: list[str] | None, given: Given) -> Chosen:
+def choose(home: Home, name: str, with_: list[str] | None, given: LoopOptions) -> Chosen:
     """The stacks of a lab; what is not given stays as it was, or takes its default."""
     lab = home.lab(name)
     old = lab.read_spec()
     names = tuple(with_) if with_ else old.stacks if old else (STACK,)
     if STACK not in names:
-        if given.options:
-            raise ConfigError(f"{given.options[0]} belongs to the loop; add --with {STACK}")
+        if given.names:
+            raise ConfigError(f"{given.names[0]} belongs to the loop; add --with {STACK}")
         return Chosen(names=names, stacks={NONE.name: NONE, STACK: loop_stack(LoopSettings())})
     _refuse_while_running(lab, given)
     kept = old.settings.get(STACK) if old else None
@@ -127,18 +147,18 @@ def default_scenario() -> Path:
     return file
 
 
-def _refuse_while_running(lab: LabDir, given: Given) -> None:
-    if given.options and is_running(lab):
+def _refuse_while_running(lab: LabDir, given: LoopOptions) -> None:
+    if given.names and is_running(lab):
         live = {"--algorithm": "lab algorithm", "--scenario": "lab scenario"}
-        hint = live.get(given.options[0])
+        hint = live.get(given.names[0])
         other = f"; while it runs, use: trimtab {hint}" if hint else ""
         raise ConfigError(
-            f"lab {lab.name} is running, so {given.options[0]} cannot be taken; "
+            f"lab {lab.name} is running, so {given.names[0]} cannot be taken; "
             f"stop it first: trimtab lab down{name_option(lab.name)}{other}"
         )
 
 
-def _changed(settings: LoopSettings, given: Given) -> LoopSettings:
+def _changed(settings: LoopSettings, given: LoopOptions) -> LoopSettings:
     changes: dict[str, object] = {}
     if given.interval is not None:
         changes["interval_s"] = parse_duration(given.interval, "--interval")
@@ -149,7 +169,7 @@ def _changed(settings: LoopSettings, given: Given) -> LoopSettings:
     return structs.replace(settings, **changes)
 
 
-def _policy(lab: LabDir, given: Given, *, new: bool) -> str | None:
+def _policy(lab: LabDir, given: LoopOptions, *, new: bool) -> str | None:
     """The policy to wish for, if there is a new wish."""
     if given.policy is not None:
         text = read_policy_file(given.policy)

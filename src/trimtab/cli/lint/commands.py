@@ -1,16 +1,23 @@
 """`trimtab lint`: what is wrong with a descheduler policy, before it runs or while it does."""
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import yaml
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.options import Context, Kubeconfig, LabName
-from trimtab.cli.cluster.prometheus import Address, Authority, Token, TokenFile
+from trimtab.cli.cluster.live import MonitoringOptions
 from trimtab.cli.common.examples import examples
-
-if TYPE_CHECKING:
-    from trimtab.truth.lint import Program
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.lint.live import gather
+from trimtab.errors import ConfigError
+from trimtab.observe.descheduler import deschedulers_in
+from trimtab.truth.lint import Program
+from trimtab.truth.lint import lint as find
+from trimtab.view.lint import sarif as as_sarif
+from trimtab.view.lint import show_findings
+from trimtab.view.terminal import show_json
 
 app = App(
     name="lint",
@@ -24,22 +31,18 @@ app = App(
     ),
 )
 
+NOWHERE = MonitoringOptions()
+
 
 @app.default
 def lint(
     policy: str,
     *,
     rules: Path | None = None,
-    prometheus: Address = "",
-    prometheus_ca: Authority = None,
-    prometheus_token: Token = "",
-    prometheus_token_file: TokenFile = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
-    lab: LabName = "",
+    where: MonitoringOptions = NOWHERE,
     deployment: Path | None = None,
     descheduler_version: str = "",
-    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    json: Json = False,
     sarif: Annotated[bool, Parameter(name="--sarif", negative=())] = False,
 ) -> int:
     """Check a policy by what is given: the text alone, or also rules, samples and a cluster.
@@ -58,49 +61,20 @@ def lint(
         A manifest of the descheduler, for its version and flags.
     descheduler_version
         The version if nothing else tells it, as v0.36.0.
-    json
-        Print JSON instead of text.
     sarif
         Print SARIF 2.1.0.
     """
-    import asyncio
-
-    from trimtab.cli.cluster.live import Live
-    from trimtab.cli.lint.live import gather
-    from trimtab.truth.lint import lint as find
-    from trimtab.view.lint import sarif as as_sarif
-    from trimtab.view.lint import show_findings
-    from trimtab.view.terminal import show_json
-
-    live = Live(
-        kubeconfig=kubeconfig,
-        context=context,
-        lab=lab,
-        prometheus=prometheus,
-        prometheus_ca=prometheus_ca,
-        prometheus_token=prometheus_token,
-        prometheus_token_file=prometheus_token_file,
-        policy=policy,
-    )
-    facts = asyncio.run(gather(live, rules, _program(deployment, descheduler_version)))
+    facts = asyncio.run(gather(policy, where, rules, _program(deployment, descheduler_version)))
     findings = find(facts)
     if sarif:
         show_json(as_sarif(findings, facts.file))
-    elif json:
-        show_json(findings)
     else:
-        show_findings(findings, facts)
+        emit(findings, json, lambda found: show_findings(found, facts))
     return 1 if any(found.severity != "note" for found in findings) else 0
 
 
-def _program(deployment: Path | None, version: str) -> "Program":
+def _program(deployment: Path | None, version: str) -> Program:
     """What a manifest or the user says of the descheduler."""
-    import yaml
-
-    from trimtab.errors import ConfigError
-    from trimtab.observe.descheduler import deschedulers_in
-    from trimtab.truth.lint import Program
-
     if deployment is None:
         return Program(version=version)
     try:

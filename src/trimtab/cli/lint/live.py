@@ -2,44 +2,43 @@
 
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trimtab.cli.cluster.live import Live, find_policy, lab_prometheus
+from trimtab.cli.cluster.live import MonitoringOptions, find_policy, lab_prometheus
 from trimtab.cli.cluster.prometheus import open_prometheus
-from trimtab.cli.cluster.which import Cluster, say, which_cluster
+from trimtab.cli.cluster.which import Cluster
 from trimtab.errors import ConfigError
 from trimtab.model.examples import example_path
 from trimtab.model.snapshot import QueryResult
 from trimtab.observe.look import Look, ask, look
 from trimtab.observe.policy_source import Source, is_config_map, read_file
+from trimtab.prom.client import Prometheus
 from trimtab.truth.lint import Facts, Program, lint, records_of
 from trimtab.truth.lint.catalogue import POLICY_REFUSED
 
-if TYPE_CHECKING:
-    from trimtab.prom.client import Prometheus
 
-
-async def gather(live: Live, rules: Path | None, program: Program) -> Facts:
+async def gather(
+    policy: str, where: MonitoringOptions, rules: Path | None, program: Program
+) -> Facts:
     """The policy, and as much around it as the options name.
 
     A policy that the descheduler refuses is judged by its text alone: nothing else would run.
     """
-    cluster = _cluster(live)
+    cluster = _cluster(policy, where)
     async with AsyncExitStack() as stack:
         client = None
         if cluster is not None:
             client = await stack.enter_async_context(cluster.connect())
-        if client is not None and is_config_map(live.policy):
-            source = await find_policy(live.policy, client)
+        if client is not None and is_config_map(policy):
+            source = await find_policy(policy, client)
         else:
-            source = read_file(example_path(Path(live.policy), "policies"))
+            source = read_file(example_path(Path(policy), "policies"))
         facts = Facts(policy=source.text, file=source.where, program=program)
         if any(found.id == POLICY_REFUSED.id for found in lint(facts)):
             return facts
-        url = live.prometheus or (lab_prometheus(cluster) if cluster is not None else "")
+        url = where.prometheus or (lab_prometheus(cluster) if cluster is not None else "")
         prometheus = None
         if url:
-            opened = await open_prometheus(url, live.access, client)
+            opened = await open_prometheus(url, where.access, client)
             prometheus = await stack.enter_async_context(opened)
         seen = None
         if client is not None:
@@ -47,18 +46,16 @@ async def gather(live: Live, rules: Path | None, program: Program) -> Facts:
         return await _with_surroundings(facts, source, rules, prometheus, seen)
 
 
-def _cluster(live: Live) -> Cluster | None:
+def _cluster(policy: str, where: MonitoringOptions) -> Cluster | None:
     """A ConfigMap is in some cluster; a file is judged alone unless a cluster is named."""
-    if not (is_config_map(live.policy) or live.kubeconfig or live.context or live.lab):
-        return None
-    return say(which_cluster(live.kubeconfig, live.context, live.lab))
+    return where.cluster() if is_config_map(policy) or where.names_a_cluster else None
 
 
 async def _with_surroundings(
     facts: Facts,
     source: Source,
     rules: Path | None,
-    prometheus: "Prometheus | None",
+    prometheus: Prometheus | None,
     seen: Look | None,
 ) -> Facts:
     query: QueryResult | None = None
@@ -76,7 +73,7 @@ async def _with_surroundings(
     )
 
 
-async def _records(rules: Path | None, prometheus: "Prometheus | None") -> dict[str, str] | None:
+async def _records(rules: Path | None, prometheus: Prometheus | None) -> dict[str, str] | None:
     """From the file if there is one, otherwise those that Prometheus has loaded."""
     if rules is not None:
         return _read_rules(rules)

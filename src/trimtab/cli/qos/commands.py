@@ -1,17 +1,24 @@
 """`trimtab qos`: who has the promised availability, who waits, who is ahead and why."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
+from rich.live import Live
+from rich.text import Text
 
-from trimtab.cli.cluster.options import Context, Kubeconfig, LabName
+from trimtab.cli.cluster.options import ClusterOptions
+from trimtab.cli.cluster.which import say
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import Seconds
-
-if TYPE_CHECKING:
-    from trimtab.qos.page.reader import Reader
+from trimtab.cli.common.output import Json, emit
+from trimtab.errors import ConfigError
+from trimtab.lab.spec import name_option
+from trimtab.qos.page.reader import Reader
+from trimtab.view.qos import show_explanation, show_history, show_queue, show_shortages
+from trimtab.view.terminal import out, show_json
 
 app = App(name="qos", help="Who has the promised availability, who waits, and why.")
 app.command(
@@ -21,7 +28,6 @@ app.command(
     help_epilogue=examples("trimtab qos experiment examples/qos/short.yaml"),
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
 Namespace = Annotated[
     str, Parameter(name=("--namespace", "-n"), help="Only this namespace; otherwise all.")
 ]
@@ -29,28 +35,22 @@ Namespace = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Where:
-    """Which service is asked."""
+class PageOptions(ClusterOptions):
+    """Which page is asked: by its address, or that of a lab."""
 
     url: Annotated[
         str,
         Parameter(show_default=False, help="Where the page is; otherwise that of the lab."),
     ] = ""
-    kubeconfig: Kubeconfig = None
-    context: Context = ""
-    lab: LabName = ""
     token_file: Annotated[
         Path | None, Parameter(help="A file with a token, for a page that wants one.")
     ] = None
 
 
-HERE = Where()
+HERE = PageOptions()
 
 
-def _reader(where: Where) -> "Reader":
-    from trimtab.errors import ConfigError
-    from trimtab.qos.page.reader import Reader
-
+def _reader(where: PageOptions) -> Reader:
     try:
         token = where.token_file.read_text(encoding="utf-8").strip() if where.token_file else ""
     except (OSError, UnicodeDecodeError) as error:
@@ -59,13 +59,9 @@ def _reader(where: Where) -> "Reader":
     return Reader(where.url or _page_of(where), token)
 
 
-def _page_of(where: Where) -> str:
+def _page_of(where: PageOptions) -> str:
     """The page of the cluster that is meant; only a lab's port is known here."""
-    from trimtab.cli.cluster.which import say, which_cluster
-    from trimtab.errors import ConfigError
-    from trimtab.lab.spec import name_option
-
-    cluster = which_cluster(where.kubeconfig, where.context, where.lab)
+    cluster = where.cluster(quietly=True)
     if cluster.lab is None:
         raise ConfigError(
             f"the QoS page of {cluster} cannot be reached from here; forward the port 10000 of "
@@ -97,7 +93,7 @@ def top(
     wide: Annotated[bool, Parameter(negative=())] = False,
     watch: Seconds = 0.0,
     json: Json = False,
-    where: Where = HERE,
+    where: PageOptions = HERE,
 ) -> None:
     """Show every controller's availability, time to violation, running, waiting and binding.
 
@@ -112,9 +108,6 @@ def top(
     watch
         Show it again every so many seconds, until Ctrl-C.
     """
-    from trimtab.view.qos import show_shortages
-    from trimtab.view.terminal import show_json
-
     with _reader(where) as reader:
         if json:
             show_json(reader.controllers(namespace))
@@ -127,14 +120,7 @@ def top(
         _watch(reader, query, watch)
 
 
-def _watch(reader: "Reader", query: dict[str, str], every_s: float) -> None:
-    import time
-
-    from rich.live import Live
-    from rich.text import Text
-
-    from trimtab.view.terminal import out
-
+def _watch(reader: Reader, query: dict[str, str], every_s: float) -> None:
     with Live(console=out, auto_refresh=False) as live:
         while True:
             live.update(Text(reader.page(**query), no_wrap=True), refresh=True)
@@ -142,21 +128,15 @@ def _watch(reader: "Reader", query: dict[str, str], every_s: float) -> None:
 
 
 @app.command(help_epilogue=examples("trimtab qos queue", "trimtab qos queue -n default --json"))
-def queue(*, namespace: Namespace = "", json: Json = False, where: Where = HERE) -> None:
+def queue(*, namespace: Namespace = "", json: Json = False, where: PageOptions = HERE) -> None:
     """Show the pods that wait for the scheduler, the next one first."""
-    from trimtab.view.qos import show_queue
-    from trimtab.view.terminal import show_json
-
     with _reader(where) as reader:
         pods = reader.queue(namespace)
-    if json:
-        show_json(pods)
-    else:
-        show_queue(pods)
+    emit(pods, json, show_queue)
 
 
 @app.command(help_epilogue=examples("trimtab qos explain default/web-5d-x7k2p"))
-def explain(pod: str, /, *, json: Json = False, where: Where = HERE) -> None:
+def explain(pod: str, /, *, json: Json = False, where: PageOptions = HERE) -> None:
     """Say where a waiting pod is in the queue, who is ahead and why, and about how long it takes.
 
     Parameters
@@ -164,19 +144,13 @@ def explain(pod: str, /, *, json: Json = False, where: Where = HERE) -> None:
     pod
         namespace/name, or a name in the namespace default.
     """
-    from trimtab.view.qos import show_explanation
-    from trimtab.view.terminal import show_json
-
     with _reader(where) as reader:
         told = reader.explain(pod if "/" in pod else f"default/{pod}")
-    if json:
-        show_json(told)
-    else:
-        show_explanation(told)
+    emit(told, json, show_explanation)
 
 
 @app.command(help_epilogue=examples("trimtab qos history web", "trimtab qos history default/web"))
-def history(controller: str, /, *, json: Json = False, where: Where = HERE) -> None:
+def history(controller: str, /, *, json: Json = False, where: PageOptions = HERE) -> None:
     """Show what happened to a controller's pods: created, bound, ended.
 
     Parameters
@@ -184,12 +158,6 @@ def history(controller: str, /, *, json: Json = False, where: Where = HERE) -> N
     controller
         Its name, namespace/name or uid.
     """
-    from trimtab.view.qos import show_history
-    from trimtab.view.terminal import show_json
-
     with _reader(where) as reader:
         answer = reader.history(controller)
-    if json:
-        show_json(answer)
-    else:
-        show_history(answer)
+    emit(answer, json, show_history)

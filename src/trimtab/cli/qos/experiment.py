@@ -1,9 +1,22 @@
 """`trimtab qos experiment FILE`: what the queue's order is worth, measured on real schedulers."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
+
+from trimtab.benchmarks.queue.experiment import Run, read_experiment, report, sequence
+from trimtab.benchmarks.queue.labs import lab_of, play
+from trimtab.benchmarks.queue.table import show_report
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output_files import check_file
+from trimtab.cli.lab import context as context
+from trimtab.errors import ConfigError
+from trimtab.model.examples import example_path
+from trimtab.view.lab import StartDisplay
+from trimtab.view.terminal import progress
 
 
 def experiment(
@@ -11,7 +24,7 @@ def experiment(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     sides: Annotated[tuple[str, ...], Parameter(name="--side", negative=())] = (),
-    json: Annotated[bool, Parameter(negative=(), help="Print JSON instead of a table.")] = False,
+    json: Json = False,
 ) -> None:
     """Play the same departures to several queues and compare whom they serve.
 
@@ -29,20 +42,6 @@ def experiment(
     sides
         Only these sides: stock, rank, qos; may be repeated.
     """
-    import asyncio
-
-    import msgspec
-
-    from trimtab.benchmarks.queue.experiment import Run, read_experiment, report, sequence
-    from trimtab.benchmarks.queue.labs import lab_of, play
-    from trimtab.benchmarks.queue.table import show_report
-    from trimtab.cli.common.output_files import check_file
-    from trimtab.cli.lab import context as context
-    from trimtab.errors import ConfigError
-    from trimtab.model.examples import example_path
-    from trimtab.view.lab import StartDisplay
-    from trimtab.view.terminal import progress, show_json
-
     if output is not None:
         check_file(output, "--output")
     plan = read_experiment(example_path(file, "qos"))
@@ -65,4 +64,4 @@ def experiment(
                 output.write_bytes(msgspec.json.format(msgspec.json.encode({"runs": runs})))
             steps.advance()
     found = report(plan, runs)
-    show_json(found) if json else show_report(found)
+    emit(found, json, show_report)

@@ -10,8 +10,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from trimtab.cli.cluster.which import Cluster
+from trimtab.cli.common.output import emit
 from trimtab.cli.lab.context import home
-from trimtab.cli.sim.options import limits_of, pair_of, policy_text
+from trimtab.cli.sim.options import LiveOptions, PolicyOptions, policy_text
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.exporter.http.api import FeedbackResult, Moved, Scene
 from trimtab.kube.login.connection import is_loopback
@@ -31,7 +33,7 @@ from trimtab.sim.live import (
 )
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 from trimtab.view.live import show_live
-from trimtab.view.terminal import progress, show_json
+from trimtab.view.terminal import progress
 
 PLACEMENT_LIMIT_S = 120.0
 """The exporter answers when every target is placed, or gives up before this."""
@@ -93,41 +95,55 @@ def _detail(body: bytes) -> str:
         return "it refuses, and not as an exporter does; check the address"
 
 
-class Chosen(Struct, frozen=True):
-    """What was said on the command line."""
-
-    policy: Path | None
-    score: str | None
-    thresholds: str | None
-    limits: str | None
-    seed: int
-    dry_run: bool
-    token_file: Path | None
-
-
-def live_cycle(prometheus: str, exporter: str, chosen: Chosen, *, json: bool) -> int:
+def live_cycle(live: LiveOptions, given: PolicyOptions, *, json: bool) -> int:
     """Decide, ask, show; 1 if the decision failed or a VM cannot move."""
+    prometheus, exporter = live.live or addresses_of(live.cluster())
     for what, url in (("PROMETHEUS", prometheus), ("EXPORTER", exporter)):
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"--live: {what} {url!r} is no address; write it like http://…:9090")
-    policy = _policy(chosen)
-    query = _query(chosen.score) or query_of(policy)
-    with progress("looking" if chosen.dry_run else "waiting for the scheduler"):
-        result = asyncio.run(_cycle(prometheus, exporter, policy, query, chosen))
-    if json:
-        show_json(result)
-    else:
-        show_live(result)
+    policy = _policy(given)
+    cycle = LiveCycle(
+        policy=policy,
+        query=_query(given.score) or query_of(policy),
+        seed=given.seed,
+        dry_run=live.dry_run,
+        token=_token(live.token_file, exporter),
+    )
+    with progress("looking" if live.dry_run else "waiting for the scheduler"):
+        result = asyncio.run(_run(cycle, prometheus, exporter))
+    emit(result, json, show_live)
     return 1 if result.decision.error or any(move.error for move in result.moves) else 0
 
 
-def _policy(chosen: Chosen) -> Policy:
-    text = policy_text(chosen.policy) or DEFAULT_POLICY
-    policy = read_policy(text, str(chosen.policy or "default policy"))
+def addresses_of(cluster: Cluster) -> tuple[str, str]:
+    """Prometheus and exporter of a cluster; only a lab's ports are known from outside."""
+    spec = cluster.lab.read_spec() if cluster.lab is not None else None
+    ports = spec.ports if spec is not None else {}
+    if "prometheus" in ports and "exporter" in ports:
+        return f"http://127.0.0.1:{ports['prometheus']}", f"http://127.0.0.1:{ports['exporter']}"
+    raise ConfigError(
+        f"{cluster}: the addresses of its Prometheus and exporter are not known here; "
+        "give them with --live PROMETHEUS EXPORTER"
+    )
+
+
+class LiveCycle(Struct, frozen=True):
+    """One cycle to decide: by which policy and query, and whether to carry it out."""
+
+    policy: Policy
+    query: str
+    seed: int
+    dry_run: bool
+    token: str | None
+
+
+def _policy(given: PolicyOptions) -> Policy:
+    text = policy_text(given.policy) or DEFAULT_POLICY
+    policy = read_policy(text, str(given.policy or "default policy"))
     query_of(policy)  # refuses what cannot be decided from outside
-    if (points := pair_of(chosen.thresholds, "--thresholds", "0:10")) is not None:
+    if (points := given.points) is not None:
         policy = policy.with_thresholds(*points)
-    if (most := limits_of(chosen.limits)) is not None:
+    if (most := given.most_evictions) is not None:
         policy = policy.with_limits(*most)
     return policy
 
@@ -159,21 +175,18 @@ def _token(path: Path | None, exporter: str) -> str | None:
         raise ConfigError(f"--token-file {path}: cannot be read") from error
 
 
-async def _cycle(
-    prometheus: str, exporter: str, policy: Policy, query: str, chosen: Chosen
-) -> LiveResult:
-    token = _token(chosen.token_file, exporter)
-    async with Exporter(exporter, token) as side, Prometheus(prometheus) as server:
+async def _run(cycle: LiveCycle, prometheus: str, exporter: str) -> LiveResult:
+    async with Exporter(exporter, cycle.token) as side, Prometheus(prometheus) as server:
         scene = await side.scene()
         use = [await server.by_label(name, "node") for name in _USE]
-        answer = await _samples(server, query)
-        decision = decide_live(live_nodes(scene, use), answer, policy, chosen.seed)
-        if chosen.dry_run or not decision.wishes:
+        answer = await _samples(server, cycle.query)
+        decision = decide_live(live_nodes(scene, use), answer, cycle.policy, cycle.seed)
+        if cycle.dry_run or not decision.wishes:
             moves = tuple(_planned(wish) for wish in decision.wishes)
         else:
             moved = await side.feedback(decision.wishes)
             moves = tuple(_landed(wish, m) for wish, m in zip(decision.wishes, moved, strict=True))
-    return LiveResult(query, chosen.dry_run, decision, moves)
+    return LiveResult(cycle.query, cycle.dry_run, decision, moves)
 
 
 async def _samples(server: Prometheus, query: str) -> Vector | QueryFailed:

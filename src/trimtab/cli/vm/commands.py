@@ -1,23 +1,26 @@
 """`trimtab vm`: VirtualMachines of a lab or a cluster; kubectl can do all of it too."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import CpuUse, MemoryUse
-from trimtab.cli.vm.where import HERE, Where, talk, tell
+from trimtab.cli.common.output import Json, emit
+from trimtab.cli.vm.where import HERE, VmOptions, talk, tell
+from trimtab.cli.vm.yaml_files import read_manifests
+from trimtab.errors import ConfigError
 from trimtab.model.names import is_object_name
-
-if TYPE_CHECKING:
-    from trimtab.vm.requests import Desk
+from trimtab.view.terminal import err
+from trimtab.view.vm import show_vm, show_vms
+from trimtab.vm.requests import Desk
 
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
 
 
 Wait = Annotated[bool, Parameter(negative=(), help="Return when it is so, and show the way there.")]
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
 
 
 def _object_name(_: Any, name: str) -> None:
@@ -49,7 +52,7 @@ def create(
     stopped: Annotated[bool, Parameter(negative=())] = False,
     wait: Wait = False,
     json: Json = False,
-    where: Where = HERE,
+    where: VmOptions = HERE,
 ) -> None:
     """Create a VM; the scheduler finds a node for it.
 
@@ -79,7 +82,7 @@ def create(
     use = {"cpu": cpu_use, "memory": memory_use}
     spec["utilization"] = {what: share for what, share in use.items() if share is not None}
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         vm = await desk.create(name, spec, node=node)
         if wait:
             vm = await (desk.await_stopped(name) if stopped else desk.await_running(name))
@@ -98,7 +101,7 @@ def apply(
     ],
     wait: Wait = False,
     json: Json = False,
-    where: Where = HERE,
+    where: VmOptions = HERE,
 ) -> None:
     """Create or change the VirtualMachines and migrations in YAML files.
 
@@ -107,11 +110,9 @@ def apply(
     file
         A file, or - for what comes in; repeatable.
     """
-    from trimtab.cli.vm.yaml_files import read_manifests
-
     manifests = [manifest for each in file for manifest in read_manifests(each)]
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         written = [await desk.apply(manifest) for manifest in manifests]
         for manifest in manifests if wait else ():
             if manifest["kind"] == "VirtualMachine" and manifest["spec"].get("running", True):
@@ -126,7 +127,7 @@ def list_(
     *,
     everywhere: Annotated[bool, Parameter(name=("--all-namespaces", "-A"), negative=())] = False,
     json: Json = False,
-    where: Where = HERE,
+    where: VmOptions = HERE,
 ) -> None:
     """Show VMs with their phase, node, size and use.
 
@@ -135,30 +136,23 @@ def list_(
     everywhere
         The VMs of all namespaces.
     """
-    from trimtab.view.terminal import show_json
-    from trimtab.view.vm import show_vms
-
     vms = talk(where, lambda desk: desk.all(everywhere=everywhere))
-    show_json(vms) if json else show_vms(vms, namespaces=everywhere)
+    emit(vms, json, partial(show_vms, namespaces=everywhere))
 
 
 @app.command(
     help_epilogue=examples("trimtab vm show web", "trimtab vm show web --json | jq .vm.status")
 )
-def show(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
+def show(name: str, /, *, json: Json = False, where: VmOptions = HERE) -> None:
     """Show everything about one VM: status, pod, migrations, Events."""
-    from trimtab.view.terminal import show_json
-    from trimtab.view.vm import show_vm
 
-    async def look(desk: "Desk") -> tuple[Any, Any, Any, Any]:
+    async def look(desk: Desk) -> tuple[Any, Any, Any, Any]:
         vm = await desk.get(name)
         return vm, await desk.pod(vm), await desk.migrations(name), await desk.events(vm)
 
     vm, pod, migrations, events = talk(where, look)
-    if json:
-        show_json({"vm": vm, "pod": pod, "migrations": migrations, "events": events})
-    else:
-        show_vm(vm, pod, migrations, events)
+    document = {"vm": vm, "pod": pod, "migrations": migrations, "events": events}
+    emit(vm, json, lambda _: show_vm(vm, pod, migrations, events), document)
 
 
 @app.command(
@@ -178,7 +172,7 @@ def set_(
     strategy: Strategy | None = None,
     migratable: bool | None = None,
     json: Json = False,
-    where: Where = HERE,
+    where: VmOptions = HERE,
 ) -> None:
     """Change a VM; what is not given stays.
 
@@ -200,8 +194,6 @@ def set_(
     migratable
         Whether it can move at all.
     """
-    from trimtab.errors import ConfigError
-
     groups: dict[str, dict[str, Any]] = {
         "resources": {"cpu": cpu, "memory": memory},
         "utilization": {"cpu": cpu_use, "memory": memory_use},
@@ -227,7 +219,7 @@ def migrate(
     force: Annotated[bool, Parameter(negative=())] = False,
     wait: Wait = False,
     json: Json = False,
-    where: Where = HERE,
+    where: VmOptions = HERE,
 ) -> None:
     """Move a VM to another node, which the scheduler chooses.
 
@@ -239,7 +231,7 @@ def migrate(
         Only that node will do: otherwise the migration fails.
     """
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         migration = await desk.migrate(name, to=to, force=force)
         return await desk.await_migrated(migration) if wait else {"migration": migration}
 
@@ -247,10 +239,10 @@ def migrate(
 
 
 @app.command(help_epilogue=examples("trimtab vm stop web --wait"))
-def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: Where = HERE) -> None:
+def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Stop a VM; it stays defined."""
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         vm = await desk.change(name, {"running": False})
         return await desk.await_stopped(name) if wait else vm
 
@@ -258,10 +250,10 @@ def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: Where =
 
 
 @app.command(help_epilogue=examples("trimtab vm start web --wait"))
-def start(name: str, /, *, wait: Wait = False, json: Json = False, where: Where = HERE) -> None:
+def start(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Start a stopped VM; the scheduler finds a node for it."""
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         vm = await desk.change(name, {"running": True})
         return await desk.await_running(name) if wait else vm
 
@@ -269,10 +261,10 @@ def start(name: str, /, *, wait: Wait = False, json: Json = False, where: Where 
 
 
 @app.command(help_epilogue=examples("trimtab vm delete web --wait"))
-def delete(name: str, /, *, wait: Wait = False, where: Where = HERE) -> None:
+def delete(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> None:
     """Delete a VM with its pod and its migrations."""
 
-    async def ask(desk: "Desk") -> object:
+    async def ask(desk: Desk) -> object:
         await desk.delete(name)
         if wait:
             await desk.await_gone(name)
@@ -282,14 +274,13 @@ def delete(name: str, /, *, wait: Wait = False, where: Where = HERE) -> None:
 
 
 @app.command(help_epilogue=examples("trimtab vm cancel web"))
-def cancel(name: str, /, *, wait: Wait = False, where: Where = HERE) -> int:
+def cancel(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> int:
     """Let a VM stay where it is: cancel its evacuation and migrations that people asked for.
 
     Exits with 1 if there is nothing to cancel.
     """
-    from trimtab.view.terminal import err
 
-    async def ask(desk: "Desk") -> list[str]:
+    async def ask(desk: Desk) -> list[str]:
         asked = await desk.cancel(name)
         if asked and wait:
             await desk.await_unmarked(name)

@@ -1,0 +1,28 @@
+"""What commands share in talking to people and programs: `--json`, flags, a question."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from cyclopts import Parameter
+
+from trimtab.view.terminal import show_json
+
+T = TypeVar("T")
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of text.")]
+Flag = Annotated[bool, Parameter(negative=())]
+
+
+def emit(result: T, json: bool, show: Callable[[T], object], document: object = None) -> None:
+    """Print a result: as JSON (`document` where that is more than the result), or by `show`."""
+    if json:
+        show_json(result if document is None else document)
+    else:
+        show(result)
+
+
+def agreed(question: str) -> bool:
+    """Ask on the terminal; without a terminal the answer is no."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
