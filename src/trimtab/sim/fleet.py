@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,14 @@ def kinds_of(
     first = np.zeros(len(numbers), dtype=np.intp)
     first[kind[::-1]] = np.arange(len(items))[::-1]
     return [items[at] for at in first.tolist()], kind
+
+
+def plain(array: NDArray[Any]) -> Any:
+    """An array's elements as plain numbers, one at a time, to read and to write.
+
+    A memory view takes a third of the time that NumPy takes for a single element.
+    """
+    return array.data
 
 
 def _floats(values: Iterable[float]) -> Floats:

@@ -30,12 +30,20 @@ class VmPod(Struct, frozen=True, gc=False):
     vm: int
     incarnation: int
     uid: str
-    name: str
-    owner_uid: str
+    vm_name: str
     traits: Traits
     namespace: str = NAMESPACE
     started: float | None = 0.0
     terminating: bool = False
+
+    @property
+    def name(self) -> str:
+        """Made when asked for: thousands of pods are looked at and few are told of by name."""
+        return f"virt-launcher-{self.vm_name}-{self.uid}"
+
+    @property
+    def owner_uid(self) -> str:
+        return str(self.vm)
 
 
 class Wardrobe:
@@ -65,10 +73,11 @@ class Wardrobe:
 
     def traits(self, vm: int) -> Traits:
         priority = self._fleet.scenario.vms[vm].priority
-        cpu = int(self._fleet.requested_cpu[vm])
-        memory = int(self._fleet.requested_memory[vm])
-        if (priority, cpu, memory) not in self._traits:
-            self._traits[priority, cpu, memory] = Traits(
+        cpu = self._fleet.requested_cpu.item(vm)
+        memory = self._fleet.requested_memory.item(vm)
+        known = self._traits.get((priority, cpu, memory))
+        if known is None:
+            known = self._traits[priority, cpu, memory] = Traits(
                 priority=priority,
                 qos=Qos.BURSTABLE,
                 request_evict_only=True,
@@ -77,7 +86,7 @@ class Wardrobe:
                 requests={"cpu": cpu * NANO // 1000, "memory": memory * NANO},
                 requested=frozenset({"cpu", "memory"}),
             )
-        return self._traits[priority, cpu, memory]
+        return known
 
 
 class Eyes(View):
@@ -124,13 +133,11 @@ class Eyes(View):
 
     def _new_pod(self, vm: int) -> VmPod:
         """The pod of a VM; the same object until the VM gets another pod."""
-        uid = self._replica.uid(vm)
         pod = self._pods[vm] = VmPod(
             vm=vm,
             incarnation=self._replica.incarnation[vm],
-            uid=uid,
-            name=f"virt-launcher-{self._fleet.vm_names[vm]}-{uid}",
-            owner_uid=str(vm),
+            uid=self._replica.uid(vm),
+            vm_name=self._fleet.vm_names[vm],
             traits=self._wardrobe.traits(vm),
             started=self._replica.started_s(vm),
         )

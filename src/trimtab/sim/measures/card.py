@@ -29,7 +29,8 @@ def report_card(
     average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
     unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
     slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
-    classed = classes(course.cpu, course.memory, ready)
+    away = deviation(course.cpu, ready), deviation(course.memory, ready)
+    classed = classes(*away)
     first, last = convergence(course.times, classed)
     energy = energy_kwh(meter.cpu_capacity, meter.there, meter.served(replica))
     return ReportCard(
@@ -61,29 +62,36 @@ def report_card(
         minimum_cycles=bounds.cycles,
         load_cv_mean=average["cpu_cv"],
         down_vm_seconds=float(meter.down[replica]),
-        overshoot=overshoot(course.cpu, course.memory, ready),
+        overshoot=overshoot(*away),
         energy_kwh=energy,
         esv=energy * slatah * pdm,
     )
 
 
-def classes(
-    cpu: NDArray[np.float32], memory: NDArray[np.float32], ready: NDArray[np.bool_]
-) -> NDArray[np.int8]:
+def deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
+    """How far each node is above the mean of those that are there; lost nodes are 0.
+
+    All arrays (cycles, nodes). Rounded to what a float32 share can tell, so that a node on the
+    band's edge is in it.
+    """
+    away = share.astype(np.float64)
+    lost = None if ready.all() else ~ready
+    if lost is not None:
+        away[lost] = 0.0
+    away -= (away.sum(axis=1) / np.maximum(ready.sum(axis=1), 1))[:, None]
+    np.round(away, 6, out=away)
+    if lost is not None:
+        away[lost] = 0.0
+    return away
+
+
+def classes(cpu: Floats, memory: Floats) -> NDArray[np.int8]:
     """The same yardstick for every score: 1 above the band, -1 below the mean in both, else 0.
 
-    All arrays (cycles, nodes); lost nodes are 0 and not part of the mean.
+    cpu, memory: `deviation` of each, (cycles, nodes).
     """
-    above = np.maximum(_deviation(cpu, ready), _deviation(memory, ready))
-    over, under = above > BAND, above < 0
-    return np.where(ready, over.astype(np.int8) - under.astype(np.int8), 0).astype(np.int8)
-
-
-def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
-    # Rounded to what a float32 share can tell, so that a node on the band's edge is in it.
-    counted = np.where(ready, share.astype(np.float64), 0.0)
-    mean = counted.sum(axis=1) / np.maximum(ready.sum(axis=1), 1)
-    return np.asarray(np.round(counted - mean[:, None], 6))
+    above = np.maximum(cpu, memory)
+    return np.asarray((above > BAND).astype(np.int8) - (above < 0).astype(np.int8))
 
 
 def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]:
@@ -96,20 +104,21 @@ def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]
     return float(times[long_enough[0]]), float(times[long_enough[-1]])
 
 
-def overshoot(
-    cpu: NDArray[np.float32], memory: NDArray[np.float32], ready: NDArray[np.bool_]
-) -> float:
+def overshoot(cpu: Floats, memory: Floats) -> float:
     """How far past the mean a node went that had been out of the band on the other side.
 
-    The largest over nodes, CPU and memory, as a share of a node; 0 if none went past it.
+    cpu, memory: `deviation` of each, (cycles, nodes). The largest over nodes, CPU and memory, as
+    a share of a node; 0 if none went past it.
     """
-    furthest = 0.0
-    for share in (cpu, memory):
-        away = np.where(ready, _deviation(share, ready), 0.0)
-        for side in (away, -away):
-            been_out = np.logical_or.accumulate(side > BAND, axis=0)
-            furthest = max(furthest, float(np.where(been_out, -side, 0.0).max(initial=0.0)))
-    return furthest
+    return max(_furthest_back(away, out) for away in (cpu, memory) for out in (1.0, -1.0))
+
+
+def _furthest_back(away: Floats, out: float) -> float:
+    """How far nodes went below the mean that were above the band, or with -1 the other way."""
+    was_out = away > BAND if out > 0 else away < -BAND
+    some = was_out.any(axis=0)  # few nodes of many, as a rule
+    after = np.logical_or.accumulate(was_out[:, some], axis=0)
+    return float(np.where(after, -out * away[:, some], 0.0).max(initial=0.0))
 
 
 def oscillations(classes: NDArray[np.int8]) -> int:

@@ -8,7 +8,7 @@ boot or sit on a lost node are there, so its load is the demand that nobody serv
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Fleet, Floats, Integers
+from trimtab.sim.fleet import Fleet, Floats, Integers, plain
 from trimtab.sim.loads import Loads
 from trimtab.sim.migration.copies import Copies
 from trimtab.sim.migration.marks import Mark, intended
@@ -48,24 +48,31 @@ class Cluster:
         """VMs that are to leave their node; kept by the replica's migrations."""
         self.copies = Copies(fleet.nodes, 0.0)
         """Pre-copies under way; kept by the replica's migrations."""
+        self._plain = _Plain(self)
 
     def put(self, vm: int, node: int) -> None:
         """Move a VM's load to a node, or to nowhere."""
-        before = self.where[vm]
-        for sums, load in ((self.cpu, self.loads.cpu[vm]), (self.memory, self.loads.memory[vm])):
-            sums[before] -= load
-            sums[node] += load
-        self.where[vm] = node
+        before = self._plain.where[vm]
+        if before == node:
+            return
+        cpu, memory = self._plain.cpu, self._plain.memory
+        load = self.loads.cpu.item(vm)
+        cpu[before] -= load
+        cpu[node] += load
+        load = self.loads.memory.item(vm)
+        memory[before] -= load
+        memory[node] += load
+        self._plain.where[vm] = node
         self.residents.moves(vm)
 
     def land(self, vm: int, node: int) -> None:
         """Copying starts: the VM's memory counts on the target too, its CPU does not."""
         self.landing[vm] = node
-        self.memory[node] += self.loads.memory[vm]
+        self._plain.memory[node] += self.loads.memory.item(vm)
 
     def stop_landing(self, vm: int) -> None:
         """Copying ended, one way or the other."""
-        self.memory[self.landing.pop(vm)] -= self.loads.memory[vm]
+        self._plain.memory[self.landing.pop(vm)] -= self.loads.memory.item(vm)
 
     def reserve(self, vm: int, node: int) -> None:
         """A pod of this VM was bound to a node."""
@@ -77,15 +84,15 @@ class Cluster:
         self.freed.add(node)
 
     def _request(self, vm: int, node: int, sign: int) -> None:
-        fleet = self.fleet  # `item` and plain numbers: NumPy's own take three times as long
-        cpu = self.requested_cpu.item(node) + sign * fleet.requested_cpu.item(vm)
-        memory = self.requested_memory.item(node) + sign * fleet.requested_memory.item(vm)
-        self.requested_cpu[node], self.requested_memory[node] = cpu, memory
-        self.pods[node] += sign
+        now = self._plain
+        cpu = now.requested_cpu[node] + sign * now.asks_cpu[vm]
+        memory = now.requested_memory[node] + sign * now.asks_memory[vm]
+        now.requested_cpu[node], now.requested_memory[node] = cpu, memory
+        now.pods[node] += sign
         self.changed.append(node)
-        cpu_share = min(cpu / fleet.allocatable_cpu.item(node), 1.0)
-        memory_share = min(memory / fleet.allocatable_memory.item(node), 1.0)
-        self.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)
+        cpu_share = min(cpu / now.allocatable_cpu[node], 1.0)
+        memory_share = min(memory / now.allocatable_memory[node], 1.0)
+        now.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)
 
     def settle(self, vms: Places, nodes: Places) -> None:
         """At the start: reserve for many VMs and put them on their nodes, all at once."""
@@ -140,6 +147,36 @@ class Cluster:
     def vms_on(self, node: int) -> Places:
         """Numbers of the VMs whose active pod is on a node."""
         return self.residents.on(node)
+
+
+class _Plain:
+    """A cluster's arrays, for one node or VM at a time."""
+
+    __slots__ = (
+        "allocatable_cpu",
+        "allocatable_memory",
+        "asks_cpu",
+        "asks_memory",
+        "cpu",
+        "evenness",
+        "memory",
+        "pods",
+        "requested_cpu",
+        "requested_memory",
+        "where",
+    )
+
+    def __init__(self, cluster: Cluster) -> None:
+        fleet = cluster.fleet
+        self.where, self.cpu = plain(cluster.where), plain(cluster.cpu)
+        self.memory, self.pods = plain(cluster.memory), plain(cluster.pods)
+        self.requested_cpu = plain(cluster.requested_cpu)
+        self.requested_memory = plain(cluster.requested_memory)
+        self.evenness = plain(cluster.evenness)
+        self.allocatable_cpu = plain(fleet.allocatable_cpu)
+        self.allocatable_memory = plain(fleet.allocatable_memory)
+        self.asks_cpu = plain(fleet.requested_cpu)
+        self.asks_memory = plain(fleet.requested_memory)
 
 
 def recount(

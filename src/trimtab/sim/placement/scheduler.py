@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from trimtab.sim.fleet import Floats, Integers
-from trimtab.sim.placement.cluster import Cluster, Flags, Places
+from trimtab.sim.placement.cluster import Cluster, Places
 from trimtab.sim.placement.node_scores import Liking
 from trimtab.sim.spec import Placement
 
@@ -20,6 +20,8 @@ FEWEST_NODES = 100
 FEWEST_PERCENT = 5
 # How many points of nodes are remembered, over all sizes of pods.
 MOST_POINTS = 1_000_000
+# From so many on, counting to one of equal nodes is quicker in an array.
+MANY_TIES = 24
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -36,10 +38,8 @@ class Scheduler:
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
         self._likings: dict[tuple[int, int], Liking] = {}
-        self._start = 0
-        self._wanted = nodes_to_find(cluster.fleet.nodes)
-        self._open_known: Flags | None = None
-        self._open: Flags = np.zeros(0, dtype=np.bool_)
+        self._start, self._nodes = 0, cluster.fleet.nodes
+        self._wanted = nodes_to_find(self._nodes)
         self._taints_known: Integers | None = None
         self._tainted = False
 
@@ -51,38 +51,51 @@ class Scheduler:
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
         liking = self._liking(vm)
-        first, seen, found = self._search(liking, avoid)
-        if not len(found):
-            return None
-        scores = self._scores_of(vm, liking, first, seen, found)
-        best = (scores == np.maximum.reduce(scores)).nonzero()[0]
-        chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
-        return (first + found.item(chosen)) % self._cluster.fleet.nodes
+        if avoid is None:
+            return self._best(vm, liking)
+        worth, again = liking.worth, avoid + self._nodes
+        kept, worth[avoid], worth[again] = worth[avoid], 0, 0
+        chosen = self._best(vm, liking)
+        worth[avoid] = worth[again] = kept
+        return chosen
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
-        return bool(self._liking(vm).room[node])
+        return self._liking(vm).has_room(node)
 
     def scores(self, vm: int) -> Integers | Floats:
-        """How much the scheduler likes each node of the cluster."""
-        nodes = self._cluster.fleet.nodes
-        return self._scores_of(vm, self._liking(vm), 0, nodes, np.arange(nodes))
+        """How much the scheduler likes each node; of use where the VM fits."""
+        return self._scores_of(vm, self._liking(vm), 0, self._nodes, np.arange(self._nodes))
+
+    def _best(self, vm: int, liking: Liking) -> int | None:
+        """Of the nodes that are looked at one with the highest score."""
+        first, seen = self._search(liking.worth)
+        if self._any_taints() or self._placement == "least-loaded":
+            found = liking.levels[first : first + seen].nonzero()[0]
+            if not len(found):
+                return None
+            scores = self._scores_of(vm, liking, first, seen, found)
+            best = (scores == np.maximum.reduce(scores)).nonzero()[0]
+            chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
+            return (first + found.item(chosen)) % self._nodes
+        most = int(np.maximum.reduce(liking.levels[first : first + seen]))
+        if not most:
+            return None
+        count = liking.worth.count(most, first, first + seen)
+        chosen = self._ties.randrange(count) if count > 1 else 0
+        return _find(liking, most, chosen, first, first + seen) % self._nodes
 
     def _scores_of(
         self, vm: int, liking: Liking, first: int, seen: int, found: Places
     ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
-        cluster = self._cluster
-        if self._any_taints() or self._placement == "least-loaded":
-            nodes = np.arange(first, first + seen) % cluster.fleet.nodes
-            untainted = _untainted(cluster.soft_taints[nodes])
-            taints = untainted if isinstance(untainted, int) else untainted[found]
-            if self._placement == "least-loaded":
-                return taints - 100.0 * self._use(vm, nodes[found])
-            return taints + liking.points[first : first + seen][found]
-        points = liking.points[first : first + seen][found]
-        points += TAINT_WEIGHT * 100
-        return points
+        nodes = np.arange(first, first + seen) % self._nodes
+        untainted = _untainted(self._cluster.soft_taints[nodes])
+        taints = untainted if isinstance(untainted, int) else untainted[found]
+        if self._placement == "least-loaded":
+            return taints - 100.0 * self._use(vm, nodes[found])
+        points = liking.levels[first : first + seen][found].astype(np.int64) - 1
+        return np.asarray(taints + points)
 
     def _any_taints(self) -> bool:
         """Whether any node has a soft taint; looked at again when they change."""
@@ -104,38 +117,21 @@ class Scheduler:
         known.follow()
         return known
 
-    def _search(self, liking: Liking, avoid: int | None) -> tuple[int, int, Places]:
-        """The first node and the number of nodes seen, and which of those fit, counted from it.
+    def _search(self, worth: bytearray) -> tuple[int, int]:
+        """The first node and the number of nodes that are looked at, fitting or not.
 
         All nodes in a small cluster; in a large one from where the last one stopped, until enough
         nodes fit.
         """
-        nodes, start, wanted = self._cluster.fleet.nodes, self._start, self._wanted
+        nodes, start, wanted = self._nodes, self._start, self._wanted
         if wanted == nodes:
-            return 0, nodes, self._fitting(liking, 0, nodes, avoid)
-        looked_at = min(nodes, wanted + wanted // 8 + 1)  # nearly all nodes fit, as a rule
-        while True:
-            found = self._fitting(liking, start, looked_at, avoid)
-            if len(found) >= wanted or looked_at == nodes:
-                break
-            looked_at = min(nodes, 2 * looked_at)
-        seen = int(found[wanted - 1]) + 1 if len(found) >= wanted else nodes
-        self._start = (start + seen) % nodes
-        return start, seen, found[:wanted]
-
-    def _fitting(self, liking: Liking, first: int, count: int, avoid: int | None) -> Places:
-        nodes, last = self._cluster.fleet.nodes, first + count
-        fitting = self._open_twice()[first:last] & liking.room[first:last]
-        if avoid is not None and (at := (avoid - first) % nodes) < count:
-            fitting[at] = False
-        return fitting.nonzero()[0]
-
-    def _open_twice(self) -> Flags:
-        """Which nodes are open, all of them twice, as `Liking.room` has them."""
-        if self._open_known is not self._cluster.open:
-            self._open_known = self._cluster.open
-            self._open = np.concatenate([self._open_known, self._open_known])
-        return self._open
+            return 0, nodes
+        end, missing = start, wanted
+        while missing and end < start + nodes:
+            looked, end = end, min(end + missing, start + nodes)
+            missing += worth.count(0, looked, end) - (end - looked)
+        self._start = end % nodes
+        return start, end - start
 
     def _use(self, vm: int, nodes: Places) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
@@ -154,3 +150,13 @@ def _untainted(taints: Integers) -> Integers | int:
     if most == 0:
         return TAINT_WEIGHT * 100
     return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))
+
+
+def _find(liking: Liking, worth: int, number: int, first: int, last: int) -> int:
+    """Where, from `first` to `last`, the nodes are worth so much: of these places, by number."""
+    if number >= MANY_TIES:
+        return first + int((liking.levels[first:last] == worth).nonzero()[0][number])
+    place = first - 1
+    for _ in range(number + 1):
+        place = liking.worth.find(worth, place + 1, last)
+    return place
