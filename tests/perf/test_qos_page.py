@@ -3,30 +3,30 @@
 import time
 
 from builders.values.qos import World, a_life, a_life_pod, an_owner, at, controlled_by
-from trimtab.qos.page.page import page
-from trimtab.qos.page.rows import Book
+from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.text import page
 
 CONTROLLERS, PODS = 1000, 5000
 GOAL_MS, GOAL_US, SLACK = 5.0, 50.0, 3.0
 
 
-def a_book() -> Book:
+def a_thousand() -> AccountViews:
     world = World()
     for number in range(CONTROLLERS):
         owner = an_owner(f"web-{number:04d}")
         bound = number % 97 + 0.5
         measured = a_life(f"p{number}", 0, bound, binding=bound - 0.25)
-        world.keeper.ledger.observe(measured, owner)
-        world.keeper.ledger.observe(a_life(f"q{number}", 5000 + number), owner)
+        world.tracker.ledger.observe(measured, owner)
+        world.tracker.ledger.observe(a_life(f"q{number}", 5000 + number), owner)
         slo = {"qos.trimtab.dev/slo": f"0.{number % 90 + 10}"}
         pod = a_life_pod(f"p{number}", uid=f"p{number}", annotations=slo)
-        world.keeper.members[owner.uid] = {pod.metadata.uid: pod}
-    return world.book
+        world.tracker.members[owner.uid] = {pod.metadata.uid: pod}
+    return world.accounts
 
 
-def cpu_ms(book: Book, second: int) -> float:
+def cpu_ms(accounts: AccountViews, second: int) -> float:
     started = time.process_time()
-    text = page(book.lines(at(second)))
+    text = page(accounts.on_the_page(at(second)))
     taken = (time.process_time() - started) * 1000
     assert text.count("\n") == CONTROLLERS + 1
     return taken
@@ -34,9 +34,9 @@ def cpu_ms(book: Book, second: int) -> float:
 
 async def test_the_page_of_a_thousand_controllers_takes_milliseconds() -> None:
     """Every second another page: nothing of the one before can be reused."""
-    book = a_book()
-    cpu_ms(book, 10_000)
-    taken = sorted(cpu_ms(book, 10_001 + n) for n in range(21))
+    accounts = a_thousand()
+    cpu_ms(accounts, 10_000)
+    taken = sorted(cpu_ms(accounts, 10_001 + n) for n in range(21))
     median = taken[10]
     print(f"page of {CONTROLLERS} controllers: {median:.2f} ms of CPU, goal {GOAL_MS:g}")
     assert median < GOAL_MS * SLACK
@@ -57,5 +57,5 @@ async def test_news_of_a_pod_costs_microseconds() -> None:
     world.put(*news)
     each_us = (time.process_time() - started) * 1e6 / len(news)
     print(f"news of a pod: {each_us:.1f} µs of CPU, goal {GOAL_US:g}")
-    assert len(world.keeper.ledger.accounts) == CONTROLLERS
+    assert len(world.tracker.ledger.accounts) == CONTROLLERS
     assert each_us < GOAL_US * SLACK

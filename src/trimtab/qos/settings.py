@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.qos.queue.promise_limits import Limits
+from trimtab.qos.promise.limits import Limits
 
 NAME = "qos"
 NAMESPACE = SYSTEM_NAMESPACE

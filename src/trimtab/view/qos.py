@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab.qos.page.classes import Advice, shortage
-from trimtab.qos.page.page import duration
-from trimtab.qos.queue.estimate import Explanation, Waiter
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.page.text import duration
+from trimtab.qos.queue.overbooking import Advice, shortage
+from trimtab.qos.queue.waiting import Explanation, Waiter
 from trimtab.view.terminal import err, out, show_table
 
 TIERS = ("urgent", "waiting", "carefree")

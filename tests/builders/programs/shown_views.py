@@ -17,7 +17,7 @@ from msgspec import convert
 from trimtab.cli.main import app
 from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import LabStatus, UnitStatus
-from trimtab.qos.queue.estimate import Waiter
+from trimtab.qos.queue.waiting import Waiter
 from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status

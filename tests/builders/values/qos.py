@@ -20,15 +20,18 @@ from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerRef
 from trimtab.qos.ledger.account import Account, Owner
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.ledger.spans import Counting
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.page.rows import Book
-from trimtab.qos.queue.estimate import Waiting
+from trimtab.qos.ledger.sums import Reading
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.page.accounts import AccountView, AccountViews
+from trimtab.qos.promise.slo import Promise
+from trimtab.qos.queue.key import horizon_of
+from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.queue.waiting import WaitingQueue
 from trimtab.qos.service.service import Qos, QosService, assemble, page_web
-from trimtab.qos.service.stores import Stores
 from trimtab.qos.settings import Settings
+from trimtab.qos.tracking.stores import Stores
+from trimtab.qos.tracking.tracker import AccountTracker
 
 few = settings(max_examples=20)
 """Property tests here are many: each looks at a few cases."""
@@ -85,6 +88,27 @@ def an_account(*lives: Incarnation, kind: str = "Deployment", half_life_s: float
     for life in lives:
         account.observe(life)
     return account
+
+
+def a_view(
+    name: str = "web",
+    *,
+    qos: float = 1.0,
+    slo: float = 1.0,
+    ttv: int | None = 0,
+    running: int = 0,
+    waiting: int = 0,
+    binding: int = 0,
+    approximate: bool = False,
+    incarnations: int = 1,
+) -> AccountView:
+    """An account as it is shown; times in nanoseconds."""
+    account = an_account()
+    account.incarnations = incarnations
+    reading = Reading(running, waiting, binding, running, waiting, False, Pace(1, 0), 0, 0, 0)
+    promise = Promise(slo, "pod", f"{slo:g}")
+    horizon = horizon_of(Settings(), is_vm=False)
+    return AccountView(name, account, promise, reading, qos, ttv, approximate, at(0), horizon)
 
 
 def a_life_pod(
@@ -145,15 +169,17 @@ class World:
         self.second = 0.0
         self.settings = settings or Settings()
         self.stores = Stores(unconnected())
-        self.keeper = Keeper(self.stores, self.settings, self.now)
-        self.stamper = Stamper(self.keeper, self.settings, self.now)
-        self.book = Book(self.keeper, self.stamper, self.settings, lambda: measured)
-        self.demand = Demand(self.keeper, self.book)
-        self.waiting = Waiting(self.keeper, self.stamper, self.now, self.demand.advice)
+        self.tracker = AccountTracker(self.stores, self.settings, self.now)
+        self.tracker.ledger.bindings_heard = measured
+        self.stamper = Stamper(self.tracker, self.settings)
+        self.cores = PromisedCores(self.tracker)
+        self.waiting = WaitingQueue(self.tracker, self.stamper, self.cores)
+        self.accounts = AccountViews(self.tracker, self.settings)
         for reflector in [*self.stores.needed, *self.stores.optional]:
             reflector.synced.set()
-        self.keeper.follow()
-        self.keeper.open()
+        self.tracker.follow()
+        self.tracker.open()
+        self.tracker.replaying_from = None
 
     def now(self) -> int:
         return at(self.second)
@@ -173,7 +199,7 @@ class World:
                 reflector.store.put(Object(metadata=found))
 
     def account(self, uid: str) -> Account:
-        return self.keeper.ledger.accounts[uid]
+        return self.tracker.ledger.accounts[uid]
 
     def sums(self, uid: str) -> tuple[float, float]:
         """Running and waiting, in seconds, now."""

@@ -76,9 +76,8 @@ def checkpoint(account: Account, second: float, version: int, complete: int = 0)
     return msgspec.json.decode(msgspec.json.encode(stored), type=QosAccount)
 
 
-def rebuilt(world: World, history: History, on_start: Callable[[int], object] = abs) -> Outcome:
+def rebuilt(world: World, history: History) -> Outcome:
     """The outcome, once the world's ledger is what a restart makes of it."""
     world.stores.pods._version = str(history.newest)
-    rebuild = Rebuild(history, world.keeper)  # type: ignore[arg-type]
-    rebuild.on_start = on_start
+    rebuild = Rebuild(history, world.tracker)  # type: ignore[arg-type]
     return run(rebuild.run())

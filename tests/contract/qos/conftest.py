@@ -25,7 +25,7 @@ from trimtab.kube.resources import (
     ObjectMeta,
     free_kind,
 )
-from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 
 _numbers = count()
 

@@ -21,9 +21,9 @@ from trimtab.install.qos.crd import crds
 from trimtab.install.qos.grafana import board
 from trimtab.install.qos.manifests import PAGE_URL, generate
 from trimtab.install.qos.rbac import qos_rbac
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.page.series import Series
+from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service import metrics
+from trimtab.qos.service.metrics import AccountMetrics
 
 REFERENCE = REPOSITORY / "docs/reference/qos.md"
 GUIDE = REPOSITORY / "docs/guide/qos.md"
@@ -33,8 +33,8 @@ def served() -> set[str]:
     """The names of all series of the service."""
     world = World()
     world.put(a_life_pod("p", created=0))
-    demand = Demand(world.keeper, world.book)
-    collected = Series(world.keeper, world.book, demand, lambda: None, 10).collect()
+    cores = PromisedCores(world.tracker)
+    collected = AccountMetrics(world.tracker, world.accounts, cores, lambda: None, 10).collect()
     kinds = (Counter, Gauge, Histogram)
     own = [value for value in vars(metrics).values() if isinstance(value, kinds)]
     families = [*collected, *(family for metric in own for family in metric.describe())]

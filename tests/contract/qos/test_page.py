@@ -7,7 +7,7 @@ from builders.values.qos import running_qos
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
-from trimtab.qos.page.page import HEADER
+from trimtab.qos.page.text import HEADER
 from trimtab.qos.settings import Settings
 
 SETTINGS = Settings(port=0, bindings="", measure_only=True)
@@ -16,7 +16,7 @@ SETTINGS = Settings(port=0, bindings="", measure_only=True)
 async def test_the_page_and_its_api(client: Client, account: Client, namespace: str) -> None:
     async with running_qos(account, SETTINGS) as running:
         await client.create(PODS, pod_to_create("p1", namespace))
-        accounts = running.qos.keeper.ledger.accounts
+        accounts = running.qos.tracker.ledger.accounts
         await until(
             lambda: any(each.owner.namespace == namespace for each in accounts.values()), "p1"
         )

@@ -8,9 +8,9 @@ from builders.values.kube import pod_to_create
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid
 from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS
+from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise.slo import read_slo
 from trimtab.qos.queue.key import ANNOTATION as KEY
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.slo import read_slo
 
 GOOD = ["0", "1", "1.0", "0.95", ".5", "95%", "99.9%", "100%"]
 BAD = ["", "1.1", "-0.1", "NaN", "1e-3", "0,95", "101%", "0.95 ", "high", "0.9\n", "٠.٥"]

@@ -18,9 +18,9 @@ from trimtab.kube.client import Client
 from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference
 from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import Incarnation
-from trimtab.qos.page.page import HEADER
+from trimtab.qos.page.text import HEADER
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, Stamp, parse
-from trimtab.qos.queue.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
 from trimtab.qos.wire import QOS_ACCOUNTS
 
@@ -91,7 +91,7 @@ async def test_a_deployments_pods_share_an_account_that_outlives_them(
         history = await running.json(f"/v1/history?uid={row['uid']}")
         assert [each["what"] for each in history["transitions"]] == ["created", "bound"]
         await client.delete(PODS, "p1", namespace, grace_s=0)
-        served = running.qos.keeper.ledger.accounts[row["uid"]]
+        served = running.qos.tracker.ledger.accounts[row["uid"]]
         await until(lambda: not served.at(running.qos.time()).pace.running, "it is gone")
         before = row_of(await running.json("/v1/controllers"), namespace)
         await written(client, running, namespace, lambda pods: all(p.ended for p in pods))
@@ -136,11 +136,11 @@ async def written(
     client: Client, running: Running, namespace: str, so: Callable[[Pods], bool]
 ) -> None:
     """Ask for a checkpoint until its pods are so."""
-    accounts = running.qos.keeper.ledger.accounts.values()
+    accounts = running.qos.tracker.ledger.accounts.values()
     (uid,) = [each.owner.uid for each in accounts if each.owner.namespace == namespace]
 
     async def look() -> bool:
-        running.qos.saving.nudge(uid)
+        running.qos.saving.enqueue(uid)
         found = await client.list(QOS_ACCOUNTS, namespace)
         ledger = found[0].status.ledger if found else None
         return ledger is not None and ledger.as_of > 0 and so(ledger.pods)
@@ -269,7 +269,7 @@ async def test_only_measuring_stamps_nothing(
         await until(
             lambda: any(
                 each.owner.namespace == namespace
-                for each in running.qos.keeper.ledger.accounts.values()
+                for each in running.qos.tracker.ledger.accounts.values()
             ),
             "it has an account",
         )

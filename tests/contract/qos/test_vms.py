@@ -15,9 +15,9 @@ from trimtab.kube.crd_schema import crd, obj
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CRDS, PODS, Kind, OwnerReference
 from trimtab.qos.ledger.account import Account
-from trimtab.qos.service.stores import INSTANCES
-from trimtab.qos.service.stores import VMS as BOTH
 from trimtab.qos.settings import Settings
+from trimtab.qos.tracking.stores import INSTANCES
+from trimtab.qos.tracking.stores import VMS as BOTH
 
 SETTINGS = Settings(port=0, bindings="", measure_only=True)
 KUBEVIRT = BOTH[1]
@@ -45,7 +45,7 @@ async def a_launcher(client: Client, namespace: str, name: str, owner: OwnerRefe
 
 
 def account_of(running: Running, uid: str) -> Account | None:
-    return running.qos.keeper.ledger.accounts.get(uid)
+    return running.qos.tracker.ledger.accounts.get(uid)
 
 
 def pods_in(running: Running, uid: str, *, bound: int) -> bool:

@@ -18,9 +18,9 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
 from trimtab.kube.resources import PODS, free_kind
+from trimtab.qos.promise.limits import Limits
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, parse
-from trimtab.qos.queue.promise_limits import Limits
-from trimtab.qos.queue.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
 
 WEBHOOKS = free_kind(

@@ -12,7 +12,7 @@ from trimtab.qos.ledger.account import SETTLE, Account
 from trimtab.qos.ledger.pod_life import MOST_TURNS, Incarnation
 from trimtab.qos.ledger.pod_moments import Sight
 from trimtab.qos.ledger.spans import Counting
-from trimtab.qos.queue.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace
 from trimtab.qos.wire import LedgerStatus, read_back, written_down
 
 S = SECOND

@@ -20,6 +20,7 @@ class Api:
 
     def __init__(self) -> None:
         self.claimed: list[str] = []
+        self.deleted: list[str] = []
         self.broken = False
         self.meanwhile: Callable[[], None] = lambda: None
 
@@ -32,6 +33,9 @@ class Api:
             self.claimed.append(stored.status.ledger.complete_version)
         return body
 
+    async def delete(self, kind: object, name: str, namespace: str) -> None:
+        self.deleted.append(f"{namespace}/{name}")
+
 
 class Writing:
     """A world whose accounts are written down one by one."""
@@ -41,10 +45,10 @@ class Writing:
         self.api = Api()
         self.checkpoints = Checkpoints(
             self.api,  # type: ignore[arg-type]
-            self.world.keeper,
-            self.world.book.line,
+            self.world.tracker,
+            self.world.accounts,
         )
-        self.world.keeper.ledger.listen(lambda c: self.checkpoints.changed(c.account.owner.uid))
+        self.world.tracker.ledger.listen(lambda c: self.checkpoints.changed(c.account.owner.uid))
 
     def put(self, name: str, version: int) -> None:
         """A pod, its own account, comes with this version."""
@@ -59,7 +63,6 @@ class Writing:
 
 async def test_a_checkpoint_claims_no_more_than_what_others_have_written() -> None:
     writing = Writing()
-    writing.checkpoints.know(())
     writing.put("a", 10)
     writing.put("b", 20)
     writing.put("c", 30)
@@ -70,9 +73,10 @@ async def test_a_checkpoint_claims_no_more_than_what_others_have_written() -> No
 
 async def test_what_a_rebuild_found_is_claimed_only_when_it_is_written() -> None:
     writing = Writing()
+    writing.world.tracker.replaying_from = 0
     writing.put("a", 10)
     writing.put("b", 20)
-    writing.checkpoints.know(("uid-a", "uid-b"))
+    writing.world.tracker.replaying_from = None
     assert await writing.write("a") == "0"
     assert await writing.write("a") == "0"
     assert await writing.write("b") == "20"
@@ -80,7 +84,6 @@ async def test_what_a_rebuild_found_is_claimed_only_when_it_is_written() -> None
 
 async def test_an_account_whose_replica_set_is_not_known_yet_is_written_later() -> None:
     writing, replica_set = Writing(), controlled_by("ReplicaSet", "web-5d")
-    writing.checkpoints.know(())
     writing.world.put(a_life_pod("web-1", owner=replica_set))
     outcome = await writing.checkpoints.reconcile(Key("", replica_set.uid))
     assert (outcome, writing.api.claimed) == (After(1.0), [])
@@ -91,7 +94,6 @@ async def test_an_account_whose_replica_set_is_not_known_yet_is_written_later() 
 
 async def test_a_change_during_the_writing_is_not_claimed() -> None:
     writing = Writing()
-    writing.checkpoints.know(())
     writing.put("a", 10)
 
     def bound() -> None:
@@ -106,7 +108,6 @@ async def test_a_change_during_the_writing_is_not_claimed() -> None:
 
 async def test_a_write_that_failed_claims_nothing() -> None:
     writing = Writing()
-    writing.checkpoints.know(())
     writing.put("a", 10)
     writing.put("b", 20)
     writing.api.broken = True
@@ -118,8 +119,40 @@ async def test_a_write_that_failed_claims_nothing() -> None:
 
 async def test_an_account_that_is_dropped_holds_nobody_back() -> None:
     writing = Writing()
-    writing.checkpoints.know(())
     writing.put("a", 10)
     writing.put("b", 20)
-    writing.world.keeper.ledger.drop("uid-a")
+    writing.world.tracker.ledger.drop("uid-a")
     assert await writing.write("b") == "20"
+
+
+async def test_the_object_of_an_account_whose_owner_is_gone_is_removed() -> None:
+    """The garbage collector leaves it after a deletion with --cascade=orphan."""
+    writing = Writing()
+    world = writing.world
+    world.owner("StatefulSet", "web")
+    pod = a_life_pod("web-0", owner=controlled_by("StatefulSet", "web"))
+    world.put(pod)
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    world.remove(pod)
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    assert writing.api.deleted == [], "its owner is there"
+    next(each for each in world.stores.owners if each.kind.kind == "StatefulSet").store.discard(
+        Key("default", "web")
+    )
+    assert "uid-web" not in world.tracker.ledger.accounts
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    assert writing.api.deleted == ["default/web-uid-web"]
+
+
+async def test_the_object_of_an_owner_that_nobody_watches_stays() -> None:
+    """It may have pods again, and then its time counts."""
+    writing, rollout = Writing(), controlled_by("Rollout", "web", api="argoproj.io/v1")
+    pod = a_life_pod("web-0", owner=rollout)
+    writing.world.put(pod)
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    writing.world.remove(pod)
+    writing.world.second = 4000
+    await writing.checkpoints.reconcile(Key("", "uid-web"))
+    assert "uid-web" not in writing.world.tracker.ledger.accounts
+    assert writing.api.deleted == []

@@ -2,11 +2,13 @@
 
 import pytest
 
-from trimtab.qos.page.classes import Member, gini, overbooking, report
+from builders.qos import a_view
+from trimtab.qos.page.classes import gini, report
+from trimtab.qos.queue.overbooking import overbooking
 
 
 def test_everybody_slightly_below_has_no_fulfilment_and_hardly_a_deficit() -> None:
-    members = [Member(0.499, 0.5, 3), Member(0.498, 0.5, 1)]
+    members = [a_view(qos=0.499, slo=0.5, incarnations=3), a_view(qos=0.498, slo=0.5)]
     found = report("bronze", members)
     assert (found.fulfilled_ratio, found.restarts_per_account) == (0, 1)
     assert found.mean_deficit == pytest.approx(0.0015)

@@ -12,9 +12,8 @@ from trimtab.cli.main import app
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.http.web import Web
 from trimtab.qos.page.access import PageAccess
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.page.page import HEADER
-from trimtab.qos.page.routes import Routes, Summary
+from trimtab.qos.page.routes import Routes
+from trimtab.qos.page.text import HEADER
 from trimtab.qos.queue.key import ANNOTATION, Stamp
 
 SET = controlled_by("StatefulSet", "web")
@@ -35,10 +34,15 @@ def a_world() -> World:
 def url() -> Iterator[str]:
     """A page in another thread, as in another process."""
     world = a_world()
-    demand = Demand(world.keeper, world.book)
-    summary = Summary(lambda: True, lambda: 0, demand.classes, demand.advice, demand.promised)
     access = PageAccess(unconnected(), exposed=False)
-    routes = Routes(world.keeper, world.book, world.waiting, summary, access, world.settings)
+    routes = Routes(
+        world.tracker,
+        world.waiting,
+        access,
+        world.settings,
+        leading=lambda: True,
+        skew=lambda: 0,
+    )
     web = Web(routes.all())
     loop = asyncio.new_event_loop()
     task = loop.create_task(web.run())

@@ -4,7 +4,7 @@ import re
 
 from builders.values.qos import World, a_life_pod, controlled_by
 from trimtab.qos.page.html import HEADERS, html_page, in_danger_first
-from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -29,9 +29,9 @@ def a_world() -> World:
 
 async def test_those_in_danger_come_first_and_are_marked() -> None:
     world = a_world()
-    rows = world.book.rows(world.now())
-    assert [row.name for row in in_danger_first(rows)] == ["zzz", "aaa"]
-    text = html_page(rows, "now")
+    views = world.accounts.all(world.now())
+    assert [view.name for view in in_danger_first(views)] == ["zzz", "aaa"]
+    text = html_page(views, "now")
     assert re.findall(r'<tr class="(\w+)"', text) == ["violated", "ok"]
     assert "<title>1 in danger" in text
 

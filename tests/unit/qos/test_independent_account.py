@@ -18,9 +18,9 @@ from builders.witnesses.independent import Independent
 from builders.worlds.qos_restart import Happening, History, rebuilt
 from trimtab.kube.resources import Key
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.service.checkpoint import Checkpoints
-from trimtab.qos.service.stores import OurVm, VmSpec
+from trimtab.qos.tracking.stores import OurVm, VmSpec
 from trimtab.qos.wire import QosAccount, QosAccountSpec
 
 GRACE = 30
@@ -180,28 +180,28 @@ class Service:
         """What a paused process will hear when it goes on."""
         self.down = False
         self._start([])
-        self.world.keeper.open()
+        self.world.tracker.open()
         self.checkpoints.know(())
         self.look()
         run(self.checkpoints.reconcile(Key("", "uid-vm")))  # the service does so at once
 
     def _start(self, pods: list[LifePod]) -> None:
         self.world = World()
-        self.world.keeper.ready = False
+        self.world.tracker.ready = False
         for name, (kind, _) in OWNERS.items():
             if kind != "VirtualMachine":
                 self.world.owner(kind, name)
         self.world.put(*pods)
-        self.world.keeper._aside.clear()
+        self.world.tracker._aside.clear()
         self.world.stores.pods._version = str(self.cluster.version)
         vm = a_life_pod("vm").metadata
         self.world.stores.vms[0].store.put(OurVm(metadata=vm, spec=VmSpec(running=True)))
         self.checkpoints = Checkpoints(
             self.stored,  # type: ignore[arg-type]
-            self.world.keeper,
-            self.world.book.line,
+            self.world.tracker,
+            self.world.accounts,
         )
-        self.world.keeper.ledger.listen(lambda c: self.checkpoints.changed(c.account.owner.uid))
+        self.world.tracker.ledger.listen(lambda c: self.checkpoints.changed(c.account.owner.uid))
 
     def hear(self, told: Happening) -> None:
         if self.down:
@@ -216,14 +216,14 @@ class Service:
             self.world.put(told.pod)
         self.world.stores.pods._version = str(told.version)
         if not self.remembered:  # then nothing but the checkpoints is left: they are written soon
-            for uid in list(self.world.keeper.ledger.accounts):
+            for uid in list(self.world.tracker.ledger.accounts):
                 run(self.checkpoints.reconcile(Key("", uid)))
 
     def look(self) -> None:
         """Time passes for a process that is there."""
         if not self.down and self.unheard is None:
             self.world.second = self.cluster.now
-            self.world.keeper.attention.look(self.world.now())
+            self.world.tracker.pauses.look(self.world.now())
 
     def pause(self) -> None:
         if not self.down and self.unheard is None:
@@ -254,12 +254,12 @@ class Service:
             newest=self.cluster.version,
             slow_s=0.0,
         )
-        rebuilt(self.world, history, self.checkpoints.begin)
-        self.checkpoints.know(each.spec.owner.uid for each in accounts)
+        rebuilt(self.world, history)
+        self.checkpoints.know(each.spec.owner for each in accounts)
 
     def save(self, pick: int) -> None:
         """Write one account down, as the service does in its own time."""
-        uids = sorted(self.world.keeper.ledger.accounts)
+        uids = sorted(self.world.tracker.ledger.accounts)
         if uids and not self.down and self.unheard is None:
             self.look()
             run(self.checkpoints.reconcile(Key("", uids[pick % len(uids)])))
@@ -373,10 +373,10 @@ acts = st.lists(
 def compare(cluster: Cluster, service: Service) -> None:
     """Every account that there should be, against the independent one."""
     there = {f"uid-{name}" for name in [*OWNERS, *cluster.pods]}
-    gaps = sum(each.gap for each in service.world.keeper.ledger.accounts.values()) / SECOND
+    gaps = sum(each.gap for each in service.world.tracker.ledger.accounts.values()) / SECOND
     for uid in sorted(there & cluster.account.sums.keys()):
         sums, transitions = cluster.account.sums[uid], cluster.account.transitions[uid]
-        account = service.world.keeper.ledger.accounts.get(uid)
+        account = service.world.tracker.ledger.accounts.get(uid)
         gap = account.gap / SECOND if account is not None and service.remembered else gaps
         reading = account.at(at(cluster.now)) if account is not None else None
         for kind in ("running", "waiting", "gated"):

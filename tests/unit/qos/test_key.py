@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.qos import few
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace, time_to_violation
 from trimtab.qos.queue.key import (
     INFINITE,
     Decision,
@@ -24,7 +25,6 @@ from trimtab.qos.queue.key import (
     rank_of,
     unstamped,
 )
-from trimtab.qos.queue.time_to_violation import SECOND, Pace, time_to_violation
 
 S = SECOND
 VECTORS = Path(__file__).parents[3] / "engines/kubernetes/qosaware/testdata/vectors.json"
@@ -120,7 +120,7 @@ def decide(
 ) -> Decision:
     ttv = None if ttv_s is None else round(ttv_s * S)
     created = NOW - round(waited_s * S)
-    return queue_key(Situation(NOW, created, ttv, slo, slo, pace), HORIZON)
+    return queue_key(Situation(NOW, created, ttv, slo, pace), HORIZON)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_nobody_starves_inside_a_rank(waited: int, later: list[tuple[int, int]])
         newcomer = time_to_violation(ran * S, 0, 0.9)
         assert newcomer is not None
         created = NOW + age * S
-        other = queue_key(Situation(created, created, newcomer, 0.9, 0.9, ALONE), HORIZON).stamp
+        other = queue_key(Situation(created, created, newcomer, 0.9, ALONE), HORIZON).stamp
         assert (here, NOW - waited * S) <= (other, created)
 
 

@@ -12,7 +12,7 @@ from trimtab.qos.ledger.ledger import JOINED, LEFT, Change, Ledger
 from trimtab.qos.ledger.owner import top_owner
 from trimtab.qos.ledger.pod_life import Gate
 from trimtab.qos.ledger.pod_moments import Sight, life_of
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")

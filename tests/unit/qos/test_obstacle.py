@@ -10,10 +10,10 @@ from msgspec import structs
 from builders.values.qos import World, a_life_pod, at, controlled_by, few
 from trimtab.kube.resources import Condition, Container, Node, NodeStatus, ObjectMeta, Resources
 from trimtab.qos.ledger.pod_life import Gate, LifePod
-from trimtab.qos.page.classes import Advice, shortage
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import Horizon, Place, Situation, Stamp, queue_key
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.time_to_violation import SECOND, Pace
+from trimtab.qos.queue.overbooking import Advice, shortage
 
 SET = controlled_by("StatefulSet", "farm")
 NO_MATCH = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."
@@ -93,7 +93,7 @@ async def test_two_hundred_replicas_that_cannot_run_earn_nothing(reason: str) ->
     world.second = 560
     stamp = world.stamper.at_creation(a_life_pod("next", owner=SET, annotations={SLO: "0.9"})).stamp
     assert stamp == Stamp(0, 100_000, at(560)), "as if nobody of its own had waited"
-    (seat,) = world.stamper.seats(world.account("uid-honest"), world.now())
+    (seat,) = world.stamper.waiting_pods(world.account("uid-honest"), world.now())
     assert seat.decision.stamp < stamp
 
 
@@ -102,7 +102,7 @@ async def test_two_hundred_replicas_that_only_wait_earn_what_one_of_them_does() 
     for number in range(200):
         world.put(a_life_pod(f"f{number}", owner=SET, created=0, annotations={SLO: "0.9"}))
     world.second = 60
-    seats = world.stamper.seats(world.account("uid-farm"), world.now())
+    seats = world.stamper.waiting_pods(world.account("uid-farm"), world.now())
     assert {seat.decision.stamp for seat in seats} == {Stamp(0, 100_000, at(0))}
 
 
@@ -116,11 +116,9 @@ def test_no_debt_lets_a_pod_pass_one_that_came_an_hour_earlier(
     debt_s: int, running: int, waiting: int, waited_s: int
 ) -> None:
     now = at(0)
-    late = Situation(
-        now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, 0.9, Pace(running, waiting)
-    )
+    late = Situation(now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, Pace(running, waiting))
     came = late.created - 3600 * SECOND
-    early = Situation(now, came, came - now, 0.9, 0.9, Pace(0, 1))
+    early = Situation(now, came, came - now, 0.9, Pace(0, 1))
     keys = [
         Place(str(queue_key(each, HORIZON).stamp), each.created, uid).sort_key
         for each, uid in ((early, "a"), (late, "b"))
@@ -138,9 +136,7 @@ def test_more_replicas_never_put_a_controller_further_ahead(
 
     def due(count: int) -> int:
         pace = Pace(running, count)
-        return queue_key(
-            Situation(now, now, -debt_s * SECOND, 0.9, 0.9, pace), HORIZON
-        ).stamp.deadline
+        return queue_key(Situation(now, now, -debt_s * SECOND, 0.9, pace), HORIZON).stamp.deadline
 
     assert due(waiting) <= due(waiting + more)
 

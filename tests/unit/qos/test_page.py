@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.values.qos import few
-from trimtab.qos.page.page import HEADER, Line, by_ttv, duration, page, ratios, row
-from trimtab.qos.queue.time_to_violation import SECOND, availability, time_to_violation
+from builders.values.qos import a_view, few
+from trimtab.qos.ledger.time_to_violation import SECOND, availability, time_to_violation
+from trimtab.qos.page.accounts import AccountView, by_ttv
+from trimtab.qos.page.text import HEADER, duration, page, ratios, row
 
 MS = SECOND // 1000
 GOLDEN = """\
@@ -17,17 +18,19 @@ GOLDEN = """\
 """  # noqa: E501
 
 
-def a_line(name: str, slo: float, running: int, waiting: int, binding: int) -> Line:
+def a_row(name: str, slo: float, running: int, waiting: int, binding: int) -> AccountView:
     """As the service makes it: from sums in nanoseconds."""
-    qos = availability(running, waiting, slo)
-    return Line(name, qos, slo, time_to_violation(running, waiting, slo), running, waiting, binding)
+    qos, ttv = availability(running, waiting, slo), time_to_violation(running, waiting, slo)
+    return a_view(
+        name, qos=qos, slo=slo, ttv=ttv, running=running, waiting=waiting, binding=binding
+    )
 
 
 def test_the_three_rows_that_people_know() -> None:
     lines = [
-        a_line("", 0.80, 7_446_100 * MS, 0, 0),
-        a_line("50_slo_1", 0.50, 493_600 * MS, 636_141 * MS, 591 * MS),
-        a_line("50_slo_2", 0.50, 562_200 * MS, 597_146 * MS, 882 * MS),
+        a_row("", 0.80, 7_446_100 * MS, 0, 0),
+        a_row("50_slo_1", 0.50, 493_600 * MS, 636_141 * MS, 591 * MS),
+        a_row("50_slo_2", 0.50, 562_200 * MS, 597_146 * MS, 882 * MS),
     ]
     assert page(lines) == GOLDEN
 
@@ -80,7 +83,7 @@ def test_durations_are_written_as_go_writes_them(ns: int | None, text: str) -> N
 )
 def test_nothing_is_rounded_up_to_one(qos: float, slo: float, text: str) -> None:
     assert ratios(qos, slo) == text
-    assert row(Line("x", qos, slo, 5 * SECOND, 0, 0, 0))[22:53].split() == [text, "5s"]
+    assert row(a_view(qos=qos, slo=slo, ttv=5 * SECOND))[22:53].split() == [text, "5s"]
 
 
 def test_the_header_is_119_wide() -> None:
@@ -95,18 +98,19 @@ def test_the_header_is_119_wide() -> None:
     st.integers(0, 10**16),
 )
 def test_every_row_is_as_wide_as_the_header(name: str, slo: float, ttv: int, time: int) -> None:
-    assert len(row(Line(name, slo, slo, ttv, time, time, time))) == len(HEADER)
+    shown = a_view(name, qos=slo, slo=slo, ttv=ttv, running=time, waiting=time, binding=time)
+    assert len(row(shown)) == len(HEADER)
 
 
 def test_long_names_are_never_cut() -> None:
     name = "a-name-that-is-longer-than-twenty-characters"
-    assert row(Line(name, 1, 1, 0, 0, 0, 0)).startswith(name + "  ")
+    assert row(a_view(name)).startswith(name + "  ")
 
 
 def test_a_binding_that_nobody_measured_is_marked() -> None:
-    assert row(Line("x", 1, 1, 0, 0, 0, 7 * MS, about=True)).endswith("                ~7ms")
+    assert row(a_view(binding=7 * MS, approximate=True)).endswith("                ~7ms")
 
 
 def test_sorted_by_ttv_the_most_urgent_is_first_and_never_is_last() -> None:
-    lines = [Line(name, 1, 1, ttv, 0, 0, 0) for name, ttv in (("n", None), ("b", 5), ("a", -5))]
+    lines = [a_view(name, ttv=ttv) for name, ttv in (("n", None), ("b", 5), ("a", -5))]
     assert [line.name for line in by_ttv(lines)] == ["a", "b", "n"]

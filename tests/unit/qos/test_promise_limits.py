@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from builders.values.qos import World, a_life_pod
 from trimtab.kube.http.callers import Callers
 from trimtab.kube.resources import Namespace, ObjectMeta
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.queue.promise_limits import CEILING, Ask, Limits, Promised, ceiling_of, refusal
-from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.page.answers import as_row
+from trimtab.qos.promise.limits import CEILING, Ask, Limits, Promised, ceiling_of, refusal
+from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.webhook import AdmissionRequest, Webhook
 from trimtab.qos.settings import Settings
 
@@ -77,7 +78,7 @@ def answer(world: World, slo: str, *, dry_run: bool = False) -> dict[str, object
     pod = a_life_pod("p", created=0, annotations={SLO: slo})
     webhook = Webhook(
         world.stamper,
-        Demand(world.keeper, world.book),
+        PromisedCores(world.tracker),
         Callers(),
         enforced=world.settings.limits.enforced,
     )
@@ -104,18 +105,17 @@ async def test_enforced_a_promise_changed_later_is_capped() -> None:
     for enforced, slo in ((True, 0.95), (False, 0.99)):
         world = a_world(enforced=enforced)
         world.put(a_life_pod("p", created=0, annotations={SLO: "0.99"}))
-        (row,) = world.book.rows(world.now())
+        (view,) = world.accounts.all(world.now())
+        row = as_row(view, world.tracker.ceiling(view.owner))
         assert (row.slo, row.above_ceiling) == (slo, not enforced)
         assert row.ceiling == 0.95
 
 
 async def test_a_pod_that_may_never_exist_complains_to_nobody() -> None:
     world = World()
-    told: list[str] = []
-    world.keeper.on_complaint = lambda _, why: told.append(why)
     answer(world, "bad", dry_run=True)
     answer(world, "bad")
-    assert told == []
+    assert not world.tracker.complaints
     world.put(a_life_pod("p", created=0, annotations={SLO: "bad"}))
-    world.book.rows(world.now())
-    assert len(told) == 1
+    world.accounts.all(world.now())
+    assert len(world.tracker.complaints) == 1

@@ -87,14 +87,14 @@ def restarted(
     before = [event for event in events if event.at <= saved_at]
     play(live, before)
     live.second = saved_at
-    accounts = list(live.keeper.ledger.accounts.values())
+    accounts = list(live.tracker.ledger.accounts.values())
     version = max((event.version for event in before), default=0)
     saved = [checkpoint(account, saved_at, version) for account in accounts]
     missed = [event for event in events if saved_at < event.at <= back_at]
     later = a_world(kind)
-    later.keeper.ready = False
+    later.tracker.ready = False
     play(later, [*before, *missed])
-    later.keeper._aside.clear()  # it was not there to see it
+    later.tracker._aside.clear()  # it was not there to see it
     later.second = back_at
     outcome = rebuilt(later, History(saved, [*before, *missed], gone))
     play(live, missed)
@@ -112,7 +112,7 @@ def test_a_rebuilt_ledger_equals_the_live_one(
 ) -> None:
     events = happenings(lives, KINDS[kind])
     live, later, _ = restarted(kind, events, saved_at, saved_at + away)
-    if "uid-web" not in live.keeper.ledger.accounts:
+    if "uid-web" not in live.tracker.ledger.accounts:
         return
     transitions = len(events)
     for one, other in zip(live.sums("uid-web"), later.sums("uid-web"), strict=True):
@@ -177,9 +177,9 @@ def test_who_ends_while_the_past_is_replayed_is_not_lost() -> None:
     live = a_world("StatefulSet")
     play(live, events)
     later = a_world("StatefulSet")
-    later.keeper.ready = False
+    later.tracker.ready = False
     play(later, events)
-    later.keeper._aside.clear()
+    later.tracker._aside.clear()
     ahead = Happening(89, NEWEST + 1, "ADDED", newer)  # the store will hear of it later
     api = History([checkpoint(live.account("uid-web"), 10, 2)], [*events, ahead])
     later.second = 90
@@ -198,9 +198,9 @@ def a_restart(
 ) -> World:
     """A world that finds these checkpoints and pods; `gone`: and no watch history."""
     later = a_world("StatefulSet")
-    later.keeper.ready = False
+    later.tracker.ready = False
     later.put(*pods)
-    later.keeper._aside.clear()
+    later.tracker._aside.clear()
     later.second = second
     events = [] if gone else [Happening(0, 900, "MODIFIED", pod) for pod in pods]
     rebuilt(later, History(saved, events, gone))
@@ -294,9 +294,9 @@ def test_a_removal_that_has_no_time_is_bounded_by_what_came_after(
     ]
     later = a_world("StatefulSet")
     later.owner("StatefulSet", "other")
-    later.keeper.ready = False
+    later.tracker.ready = False
     later.put(*(event.pod for event in events if event.type == "ADDED"))
-    later.keeper._aside.clear()
+    later.tracker._aside.clear()
     later.second = 90
     rebuilt(later, History(saved, events))
     assert later.sums("uid-web")[0] == running
@@ -328,9 +328,9 @@ def test_a_pod_that_came_and_went_between_two_accounts_checkpoints_is_counted() 
     ]
     later = a_world("StatefulSet")
     later.owner("StatefulSet", "db")
-    later.keeper.ready = False
+    later.tracker.ready = False
     later.put(other)
-    later.keeper._aside.clear()
+    later.tracker._aside.clear()
     later.second = 20
     outcome = rebuilt(later, History(saved, [Happening(9, 6, "DELETED", brief)]))
     assert (outcome.replayed, outcome.lost) == (1, 0)

@@ -8,11 +8,10 @@ import pytest
 from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.errors import NotFound, Status
 from trimtab.kube.runtime.controller import After, Done, Outcome
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.stamper import Restamper
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.rounds import account_key
+from trimtab.qos.service.controllers import Restamper, account_key
 
 SET = controlled_by("StatefulSet", "web")
 
@@ -39,7 +38,7 @@ class Pen:
 
 def a_restamper(world: World) -> tuple[Restamper, Pen]:
     pen = Pen(world)
-    return Restamper(pen, world.stamper, world.keeper), pen  # type: ignore[arg-type]
+    return Restamper(pen, world.stamper, world.tracker), pen  # type: ignore[arg-type]
 
 
 async def turn(restamper: Restamper, uid: str = "uid-web") -> Outcome:
@@ -137,7 +136,7 @@ async def test_stamps_below_the_promise_stay_true_though_nothing_happens(
             outcome, turns = await turn(restamper), turns + 1
             due = second + outcome.seconds if isinstance(outcome, After) else 1e9
         account = world.account("uid-web")
-        for seat in world.stamper.seats(account, world.now()):
+        for seat in world.stamper.waiting_pods(account, world.now()):
             true, said = seat.decision.stamp, stamp_on(world, seat.pod.metadata.name)
             assert (said.tier, said.rank) == (true.tier, true.rank), second
             # a turn every two seconds is the most there can be here

@@ -13,13 +13,13 @@ from builders.values.qos import START, World, a_life, a_life_pod, at, controlled
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.kube.http.local import is_local
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.page.series import MOST_CLASSES, OTHER, Series
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.bindings import Answer, Binding, Bindings
-from trimtab.qos.service.signals import Signals
+from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics
+from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.settings import Settings
 
 
@@ -29,7 +29,7 @@ def a_binding(uid: str, start: float, seconds: float, result: str = "bound") -> 
 
 
 def heard(world: World, *bindings: Binding, offset: int = 0) -> Bindings:
-    source = Bindings("", world.keeper.ledger, lambda: offset)
+    source = Bindings("", world.tracker.ledger, lambda: offset)
     source.take(Answer("now", 2, bindings))
     return source
 
@@ -62,7 +62,7 @@ async def test_a_failed_binding_is_waiting() -> None:
 
 async def test_a_binding_before_its_pod_is_seen_is_kept() -> None:
     world = World()
-    source = Bindings("", world.keeper.ledger, lambda: 0)
+    source = Bindings("", world.tracker.ledger, lambda: 0)
     now = datetime.now(UTC)
     source.take(Answer("now", 2, (Binding(1, "uid-p", "bound", now, 0.5),)))
     seconds = now.timestamp() - START
@@ -85,7 +85,7 @@ async def test_another_scheduler_is_asked_for_all_its_bindings() -> None:
         found = told if started == "second" and since == "0" else ()
         return httpx2.Response(200, content=msgspec.json.encode(Answer(started, 2, found)))
 
-    source = Bindings("http://scheduler", world.keeper.ledger, lambda: 0)
+    source = Bindings("http://scheduler", world.tracker.ledger, lambda: 0)
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         assert await source._ask(http)
         assert await source._ask(http)
@@ -95,7 +95,7 @@ async def test_another_scheduler_is_asked_for_all_its_bindings() -> None:
 
 def test_a_bindings_url_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="--bindings localhost: not a URL"):
-        Bindings("localhost", World().keeper.ledger, lambda: 0)
+        Bindings("localhost", World().tracker.ledger, lambda: 0)
 
 
 class Told:
@@ -108,62 +108,77 @@ class Told:
         self.reasons.append(reason)
 
 
-def a_signals(world: World, *, leading: bool = True) -> tuple[Signals, Told]:
+def an_observer(world: World, *, leading: bool = True) -> tuple[SloEvents, Told]:
     told = Told()
-    return Signals(world.book, world.stamper, told, lambda: leading), told  # type: ignore[arg-type]
+    recorder: Any = told
+    return SloEvents(world.tracker, world.accounts, recorder, lambda: leading), told
 
 
 async def test_a_promise_is_told_at_risk_broken_and_kept_again_once_each() -> None:
     world = World()
-    signals, told = a_signals(world)
+    events, told = an_observer(world)
     notes = {SLO: "0.5"}
     world.put(a_life_pod("p", created=0, scheduled=0, annotations=notes))
-    signals.judge(at(10))
+    events.judge(at(10))
     assert told.reasons == [], "too young to judge"
     account = world.account("uid-p")
     world.put(a_life_pod("p", created=0, scheduled=0, deleted=100, annotations=notes))
-    signals.judge(at(100))
+    events.judge(at(100))
     assert told.reasons == []
     account.observe(a_life("q", 100))
     for second in (150, 190, 195, 260, 270):
-        signals.judge(at(second))
+        events.judge(at(second))
     assert told.reasons == ["SLOAtRisk", "SLOViolated"]
     account.observe(a_life("q", 100, 270))
     for second in (300, 2000):
-        signals.judge(at(second))
+        events.judge(at(second))
     assert told.reasons == ["SLOAtRisk", "SLOViolated", "SLORecovered"]
+
+
+async def test_an_slo_that_cannot_be_read_is_told_once_and_by_the_next_leader_again() -> None:
+    world = World()
+    events, told = an_observer(world)
+    follower, later = an_observer(world, leading=False)
+    world.put(a_life_pod("p", created=0, annotations={SLO: "bad"}))
+    for second in (1, 3, 5):
+        events.judge(at(second))
+        follower.judge(at(second))
+    assert (told.reasons, later.reasons) == (["SLOInvalid"], [])
+    follower._leading = lambda: True
+    follower.judge(at(7))
+    assert later.reasons == ["SLOInvalid"]
 
 
 async def test_a_replica_that_does_not_lead_tells_nothing() -> None:
     world = World()
-    signals, told = a_signals(world, leading=False)
+    events, told = an_observer(world, leading=False)
     world.put(a_life_pod("p", created=0))
-    signals.judge(at(1000))
+    events.judge(at(1000))
     assert told.reasons == []
 
 
 async def test_a_promise_of_one_is_not_broken_by_a_quick_start() -> None:
     world = World()
     world.put(a_life_pod("p", created=0, scheduled=1, annotations={SLO: "1"}))
-    standing = world.book.standing(world.account("uid-p"), at(1000))
-    assert standing.ttv == -SECOND
-    assert standing.state == "ok", "nothing waits"
+    view = world.accounts.one(world.account("uid-p"), at(1000))
+    assert view.ttv == -SECOND
+    assert view.state == "ok", "nothing waits"
 
 
 @pytest.mark.parametrize("slo", ["0.8", "0.99", "0.999", "1"])
 async def test_a_healthy_account_is_never_told_at_risk(slo: str) -> None:
     """It has little time left when it is young, and loses none while all of it runs."""
     world = World()
-    signals, told = a_signals(world)
+    events, told = an_observer(world)
     world.put(a_life_pod("p", created=0, scheduled=0.4, annotations={SLO: slo}))
     for second in range(30, 7200, 90):
-        signals.judge(at(second))
+        events.judge(at(second))
     assert told.reasons == []
 
 
 async def test_an_account_whose_pods_wait_no_more_than_promised_is_not_at_risk() -> None:
     world = World()
-    signals, told = a_signals(world)
+    events, told = an_observer(world)
     notes, owner = {SLO: "0.5"}, controlled_by("ReplicaSet", "web")
     world.owner("ReplicaSet", "web")
     for number in range(3):
@@ -172,13 +187,13 @@ async def test_an_account_whose_pods_wait_no_more_than_promised_is_not_at_risk()
         pod.metadata.annotations.update(notes)
         world.put(pod)
     for second in range(30, 3600, 90):
-        signals.judge(at(second))
+        events.judge(at(second))
     assert told.reasons == []
 
 
 def series_of(world: World, limit: int = 500) -> dict[str, Any]:
-    demand = Demand(world.keeper, world.book)
-    found = Series(world.keeper, world.book, demand, lambda: None, limit).collect()
+    cores = PromisedCores(world.tracker)
+    found = AccountMetrics(world.tracker, world.accounts, cores, lambda: None, limit).collect()
     return {metric.name: metric.samples for metric in found}
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builders.values.qos import few
 from trimtab.errors import ConfigError
-from trimtab.qos.queue.slo import ANNOTATION, Declarations, Terms, parse_slo, promised, read_slo
+from trimtab.qos.promise.slo import ANNOTATION, Declarations, Terms, parse_slo, promised, read_slo
 
 TERMS = Terms(0.80, {"gold": 0.999})
 GOOD = {

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from builders.values.qos import World, a_life_pod, at, controlled_by
-from trimtab.qos.queue.estimate import NoSuchPod, place, why_before
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, INFINITE, Stamp
-from trimtab.qos.queue.slo import ANNOTATION as SLO
+from trimtab.qos.queue.waiting import NoSuchPod, place, why_before
 from trimtab.qos.service.webhook import AdmissionRequest, answered, in_namespace, patch
 
 STATEFUL_SET = controlled_by("StatefulSet", "web")
@@ -52,11 +52,11 @@ async def test_siblings_are_stamped_alike_and_anew_when_one_is_bound() -> None:
         world.put(a_life_pod(f"w{number}", owner=STATEFUL_SET, created=0))
     world.second = 10
     account = world.account("uid-web")
-    before = world.stamper.seats(account, at(10))
+    before = world.stamper.waiting_pods(account, at(10))
     assert len({str(seat.decision.stamp) for seat in before}) == 1
     world.put(a_life_pod("w0", owner=STATEFUL_SET, created=0, scheduled=10))
     world.second = 500
-    after = world.stamper.seats(account, at(500))
+    after = world.stamper.waiting_pods(account, at(500))
     assert len(after) == 2
     assert after[0].decision.stamp != before[0].decision.stamp
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.qos import few
-from trimtab.qos.queue.time_to_violation import (
+from trimtab.qos.ledger.time_to_violation import (
     SECOND,
     Pace,
     availability,

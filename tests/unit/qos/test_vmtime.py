@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from builders.values.qos import a_gated_life, a_life, an_account, at, few
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.ledger.pod_life import Incarnation
-from trimtab.qos.queue.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace
 
 S = SECOND
 

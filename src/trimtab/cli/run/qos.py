@@ -9,7 +9,7 @@ from trimtab.cli.run.commands import API_SERVER, ClientCa, ClientName, Kubeconfi
 from trimtab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from trimtab.qos.queue.promise_limits import Limits
+    from trimtab.qos.promise.limits import Limits
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -104,7 +104,7 @@ def qos(
     from trimtab import obs
     from trimtab.kube.runtime.service import run
     from trimtab.model.duration import parse_duration
-    from trimtab.qos.queue.slo import parse_slo
+    from trimtab.qos.promise.slo import parse_slo
     from trimtab.qos.service.service import serve
     from trimtab.qos.settings import NAME, Settings
 
@@ -137,8 +137,8 @@ def qos(
 
 
 def _limits(highest_slo: str, budget: float | None, enforced: bool, contact: str) -> "Limits":
-    from trimtab.qos.queue.promise_limits import Limits
-    from trimtab.qos.queue.slo import parse_slo
+    from trimtab.qos.promise.limits import Limits
+    from trimtab.qos.promise.slo import parse_slo
 
     if budget is not None and not 0 < budget <= 100:
         raise ConfigError(f"--promise-budget {budget:g}: give a share of the cores, as 0.9")
@@ -151,7 +151,7 @@ def _limits(highest_slo: str, budget: float | None, enforced: bool, contact: str
 
 
 def _class(text: str) -> tuple[str, float]:
-    from trimtab.qos.queue.slo import parse_slo
+    from trimtab.qos.promise.slo import parse_slo
 
     name, equals, slo = text.partition("=")
     if not name or not equals:

@@ -8,9 +8,9 @@ from typing import Any
 
 from trimtab.kube.machines import GROUP as VM_GROUP
 from trimtab.kube.machines import KUBEVIRT
+from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise.slo import PATTERN
 from trimtab.qos.queue.key import ANNOTATION as KEY
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.slo import PATTERN
 from trimtab.qos.settings import NAME, NAMESPACE, WEBHOOK_PATH
 
 WEBHOOK = "trimtab-qos"

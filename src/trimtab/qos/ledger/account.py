@@ -14,8 +14,8 @@ from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.ledger.pod_moments import Sight
 from trimtab.qos.ledger.spans import AS_USUAL, Counting, Span, pod_spans
 from trimtab.qos.ledger.sums import Base, Reading, Sums, Window, base_of
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.ledger.vm_time import Life, fold_until, vm_spans
-from trimtab.qos.queue.time_to_violation import SECOND
 
 SETTLE = 10 * SECOND
 """For so long an ended pod is kept: the scheduler's word about it may still come."""

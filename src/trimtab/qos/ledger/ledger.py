@@ -38,6 +38,8 @@ class Ledger:
         self.counting = counting
         self.version = 0
         """Changes when an account comes or goes."""
+        self.bindings_heard = False
+        """Whether the scheduler tells its bindings at the moment."""
         self._account_of: dict[str, str] = {}
         self._since: dict[str, int] = {}
         """Pods that changed their account: since when they are in the one that they are in."""

@@ -11,9 +11,11 @@ from itertools import pairwise
 from msgspec import Struct, field, structs
 
 from trimtab.kube.resources import Condition, Container, Kind, Object, ObjectMeta, Wire
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 
 MIRROR = "kubernetes.io/config.mirror"
+STAMP = "qos.trimtab.dev/key"
+"""The annotation that holds a pod\'s place in the queue."""
 """Annotation of a static pod's copy: no scheduler has to do with it."""
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from trimtab.kube.resources import Condition, ObjectMeta
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 
 _LATE = 3 * SECOND // 2  # whoever looks later than this did not see it happen
 

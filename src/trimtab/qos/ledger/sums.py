@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.ledger.spans import AS_USUAL, Counting, Span
-from trimtab.qos.queue.time_to_violation import Pace, faded, faded_span
+from trimtab.qos.ledger.time_to_violation import Pace, faded, faded_span
 
 
 class Sums(Struct, omit_defaults=True):
@@ -72,6 +72,24 @@ class Reading(Struct, frozen=True, gc=False):
     gated_now: int
     unready: int
     """Of the waiting: bound, but not ready."""
+
+
+def added_up(readings: Sequence[Reading]) -> Reading:
+    """Several accounts as one."""
+    return Reading(
+        sum(each.running for each in readings),
+        sum(each.waiting for each in readings),
+        sum(each.binding for each in readings),
+        sum(each.credited for each in readings),
+        sum(each.charged for each in readings),
+        any(each.about for each in readings),
+        Pace(
+            sum(each.pace.running for each in readings), sum(each.pace.waiting for each in readings)
+        ),
+        sum(each.gated for each in readings),
+        sum(each.gated_now for each in readings),
+        sum(each.unready for each in readings),
+    )
 
 
 class Base(Struct, frozen=True):

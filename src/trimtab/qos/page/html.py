@@ -7,9 +7,8 @@ who do not ask for HTML get the plain table of `page`.
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from trimtab.qos.page.page import duration, ratios
-from trimtab.qos.page.row import Row
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.page.accounts import AccountView
+from trimtab.qos.page.text import duration, ratios
 
 RELOAD_S = 5
 HEADERS = {
@@ -47,26 +46,26 @@ _LEGEND = (
 )
 
 
-def in_danger_first(rows: Iterable[Row]) -> list[Row]:
+def in_danger_first(views: Iterable[AccountView]) -> list[AccountView]:
     """Violated, then at risk, then the rest; within each the one with the least time left."""
     never = float("inf")
     return sorted(
-        rows,
-        key=lambda row: (
-            _RANK[row.state],
-            never if row.ttv_seconds is None else row.ttv_seconds,
-            row.namespace,
-            row.name,
+        views,
+        key=lambda view: (
+            _RANK[view.state],
+            never if view.ttv is None else view.ttv,
+            view.owner.namespace,
+            view.owner.name,
         ),
     )
 
 
-def html_page(rows: Sequence[Row], as_of: str, namespace: str = "") -> str:
+def html_page(views: Sequence[AccountView], as_of: str, namespace: str = "") -> str:
     """A whole document."""
-    danger = sum(row.state != "ok" for row in rows)
+    danger = sum(view.state != "ok" for view in views)
     where = f" in {escape(namespace)}" if namespace else ""
-    summary = f"{len(rows)} controllers{where}, {danger} in danger. As of {escape(as_of)}."
-    body = "".join(map(_row, in_danger_first(rows)))
+    summary = f"{len(views)} controllers{where}, {danger} in danger. As of {escape(as_of)}."
+    body = "".join(map(_row, in_danger_first(views)))
     legend = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in _LEGEND)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -85,19 +84,19 @@ def html_page(rows: Sequence[Row], as_of: str, namespace: str = "") -> str:
     )
 
 
-def _row(row: Row) -> str:
-    left = None if row.ttv_seconds is None else round(row.ttv_seconds * SECOND)
+def _row(view: AccountView) -> str:
+    state, owner, reading = view.state, view.owner, view.reading
     cells = (
-        ratios(row.qos, row.slo),
-        "never misses" if row.never_violated and row.state == "ok" else duration(left),
-        duration(round(row.running_seconds * SECOND)),
-        duration(round(row.waiting_seconds * SECOND)),
-        f"{row.replicas.running} + {row.replicas.waiting}",
+        ratios(view.qos, view.slo),
+        "never misses" if view.deadline is None and state == "ok" else duration(view.ttv),
+        duration(reading.running),
+        duration(reading.waiting),
+        f"{reading.pace.running} + {reading.pace.waiting}",
     )
-    name = f"{escape(row.namespace)}/{escape(row.name)}"
+    name = f"{escape(owner.namespace)}/{escape(owner.name)}"
     return (
-        f'<tr class="{row.state}"><td class="name">{name} <small>{escape(row.kind)}</small></td>'
-        f'<td class="name state">{_WORDS[row.state]}</td>'
+        f'<tr class="{state}"><td class="name">{name} <small>{escape(owner.kind)}</small></td>'
+        f'<td class="name state">{_WORDS[state]}</td>'
         + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         + "</tr>"
     )

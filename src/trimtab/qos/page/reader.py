@@ -6,8 +6,8 @@ import httpx2
 import msgspec
 
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
-from trimtab.qos.page.classes import Advice
-from trimtab.qos.queue.estimate import Explanation, Waiter
+from trimtab.qos.queue.overbooking import Advice
+from trimtab.qos.queue.waiting import Explanation, Waiter
 
 
 class Reader:

@@ -5,7 +5,6 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,109 +13,53 @@ from starlette.routing import Route
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.obs.metrics import exposition
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
-from trimtab.qos.page.classes import Advice, ClassReport
+from trimtab.qos.page.accounts import AccountView, AccountViews, by_deadline, by_ttv
+from trimtab.qos.page.answers import (
+    API,
+    Controllers,
+    Entry,
+    HistoryAnswer,
+    PageSettings,
+    PromisesShown,
+    QueueAnswer,
+    Row,
+    as_row,
+)
+from trimtab.qos.page.classes import by_class
 from trimtab.qos.page.feed import Feed, TooManyReaders
 from trimtab.qos.page.html import HEADERS, html_page
-from trimtab.qos.page.page import by_ttv, page
-from trimtab.qos.page.row import Row, moment
-from trimtab.qos.page.rows import Book
-from trimtab.qos.queue.estimate import NoSuchPod, Waiter, Waiting
-from trimtab.qos.queue.promise_limits import Promised
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.page.text import moment, page, wide_page
+from trimtab.qos.queue.overbooking import PromisedCores
+from trimtab.qos.queue.waiting import NoSuchPod, WaitingQueue
 from trimtab.qos.settings import Settings
+from trimtab.qos.tracking.tracker import AccountTracker
 
-API = "qos.trimtab.dev/v1alpha1"
 SORTS = ("name", "ttv", "deadline")
 STUCK_S = 30.0
 """A reader of events that takes nothing for so long is dropped."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class PageSettings(Struct, frozen=True, rename="camel"):
-    safety_margin: float
-    half_life: float
-
-
-class PromisesShown(Struct, frozen=True, rename="camel"):
-    """What is promised in all, in cores, and whether limits are enforced."""
-
-    promised_cores: float
-    capacity_cores: float
-    budget_cores: float | None
-    highest_slo: float
-    enforced: bool
-
-
-class Controllers(Struct, frozen=True, rename="camel"):
-    """What /v1/controllers answers."""
-
-    api_version: str
-    generated_at: str
-    leader: bool
-    skew_seconds: float
-    settings: PageSettings
-    classes: list[ClassReport]
-    overbooking: list[Advice]
-    promises: PromisesShown
-    controllers: list[Row]
-
-
-class QueueAnswer(Struct, frozen=True, rename="camel"):
-    api_version: str
-    generated_at: str
-    estimate: bool
-    note: str
-    pods: list[Waiter]
-
-
-class Entry(Struct, frozen=True):
-    at: str | None
-    pod: str
-    what: str
-
-
-class HistoryAnswer(Struct, frozen=True, rename="camel"):
-    api_version: str
-    controller: Row
-    note: str
-    transitions: list[Entry]
-
-
-class Summary:
-    """What the routes need beside the book."""
-
-    def __init__(
-        self,
-        leading: Callable[[], bool],
-        skew: Callable[[], int],
-        classes: Callable[[int], list[ClassReport]],
-        advice: Callable[[], list[Advice]],
-        promised: Callable[[], Promised],
-    ) -> None:
-        self.leading = leading
-        self.skew = skew
-        self.classes = classes
-        self.advice = advice
-        self.promised = promised
-
-
 class Routes:
     def __init__(
         self,
-        keeper: Keeper,
-        book: Book,
-        waiting: Waiting,
-        summary: Summary,
+        tracker: AccountTracker,
+        waiting: WaitingQueue,
         access: PageAccess,
         settings: Settings,
+        *,
+        leading: Callable[[], bool],
+        skew: Callable[[], int],
     ) -> None:
-        self._keeper = keeper
-        self._book = book
+        self._tracker = tracker
+        self._accounts = AccountViews(tracker, settings)
+        self._cores = PromisedCores(tracker)
         self._waiting = waiting
-        self._summary = summary
         self._access = access
+        self._leading = leading
+        self._skew = skew
         self._shown = PageSettings(settings.safety_margin_s, settings.half_life_s)
         self._limits = settings.limits
         self._feed = Feed(self._encoded)
@@ -147,7 +90,7 @@ class Routes:
     async def _answered(self, endpoint: Endpoint, request: Request) -> Response:
         try:
             await self._access.check(request)
-            if not self._keeper.ready and endpoint != self.metrics:
+            if not self._tracker.ready and endpoint != self.metrics:
                 return _text("the ledger is being rebuilt; ask again in a moment\n", 503)
             return await endpoint(request)
         except AccessDenied as denied:
@@ -166,42 +109,48 @@ class Routes:
             return await self.controllers(request)
         if "text/html" in accepted:
             return self._html(request.query_params.get("ns", ""))
-        query, now = request.query_params, self._keeper.now()
+        query, now = request.query_params, self._tracker.now()
         namespace, wide = query.get("ns", ""), query.get("wide", "") in ("1", "true")
         by = query.get("sort", "name")
         if by not in SORTS:
             raise ConfigError(f"sort: {by!r} is none of {', '.join(SORTS)}")
-        if by == "deadline":
-            lines = self._book.by_deadline(now, namespace, wide=wide)
-        else:
-            lines = (self._book.wide if wide else self._book.lines)(now, namespace)
-        text = page(by_ttv(lines) if by == "ttv" else lines, wide=wide)
+        show = self._accounts.all if wide or by == "deadline" else self._accounts.on_the_page
+        views = _sorted(show(now, namespace), by)
+        text = wide_page(views, self._waiting.ranks(now)) if wide else page(views)
         return _tagged(request, text.encode())
 
     def _html(self, namespace: str) -> Response:
-        now = self._keeper.now()
-        text = html_page(self._book.rows(now, namespace), moment(now) or "", namespace)
+        now = self._tracker.now()
+        text = html_page(self._accounts.all(now, namespace), moment(now) or "", namespace)
         return Response(text, media_type="text/html; charset=utf-8", headers=HEADERS)
 
     async def controllers(self, request: Request) -> Response:
         namespace = request.query_params.get("ns", "")
-        return _json(self._controllers(self._keeper.now(), namespace))
+        return _json(self._controllers(self._tracker.now(), namespace))
 
     def _controllers(self, now: int, namespace: str) -> Controllers:
+        views = self._accounts.all(now)
         return Controllers(
             API,
             moment(now) or "",
-            self._summary.leading(),
-            self._summary.skew() / SECOND,
+            self._leading(),
+            self._skew() / SECOND,
             self._shown,
-            self._summary.classes(now),
-            self._summary.advice(),
+            by_class(views),
+            self._cores.advice(),
             self._promises(),
-            self._book.rows(now, namespace),
+            [
+                self._row(view)
+                for view in views
+                if not namespace or view.owner.namespace == namespace
+            ],
         )
 
+    def _row(self, view: AccountView) -> Row:
+        return as_row(view, self._tracker.ceiling(view.owner))
+
     def _promises(self) -> PromisesShown:
-        promised, limits = self._summary.promised(), self._limits
+        promised, limits = self._cores.promised(), self._limits
         budget = None if limits.budget is None else limits.budget * promised.capacity
         return PromisesShown(
             promised.cores, promised.capacity, budget, limits.highest_slo, limits.enforced
@@ -211,7 +160,7 @@ class Routes:
         note = "an estimate: the scheduler's attempts and back-off are not known here"
         pods, namespace = self._waiting.queue(), request.query_params.get("ns", "")
         chosen = [pod for pod in pods if not namespace or pod.namespace == namespace]
-        return _json(QueueAnswer(API, moment(self._keeper.now()) or "", True, note, chosen))
+        return _json(QueueAnswer(API, moment(self._tracker.now()) or "", True, note, chosen))
 
     async def explain(self, request: Request) -> Response:
         namespace, slash, name = request.query_params.get("pod", "").partition("/")
@@ -220,12 +169,12 @@ class Routes:
         return _json(self._waiting.explain(namespace, name))
 
     async def history(self, request: Request) -> Response:
-        account = self._keeper.ledger.accounts.get(request.query_params.get("uid", ""))
+        account = self._tracker.ledger.accounts.get(request.query_params.get("uid", ""))
         if account is None:
             raise NoSuchPod("uid: no controller has it; see /v1/controllers")
         entries = [Entry(moment(each.at), each.pod, each.what) for each in account.history]
         note = "since this process started; the newest 64"
-        row = self._book.row(account, self._keeper.now())
+        row = self._row(self._accounts.one(account, self._tracker.now()))
         return _json(HistoryAnswer(API, row, note, entries))
 
     async def events(self, request: Request) -> Response:
@@ -242,7 +191,11 @@ class Routes:
         return EventSourceResponse(stream(), send_timeout=STUCK_S)
 
     def _encoded(self, namespace: str) -> str:
-        return msgspec.json.encode(self._controllers(self._keeper.now(), namespace)).decode()
+        return msgspec.json.encode(self._controllers(self._tracker.now(), namespace)).decode()
+
+
+def _sorted(views: list[AccountView], by: str) -> list[AccountView]:
+    return by_ttv(views) if by == "ttv" else by_deadline(views) if by == "deadline" else views
 
 
 def _tagged(request: Request, body: bytes) -> Response:

@@ -1,1 +1,1 @@
-"""Who is scheduled before whom: promises, keys and stamps."""
+"""Who is scheduled before whom: keys, stamps, and what waits for whom."""

@@ -2,7 +2,7 @@
 
 `v1:<tier>:<rank>:<deadline>` has a fixed width, so the stamps' bytes sort as the keys do, and
 the scheduler needs no clock to compare them. Tier 0 would miss its promise within the margin
-and is ordered by importance first, tier 1 by deadline, tier 2 misses none and waits its turn.
+and is ordered by its SLO first, tier 1 by deadline, tier 2 misses none and waits its turn.
 Whoever has waited for too long without being urgent comes after the urgent ones and before the
 others: so it is served if the promises leave room, and never at their expense
 (docs/decisions/0010).
@@ -14,9 +14,11 @@ import re
 
 from msgspec import Struct
 
-from trimtab.qos.queue.time_to_violation import SECOND, Pace, deadline, urgent_at
+from trimtab.qos.ledger.pod_life import STAMP
+from trimtab.qos.ledger.time_to_violation import SECOND, Pace, deadline, urgent_at
+from trimtab.qos.settings import Settings
 
-ANNOTATION = "qos.trimtab.dev/key"
+ANNOTATION = STAMP
 INFINITE = 10**20 - 1
 LARGEST_RANK = 999_999
 """Of an SLO of 0, and of whoever has waited for too long."""
@@ -47,7 +49,6 @@ class Situation(Struct, frozen=True):
     created: int
     ttv: int | None
     slo: float
-    importance: float
     pace: Pace
 
 
@@ -59,6 +60,17 @@ class Horizon(Struct, frozen=True):
     ageing: int
     half_life: int = 0
     most_debt: int = 3600 * SECOND
+
+
+def horizon_of(settings: Settings, *, is_vm: bool) -> Horizon:
+    """A VM takes longer to start, so it becomes urgent earlier."""
+    margin = settings.vm_margin_s if is_vm else settings.safety_margin_s
+    return Horizon(
+        round(margin * SECOND),
+        round(settings.ageing_s * SECOND),
+        round(settings.half_life_s * SECOND),
+        round(settings.max_debt_s * SECOND),
+    )
 
 
 class Decision(Struct, frozen=True):
@@ -94,8 +106,9 @@ def unstamped(created: int) -> Stamp:
     return Stamp(URGENT, rank_of(0.80), clamp(created))
 
 
-def rank_of(importance: float) -> int:
-    return math.floor((1 - importance) * LARGEST_RANK + 0.5)
+def rank_of(slo: float) -> int:
+    """Higher promises have smaller ranks."""
+    return math.floor((1 - slo) * LARGEST_RANK + 0.5)
 
 
 def penalty_s(failures: int) -> int:
@@ -126,7 +139,7 @@ def _urgent(at: Situation, horizon: Horizon, due: int) -> Decision:
     """Ordered by promise. What the controller owed before this pod came counts up to a limit, so
     nobody is passed by a pod that came more than that later."""
     due = max(due, at.created - horizon.most_debt)
-    stamp = Stamp(URGENT, rank_of(at.importance), clamp(due))
+    stamp = Stamp(URGENT, rank_of(at.slo), clamp(due))
     drift = at.pace.drift(at.slo)
     if drift <= 0:
         return Decision(stamp, None)

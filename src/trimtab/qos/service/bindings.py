@@ -17,7 +17,7 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.obs import get_logger
 from trimtab.qos.ledger.ledger import Ledger
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.service.metrics import bindings_live, bindings_missed
 
 log = get_logger()
@@ -46,7 +46,6 @@ class Bindings:
     def __init__(self, url: str, ledger: Ledger, offset: Callable[[], int]) -> None:
         if url and urlsplit(url).scheme not in ("http", "https"):
             raise ConfigError(f"--bindings {url}: not a URL; write it like http://127.0.0.1:10001")
-        self.live = False
         self._url = url
         self._ledger = ledger
         self._offset = offset
@@ -75,9 +74,9 @@ class Bindings:
         return self.take(answer) or await self._ask(http)
 
     def _turn(self, live: bool, why: str) -> None:
-        if live != self.live:
+        if live != self._ledger.bindings_heard:
             log.info("bindings heard" if live else "bindings silent", url=self._url, why=why)
-        self.live = live
+        self._ledger.bindings_heard = live
         bindings_live.set(live)
 
     def take(self, answer: Answer) -> bool:

@@ -4,7 +4,7 @@ Written when an incarnation ends, and once a minute while there are pods. Losing
 nothing that the API does not know anyway: only the sums of pods that are gone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from random import Random
 
 from msgspec import to_builtins
@@ -12,69 +12,68 @@ from msgspec import to_builtins
 from trimtab.errors import TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import After, Done, Outcome
-from trimtab.qos.ledger.account import Account
-from trimtab.qos.page.page import Line, duration, ratios
-from trimtab.qos.service.keeper import Keeper
+from trimtab.obs import get_logger
+from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.text import duration, ratios
 from trimtab.qos.service.metrics import checkpoint_errors
+from trimtab.qos.tracking.tracker import AccountTracker
 from trimtab.qos.wire import QOS_ACCOUNTS, object_name, written_down
 
-Describe = Callable[[Account, int], tuple[Line, str]]
-"""An account as a line of the page, and its state."""
-
+log = get_logger()
 SOON_S = 1.0
 
 
 class Checkpoints:
     def __init__(
-        self, client: Client, keeper: Keeper, describe: Describe, every_s: float = 60.0
+        self,
+        client: Client,
+        tracker: AccountTracker,
+        accounts: AccountViews,
+        every_s: float = 60.0,
     ) -> None:
         self._client = client
-        self._keeper = keeper
-        self._describe = describe
+        self._tracker = tracker
+        self._accounts = accounts
         self._every_s = every_s
         self._random = Random().random
-        self._made: set[str] = set()
-        self._rebuilt = False
-        self._rebuilt_from = 0
+        self._made: dict[str, Owner] = {}
+        """Accounts that have their objects, by uid."""
         self._unwritten: dict[str, int] = {}
         self.written_at: dict[str, int] = {}
 
-    def begin(self, version: int) -> None:
-        """The ledger will be rebuilt from what happened since this version of the pods."""
-        self._rebuilt_from = version
-
-    def know(self, uids: Iterable[str]) -> None:
-        """The ledger is rebuilt; these have their objects already."""
-        self._made.update(uids)
-        self._rebuilt = True
+    def know(self, owners: Iterable[Owner]) -> None:
+        """These have their objects already."""
+        self._made.update((owner.uid, owner) for owner in owners)
 
     def changed(self, uid: str) -> None:
         """From now until it is written again, an account is newer than its checkpoint."""
         # what a rebuild tells is older than what the store knows
-        version = self._keeper.stores.pod_version() if self._rebuilt else self._rebuilt_from
+        past = self._tracker.replaying_from
+        version = self._tracker.stores.pod_version() if past is None else past
         self._unwritten.setdefault(uid, version)
 
     def complete_version(self, uid: str) -> int:
         """Up to where all accounts are written down once `uid` is."""
-        there = self._keeper.ledger.accounts
+        there = self._tracker.ledger.accounts
         self._unwritten = {each: v for each, v in self._unwritten.items() if each in there}
         others = [version for each, version in self._unwritten.items() if each != uid]
-        return min([*others, self._keeper.stores.pod_version()])
+        return min([*others, self._tracker.stores.pod_version()])
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write one account down, and again in a minute if it has pods."""
-        account = self._keeper.ledger.accounts.get(key.name)
+        account = self._tracker.ledger.accounts.get(key.name)
         if account is None:
-            self._made.discard(key.name)
-            self.written_at.pop(key.name, None)
+            await self._collect(key.name)
             return Done()
-        self._keeper.tidy(account, self._keeper.now())
-        if key.name not in self._keeper.ledger.accounts:
+        self._tracker.tidy(account, self._tracker.now())
+        if key.name not in self._tracker.ledger.accounts:
+            await self._collect(key.name)
             return Done()
-        if self._keeper.is_provisional(account.owner):
+        if self._tracker.is_provisional(account.owner):
             return After(SOON_S)  # after a restart it would be a second account of the same pods
         try:
             await self._write(account)
@@ -85,16 +84,35 @@ class Checkpoints:
             return Done()
         return After(self._every_s * (1 - self._random() / 10))  # not all at the same moment
 
+    async def _collect(self, uid: str) -> None:
+        """Remove the object of an account whose owner is gone.
+
+        The garbage collector does the same, but not after a deletion with `--cascade=orphan`: then
+        it takes the owner reference away and leaves the object. An account whose owner is of a
+        kind that nobody watches may come back, so its object stays.
+        """
+        owner, stores = self._made.get(uid), self._tracker.stores
+        gone = owner and stores.follows(owner) and stores.owner_meta(owner) is None
+        if owner is not None and gone:
+            try:
+                await self._client.delete(QOS_ACCOUNTS, object_name(owner), owner.namespace)
+            except NotFound:
+                pass  # the garbage collector was first
+            except Forbidden as error:
+                log.warning("account not collected", error=str(error), what_to_do="apply k8s/qos")
+        self._made.pop(uid, None)
+        self.written_at.pop(uid, None)
+
     async def _write(self, account: Account) -> None:
-        now, uid = self._keeper.now(), account.owner.uid
-        version, sequence = self._keeper.stores.pod_version(), account.sequence
+        now, uid = self._tracker.now(), account.owner.uid
+        version, sequence = self._tracker.stores.pod_version(), account.sequence
         status = self._status(account, now, version)
         try:
             if uid not in self._made:
                 await self._make(account)
             await apply(self._client, QOS_ACCOUNTS, status, force=True, subresource="status")
         except NotFound:
-            self._made.discard(uid)
+            self._made.pop(uid, None)
             raise
         self.written_at[uid] = now
         if account.sequence == sequence:
@@ -114,20 +132,21 @@ class Checkpoints:
             }
         ]
         await apply(self._client, QOS_ACCOUNTS, body, force=True)
-        self._made.add(owner.uid)
+        self._made[owner.uid] = owner
 
     def _status(self, account: Account, now: int, version: int) -> Free:
-        line, state = self._describe(account, now)
+        view = self._accounts.one(account, now)
+        reading = view.reading
         complete = self.complete_version(account.owner.uid)
         ledger = written_down(account, now, str(version), str(complete))
         status = {
-            "controller": line.name,
-            "qos": ratios(line.qos, line.slo),
-            "ttv": duration(line.ttv),
-            "running": duration(line.running),
-            "waiting": duration(line.waiting),
-            "binding": ("~" if line.about else "") + duration(line.binding),
-            "state": state,
+            "controller": view.name,
+            "qos": ratios(view.qos, view.slo),
+            "ttv": duration(view.ttv),
+            "running": duration(reading.running),
+            "waiting": duration(reading.waiting),
+            "binding": ("~" if view.approximate else "") + duration(reading.binding),
+            "state": view.state,
             "gap": duration(account.gap) if account.gap else "",
             "ledger": to_builtins(ledger),
         }
@@ -142,6 +161,6 @@ class Checkpoints:
         alive = [
             at
             for uid, at in self.written_at.items()
-            if (account := self._keeper.ledger.accounts.get(uid)) and not account.is_empty
+            if (account := self._tracker.ledger.accounts.get(uid)) and not account.is_empty
         ]
         return min(alive, default=None)

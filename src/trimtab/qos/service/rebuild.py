@@ -7,7 +7,7 @@ every account whose pods may have come and gone meanwhile.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
@@ -19,8 +19,8 @@ from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import Account, Owner
 from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod
 from trimtab.qos.ledger.pod_moments import Sight, created_at, life_of, newest_moment
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.tracking.tracker import AccountTracker
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
 
 log = get_logger()
@@ -50,36 +50,35 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Rebuild:
-    def __init__(self, client: Client, keeper: Keeper) -> None:
+    def __init__(self, client: Client, tracker: AccountTracker) -> None:
         self._client = client
-        self._keeper = keeper
+        self._tracker = tracker
         self._known: dict[str, Checkpoint] = {}
         self._stream_clock = 0
         self._vanished: dict[str, int] = {}
         """Pods whose objects were removed, and the last moment before that."""
         self._replayed = 0
 
-    on_start: Callable[[int], object] = staticmethod(lambda _: None)
-    """Called with the version from which on everything is told again."""
-
     @property
-    def owners(self) -> list[str]:
-        """The uids of those who had a checkpoint."""
-        return list(self._known)
+    def owners(self) -> list[Owner]:
+        """Those who had a checkpoint."""
+        return [each.account.owner for each in self._known.values()]
 
     async def run(self) -> Outcome:
-        """Make the keeper's ledger what it would be if nobody had been away."""
+        """Make the tracker's ledger what it would be if nobody had been away."""
         for stored in await self._stored():
             self._adopt(stored)
-        self.on_start(self._start() if self._known else self._keeper.stores.pod_version())
+        tracker = self._tracker
+        tracker.replaying_from = self._start() if self._known else tracker.stores.pod_version()
         gap = not await self._replay() if self._known else False
         told_until, told = self._stream_clock, self._gaps()
-        self._advance(self._keeper.now(), None)
+        self._advance(self._tracker.now(), None)
         self._skip_what_is_in_the_sums()
-        self._keeper.open()  # it was told of those who ended while we replayed
+        self._tracker.open()  # it was told of those who ended while we replayed
         lost = self._close_vanished()
         if gap:
             self._note_unwatched(told_until, told)
+        tracker.replaying_from = None
         as_of = max((each.as_of for each in self._known.values()), default=0)
         return Outcome(len(self._known), self._replayed, lost, gap, as_of)
 
@@ -94,8 +93,8 @@ class Rebuild:
         owner, ledger = stored.spec.owner, stored.status.ledger
         if owner is None or not ledger.as_of:
             return
-        account = read_back(owner, ledger, self._keeper.ledger.counting)
-        self._keeper.ledger.adopt(account)
+        account = read_back(owner, ledger, self._tracker.ledger.counting)
+        self._tracker.ledger.adopt(account)
         self._known[owner.uid] = Checkpoint(
             account,
             int(ledger.resource_version or 0),
@@ -107,7 +106,7 @@ class Rebuild:
 
     async def _replay(self) -> bool:
         """Watch from the checkpoints to what the stores know; false if that is not possible."""
-        version, target = self._start(), self._keeper.stores.pod_version()
+        version, target = self._start(), self._tracker.stores.pod_version()
         try:
             async with asyncio.timeout(LONGEST_S):
                 while version < target:
@@ -152,14 +151,14 @@ class Rebuild:
         return version
 
     def _take(self, event: WatchEvent[LifePod]) -> None:
-        pod, ledger = event.object, self._keeper.ledger
+        pod, ledger = event.object, self._tracker.ledger
         if event.type == "BOOKMARK":
             return
-        uid, owner = pod.metadata.uid, self._keeper.owner_of(pod)
+        uid, owner = pod.metadata.uid, self._tracker.owner_of(pod)
         self._advance(newest_moment(pod), owner if event.type == "ADDED" else None)
         known = self._known.get(owner.uid)
         version = int(pod.metadata.resource_version or 0)
-        if not self._keeper.counts(pod):
+        if not self._tracker.counts(pod):
             return
         if known is not None and version <= known.version:  # it is in the checkpoint
             ledger.release(uid, owner, self._stream_clock)
@@ -167,14 +166,14 @@ class Rebuild:
         self._replayed += 1
         # the stream is in order: it happened after all that was told before
         clock = max(self._stream_clock, known.as_of if known else 0)
-        sight = Sight(clock, self._keeper.now(), clock)
+        sight = Sight(clock, self._tracker.now(), clock)
         account = ledger.of_pod(uid)
         there = self._known.get(account.owner.uid) if account is not None else None
         elsewhere = there is not None and version <= there.version
         if elsewhere or (account is None and clock + SECOND <= ledger.left_at(uid)):
             ledger.observe_past(life_of(pod), owner, sight)
             return
-        provisional = self._keeper.is_provisional(owner)
+        provisional = self._tracker.is_provisional(owner)
         ledger.observe(life_of(pod), owner, sight, provisional=provisional)
         if event.type == "DELETED":
             self._vanished[uid] = clock
@@ -187,7 +186,7 @@ class Rebuild:
         """
         if clock <= self._stream_clock:
             return
-        ledger, vanished = self._keeper.ledger, self._vanished
+        ledger, vanished = self._tracker.ledger, self._vanished
         self._stream_clock, self._vanished = clock, {}
         for uid, since in vanished.items():
             account = ledger.of_pod(uid)
@@ -199,9 +198,9 @@ class Rebuild:
     # What nobody saw
 
     def _close_vanished(self) -> int:
-        present = {pod.metadata.uid for pod in self._keeper.stores.pods.store}
-        now, lost = self._keeper.now(), 0
-        ledger = self._keeper.ledger
+        present = {pod.metadata.uid for pod in self._tracker.stores.pods.store}
+        now, lost = self._tracker.now(), 0
+        ledger = self._tracker.ledger
         ledger.prune(present)
         for account in list(ledger.accounts.values()):
             known = self._known.get(account.owner.uid)
@@ -211,21 +210,21 @@ class Rebuild:
         return lost
 
     def _gaps(self) -> dict[str, int]:
-        return {uid: account.gap for uid, account in self._keeper.ledger.accounts.items()}
+        return {uid: account.gap for uid, account in self._tracker.ledger.accounts.items()}
 
     def _note_unwatched(self, told_until: int, told: dict[str, int]) -> None:
         """Since `told_until` pods may have come and gone; gaps `told` before are of other times."""
-        earliest, now = min(each.as_of for each in self._known.values()), self._keeper.now()
-        for uid, account in self._keeper.ledger.accounts.items():
+        earliest, now = min(each.as_of for each in self._known.values()), self._tracker.now()
+        for uid, account in self._tracker.ledger.accounts.items():
             known = self._known.get(uid)
             since = max(told_until, known.as_of if known else earliest)
-            begun = created_at(self._keeper.stores.owner_meta(account.owner))
+            begun = created_at(self._tracker.stores.owner_meta(account.owner))
             account.unwatched(since, now, begun=begun, told=account.gap - told.get(uid, 0))
 
     def _skip_what_is_in_the_sums(self) -> None:
         """An ended pod that has not changed since the checkpoint was counted by then."""
-        for pod in self._keeper.stores.pods.store:
-            known = self._known.get(self._keeper.stores.owner_of(pod).uid)
+        for pod in self._tracker.stores.pods.store:
+            known = self._known.get(self._tracker.stores.owner_of(pod).uid)
             meta = pod.metadata
             if known is None or int(meta.resource_version or 0) > known.version:
                 continue

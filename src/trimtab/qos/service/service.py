@@ -23,27 +23,26 @@ from trimtab.kube.runtime.service import Service, unique_identity
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
 from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, Change
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
-from trimtab.qos.page.demand import Demand
-from trimtab.qos.page.routes import Routes, Summary
-from trimtab.qos.page.rows import Book
-from trimtab.qos.page.series import Series
-from trimtab.qos.queue.estimate import Waiting
+from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.routes import Routes
 from trimtab.qos.queue.key import ANNOTATION, parse
-from trimtab.qos.queue.stamper import Restamper, Stamper
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.queue.overbooking import PromisedCores
+from trimtab.qos.queue.stamper import Stamper
+from trimtab.qos.queue.waiting import WaitingQueue
 from trimtab.qos.service import metrics
 from trimtab.qos.service.bindings import Bindings
 from trimtab.qos.service.checkpoint import Checkpoints
 from trimtab.qos.service.clock_skew import ServerTime, steady
-from trimtab.qos.service.keeper import Keeper
-from trimtab.qos.service.pauses import EVERY_S
+from trimtab.qos.service.controllers import AccountController, Restamper
 from trimtab.qos.service.rebuild import Rebuild
-from trimtab.qos.service.rounds import Rounds
-from trimtab.qos.service.signals import Signals
-from trimtab.qos.service.stores import Stores
+from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.service.webhook import Webhook
 from trimtab.qos.settings import NAME, NAMESPACE, Settings
+from trimtab.qos.tracking.pauses import EVERY_S
+from trimtab.qos.tracking.stores import Stores
+from trimtab.qos.tracking.tracker import AccountTracker
 
 log = get_logger()
 JUDGE_S = 2.0
@@ -69,45 +68,53 @@ class Qos:
         self.recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
         self.time = ServerTime(now, clock)
         self.stores = Stores(client)
-        self.keeper = Keeper(self.stores, settings, self.time)
-        self.stamper = Stamper(self.keeper, settings, self.time)
-        self.bindings = Bindings(settings.bindings, self.keeper.ledger, self.time.of_wall)
-        self.book = Book(self.keeper, self.stamper, settings, lambda: self.bindings.live)
-        self.demand = Demand(self.keeper, self.book)
-        self.waiting = Waiting(self.keeper, self.stamper, self.time, self.demand.advice)
-        self.signals = Signals(self.book, self.stamper, self.recorder, lambda: self.elector.leading)
+        self.tracker = AccountTracker(self.stores, settings, self.time)
+        self.stamper = Stamper(self.tracker, settings)
+        self.cores = PromisedCores(self.tracker)
+        self.waiting = WaitingQueue(self.tracker, self.stamper, self.cores)
+        self.accounts = AccountViews(self.tracker, settings)
+        self.bindings = Bindings(settings.bindings, self.tracker.ledger, self.time.of_wall)
+        self.events = SloEvents(
+            self.tracker, self.accounts, self.recorder, lambda: self.elector.leading
+        )
         self._counted_from = self.time()
-        self._wire(client.guarded(self.elector.check))
+        self._control(client.guarded(self.elector.check))
 
-    def _wire(self, writing: Client) -> None:
-        accounts = self.keeper.ledger.accounts
+    def _control(self, writing: Client) -> None:
+        """The two controllers, and what gives accounts a turn."""
+        ledger = self.tracker.ledger
         self.checkpoints = Checkpoints(
-            writing, self.keeper, self.book.line, self._settings.checkpoint_s
+            writing, self.tracker, self.accounts, self._settings.checkpoint_s
         )
-        self.saving = Rounds(
-            "qos-checkpoints", self.checkpoints.reconcile, lambda: accounts, at_most_every_s=2.0
+        self.saving = AccountController(
+            "qos-checkpoints", self.checkpoints.reconcile, ledger, at_most_every_s=2.0
         )
-        restamper = Restamper(writing, self.stamper, self.keeper)
-        self.stamping = Rounds(
-            "qos-stamps", restamper.reconcile, lambda: accounts, at_most_every_s=1.0
+        restamper = Restamper(writing, self.stamper, self.tracker)
+        self.stamping = AccountController(
+            "qos-stamps", restamper.reconcile, ledger, at_most_every_s=1.0
         )
-        self.keeper.on_touch = self.stamping.nudge
-        self.keeper.on_begin = self._save
-        self.keeper.on_complaint = self.signals.complain
-        self.keeper.ledger.listen(self._heard)
+        self.tracker.on_change = self._changed
+        ledger.listen(self._heard)
         self.stores.pods.on_gap = self._missed
-        self.keeper.follow()
+        self.tracker.follow()
+
+    def _changed(self, uid: str) -> None:
+        self.stamping.enqueue(uid)
+        if uid not in self.tracker.ledger.accounts:
+            self.saving.enqueue(uid)
+        elif uid not in self.checkpoints.written_at:
+            self._save(uid)
 
     def _save(self, uid: str) -> None:
         self.checkpoints.changed(uid)
-        self.saving.nudge(uid)
+        self.saving.enqueue(uid)
 
     def _heard(self, change: Change) -> None:
         uid = change.account.owner.uid
         self.checkpoints.changed(uid)
         metrics.lost_pods.inc(change.what == LOST)
         if change.what in ("ended", LOST, LEFT, JOINED) or uid not in self.checkpoints.written_at:
-            self.saving.nudge(uid)
+            self.saving.enqueue(uid)
         if change.at >= self._counted_from:
             self._count(change)
 
@@ -115,7 +122,7 @@ class Qos:
         metrics.watch_gaps.inc()
         log.warning("pods not followed", seconds=round(seconds, 1))
         now = self.time()
-        for uid, account in self.keeper.ledger.accounts.items():
+        for uid, account in self.tracker.ledger.accounts.items():
             account.unwatched(now - round(seconds * SECOND), now)
             self._save(uid)
 
@@ -127,7 +134,7 @@ class Qos:
         elif change.what == "ended" and pod.bound is None:
             metrics.pod_wait.labels("gone").observe(waited)
         elif change.what == "created":
-            seen = self.keeper.members.get(change.account.owner.uid, {}).get(pod.uid)
+            seen = self.tracker.members.get(change.account.owner.uid, {}).get(pod.uid)
             expected = not self._settings.measure_only
             if seen is not None and expected and self.stamper.is_ours(seen):
                 metrics.unstamped.inc(not parse(seen.metadata.annotations.get(ANNOTATION, "")))
@@ -137,8 +144,7 @@ class Qos:
     async def rebuild(self) -> None:
         started = time.monotonic()
         await self.measure_skew()
-        rebuild = Rebuild(self._client, self.keeper)
-        rebuild.on_start = self.checkpoints.begin
+        rebuild = Rebuild(self._client, self.tracker)
         outcome = await rebuild.run()
         self.checkpoints.know(rebuild.owners)
         self._counted_from = outcome.as_of or self._counted_from
@@ -152,14 +158,14 @@ class Qos:
         while True:
             await asyncio.sleep(JUDGE_S)
             now, turn = self.time(), turn + 1
-            self.signals.judge(now)
+            self.events.judge(now)
             if turn % TIDY_EVERY == 0:
-                for account in list(self.keeper.ledger.accounts.values()):
-                    self.keeper.tidy(account, now)
+                for account in list(self.tracker.ledger.accounts.values()):
+                    self.tracker.tidy(account, now)
 
     async def pay_attention(self) -> None:
         while True:
-            self.keeper.attention.look(self.time())
+            self.tracker.pauses.look(self.time())
             await asyncio.sleep(EVERY_S)
 
     async def watch_skew(self) -> None:
@@ -192,7 +198,7 @@ class Qos:
         callers.warn()
         tls = Tls(chosen.certificate, chosen.key, client_ca=chosen.client_ca)
         web = Web(
-            [Webhook(self.stamper, self.demand, callers, chosen.limits.enforced).route],
+            [Webhook(self.stamper, self.cores, callers, chosen.limits.enforced).route],
             host=chosen.webhook_address or chosen.address,
             port=chosen.webhook_port,
             tls=tls,
@@ -200,15 +206,14 @@ class Qos:
         await web.run()
 
     def routes(self) -> Routes:
-        summary = Summary(
-            lambda: self.elector.leading,
-            lambda: self.time.skew.offset,
-            self.demand.classes,
-            self.demand.advice,
-            self.demand.promised,
+        return Routes(
+            self.tracker,
+            self.waiting,
+            PageAccess(self._client, self._settings.exposed),
+            self._settings,
+            leading=lambda: self.elector.leading,
+            skew=lambda: self.time.skew.offset,
         )
-        access = PageAccess(self._client, self._settings.exposed)
-        return Routes(self.keeper, self.book, self.waiting, summary, access, self._settings)
 
 
 _WHO_AM_I = msgspec.json.encode(
@@ -234,7 +239,9 @@ async def serve(client: Client, settings: Settings) -> None:
     """Run until SIGTERM."""
     qos = Qos(client, settings)
     web = page_web(qos, settings)
-    series = Series(qos.keeper, qos.book, qos.demand, qos.checkpoints.oldest, settings.series)
+    series = metrics.AccountMetrics(
+        qos.tracker, qos.accounts, qos.cores, qos.checkpoints.oldest, settings.series
+    )
     REGISTRY.register(series)
     try:
         await (await assemble(qos, web, settings)).run()

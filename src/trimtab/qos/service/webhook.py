@@ -18,8 +18,8 @@ from trimtab.kube.http.callers import MAX_POD, REFUSED, Callers, TooLarge, bound
 from trimtab.kube.resources import Free
 from trimtab.obs import get_logger
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.page.demand import Demand
 from trimtab.qos.queue.key import ANNOTATION
+from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
 from trimtab.qos.service.metrics import above_limits, stamped
 from trimtab.qos.settings import WEBHOOK_PATH
@@ -43,9 +43,9 @@ _REVIEW = msgspec.json.Decoder(AdmissionReview)
 
 class Webhook:
     def __init__(
-        self, stamper: Stamper, demand: Demand, callers: Callers, enforced: bool = False
+        self, stamper: Stamper, cores: PromisedCores, callers: Callers, enforced: bool = False
     ) -> None:
-        self._stamper, self._demand, self._callers = stamper, demand, callers
+        self._stamper, self._cores, self._callers = stamper, cores, callers
         self._enforced = enforced
 
     @property
@@ -68,7 +68,7 @@ class Webhook:
         pod = in_namespace(asked.object, asked.namespace) if asked.object else None
         if pod is None or not self._stamper.stampable(pod):
             return answered(asked, [])
-        why = self._demand.refusal(pod)
+        why = self._cores.refusal(pod)
         if why is not None and not asked.dry_run:
             above_limits.labels("refused" if self._enforced else "warned").inc()
         if why is not None and self._enforced:

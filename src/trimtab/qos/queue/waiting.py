@@ -6,19 +6,18 @@ no position and are ahead of nobody. Pods that fit nowhere are tried, but take n
 """
 
 from collections import deque
-from collections.abc import Callable
 
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
 from trimtab.qos.ledger.ledger import Change
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.page.classes import Advice, shortage
+from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.queue.key import ANNOTATION, Place, Stamp, parse, unstamped
 from trimtab.qos.queue.obstacle import Obstacle
+from trimtab.qos.queue.overbooking import PromisedCores, shortage
 from trimtab.qos.queue.stamper import Stamper
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.keeper import Keeper
+from trimtab.qos.tracking.tracker import AccountTracker
 
 RATE_WINDOW = 300 * SECOND
 MOST_AHEAD = 20
@@ -69,23 +68,16 @@ class Explanation(Struct, frozen=True, rename="camel"):
     """Why it may wait for longer than its position tells."""
 
 
-class Waiting:
+class WaitingQueue:
     """The waiting pods in order; counts bindings for the rate."""
 
-    def __init__(
-        self,
-        keeper: Keeper,
-        stamper: Stamper,
-        now: Callable[[], int],
-        advice: Callable[[], list[Advice]] = list,
-    ) -> None:
-        self._keeper = keeper
+    def __init__(self, tracker: AccountTracker, stamper: Stamper, cores: PromisedCores) -> None:
+        self._tracker = tracker
         self._stamper = stamper
-        self._now = now
-        self._advice = advice
+        self._cores = cores
         self._bound: deque[int] = deque(maxlen=10_000)
-        self._since = now()
-        keeper.ledger.listen(self._heard)
+        self._since = tracker.now()
+        tracker.ledger.listen(self._heard)
 
     def _heard(self, change: Change) -> None:
         if change.what == "bound":
@@ -100,16 +92,16 @@ class Waiting:
         """All who wait, in the order of their keys."""
         waiting = [
             pod
-            for account in self._keeper.ledger.accounts.values()
+            for account in self._tracker.ledger.accounts.values()
             if any(life.waits or life.is_gated for life in account.pods.values())
-            for pod in self._keeper.members.get(account.owner.uid, {}).values()
+            for pod in self._tracker.members.get(account.owner.uid, {}).values()
             if self._stamper.stampable(pod)
         ]
         return sorted(waiting, key=lambda pod: place(pod).sort_key)
 
     def queue(self) -> list[Waiter]:
         """The order of the scheduler, then those that are gated."""
-        now, ordered = self._now(), self.pods()
+        now, ordered = self._tracker.now(), self.pods()
         tried = {pod.metadata.uid for pod in ordered}
         gated = [pod for pod in self._waiting() if pod.metadata.uid not in tried]
         return [
@@ -117,8 +109,14 @@ class Waiting:
             *(self._waiter(None, pod, now) for pod in gated),
         ]
 
+    def ranks(self, now: int) -> dict[str, int]:
+        """The rank in the stamps of waiting pods, by account."""
+        accounts = self._tracker.ledger.accounts
+        pods = {uid: self._stamper.waiting_pods(account, now) for uid, account in accounts.items()}
+        return {uid: found[0].decision.stamp.rank for uid, found in pods.items() if found}
+
     def explain(self, namespace: str, name: str) -> Explanation:
-        now, rate = self._now(), self.per_second(self._now())
+        now, rate = self._tracker.now(), self.per_second(self._tracker.now())
         pod = next((p for p in self._waiting() if p.metadata.key == (namespace, name)), None)
         if pod is None:
             raise NoSuchPod(
@@ -149,11 +147,13 @@ class Waiting:
             return "gated: the scheduler does not try it until its gates are removed"
         if what == "fits nowhere":
             return "it fits on no node, however many other pods leave"
-        account = self._keeper.ledger.of_pod(pod.metadata.uid)
+        account = self._tracker.ledger.of_pod(pod.metadata.uid)
         if account is None:
             return ""
-        name = self._keeper.promise(account).class_name
-        return next((shortage(each) for each in self._advice() if each.class_name == name), "")
+        name = self._tracker.promise(account).class_name
+        return next(
+            (shortage(each) for each in self._cores.advice() if each.class_name == name), ""
+        )
 
     def per_second(self, now: int) -> float:
         """Bindings a second in the last minutes."""
@@ -183,7 +183,7 @@ class Waiting:
         )
 
     def _controller(self, pod: LifePod) -> str:
-        account = self._keeper.ledger.of_pod(pod.metadata.uid)
+        account = self._tracker.ledger.of_pod(pod.metadata.uid)
         return f"{account.owner.kind}/{account.owner.name}" if account else ""
 
 

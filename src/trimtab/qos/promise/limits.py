@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
-from trimtab.qos.queue.slo import Promise, read_slo, spelled
+from trimtab.qos.promise.slo import Promise, read_slo, spelled
 
 CEILING = "qos.trimtab.dev/max-slo"
 _ROUNDING = 1e-9

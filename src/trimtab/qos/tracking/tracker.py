@@ -1,4 +1,4 @@
-"""Keeps the ledger equal to the cluster: what the stores tell becomes observations.
+"""Keeps the ledger equal to the cluster: changes in the stores become entries.
 
 Until the ledger is rebuilt from its checkpoints, what the stores tell is put aside; then it is
 taken in, and twice does no harm. The order of this file is the order of an account's life: a pod
@@ -12,16 +12,15 @@ from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import Account, Owner
 from trimtab.qos.ledger.ledger import Ledger
 from trimtab.qos.ledger.owner import THROUGH
-from trimtab.qos.ledger.pod_life import MIRROR, Incarnation, LifePod
+from trimtab.qos.ledger.pod_life import MIRROR, STAMP, Incarnation, LifePod
 from trimtab.qos.ledger.pod_moments import Sight, changed_at, created_at, life_of
 from trimtab.qos.ledger.spans import Counting
-from trimtab.qos.queue.key import ANNOTATION as KEY
-from trimtab.qos.queue.promise_limits import capped, ceiling_of
-from trimtab.qos.queue.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.pauses import Attention
-from trimtab.qos.service.stores import AnyVm, Stores
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.promise.limits import capped, ceiling_of
+from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
 from trimtab.qos.settings import Settings
+from trimtab.qos.tracking.pauses import PauseDetector
+from trimtab.qos.tracking.stores import AnyVm, Stores
 
 log = get_logger()
 ORPHANED = 3600 * SECOND
@@ -29,7 +28,7 @@ ORPHANED = 3600 * SECOND
 YOUNG = 60 * SECOND
 
 
-class Keeper:
+class AccountTracker:
     """The ledger, the pods of each account that there are, and what was promised to it."""
 
     def __init__(self, stores: Stores, settings: Settings, now: Callable[[], int]) -> None:
@@ -45,18 +44,18 @@ class Keeper:
         self.stamped_at: dict[str, int] = {}
         """When a pod's stamp was last seen to change."""
         self.members: dict[str, dict[str, LifePod]] = {}
-        self.attention = Attention()
+        self.pauses = PauseDetector()
         self.ready = False
         self._excluded = frozenset(settings.excluded)
         self.limits = settings.limits
         self._terms = Terms(settings.default_slo, settings.class_slo, settings.legacy)
         self._promises: dict[str, Promise] = {}
-        self._complaints: dict[str, tuple[str, ...]] = {}
-        self.on_complaint: Callable[[Owner, str], None] = _log_complaint
-        self.on_touch: Callable[[str], None] = lambda _: None
-        """Called with an account whose stamps may be out of date."""
-        self.on_begin: Callable[[str], None] = lambda _: None
-        """Called with the account of a VM that has no pod yet: nothing else tells of it."""
+        self.complaints: dict[Owner, str] = {}
+        """SLOs that could not be read, and why."""
+        self.on_change: Callable[[str], None] = lambda _: None
+        """Called with the uid of an account that came, went, or may need other stamps."""
+        self.replaying_from: int | None = 0
+        """From which version of the pods on the past is told; None: what is told is now."""
         self._aside: list[tuple[LifePod | None, LifePod | None, int, int]] = []
 
     def follow(self) -> None:
@@ -85,7 +84,7 @@ class Keeper:
     def _pod_changed(self, old: LifePod | None, new: LifePod | None) -> None:
         now, unseen = self.now(), round(self.stores.pods.gap_s * SECOND)
         if new is None:  # nothing says when an object was removed
-            unseen = max(unseen, self.attention.unseen(now))
+            unseen = max(unseen, self.pauses.unseen(now))
         if self.ready:
             self._take(old, new, now, unseen)
         elif self.stores.pods.synced.is_set():  # the first list is read by `open`
@@ -107,7 +106,7 @@ class Keeper:
         self._join(owner, pod)
         self._promises.pop(owner.uid, None)
         self.ledger.observe(life, owner, sight, provisional=self.is_provisional(owner))
-        self.on_touch(owner.uid)
+        self.on_change(owner.uid)
 
     def _leave(self, pod: LifePod, owner: Owner) -> None:
         """If the pod was a member of another account, it is not any more."""
@@ -120,7 +119,7 @@ class Keeper:
         else:
             self.members.get(left, {}).pop(pod.metadata.uid, None)
         self._promises.pop(left, None)
-        self.on_touch(left)
+        self.on_change(left)
 
     def owner_of(self, pod: LifePod) -> Owner:
         """Whose account it is; a ReplicaSet that is gone says nothing about who was above it."""
@@ -133,8 +132,8 @@ class Keeper:
 
     def _join(self, owner: Owner, pod: LifePod) -> None:
         members, uid = self.members.setdefault(owner.uid, {}), pod.metadata.uid
-        stamp, before = pod.metadata.annotations.get(KEY), members.get(uid)
-        if stamp and (before is None or before.metadata.annotations.get(KEY) != stamp):
+        stamp, before = pod.metadata.annotations.get(STAMP), members.get(uid)
+        if stamp and (before is None or before.metadata.annotations.get(STAMP) != stamp):
             self.stamped_at[uid] = self.now()
         members[uid] = pod
 
@@ -154,7 +153,7 @@ class Keeper:
         self.ledger.gone(uid, at)
         if account is not None:
             self.tidy(account, at)
-            self.on_touch(account.owner.uid)
+            self.on_change(account.owner.uid)
 
     def counts(self, pod: LifePod) -> bool:
         """Static pods and what runs the cluster have no account."""
@@ -169,7 +168,7 @@ class Keeper:
         meta = metadata(new if new is not None else old)
         if meta.uid in self.ledger.accounts:
             self._promises.pop(meta.uid, None)
-            self.on_touch(meta.uid)
+            self.on_change(meta.uid)
             if new is None:
                 self.tidy(self.ledger.accounts[meta.uid], self.now())
             elif meta.controller is None:
@@ -196,7 +195,7 @@ class Keeper:
         for account in self.ledger.accounts.values():
             if account.owner.namespace == name:
                 self._promises.pop(account.owner.uid, None)
-                self.on_touch(account.owner.uid)
+                self.on_change(account.owner.uid)
 
     def _vm_changed(self, old: AnyVm | None, new: AnyVm | None) -> None:
         if not self.ready:
@@ -212,7 +211,7 @@ class Keeper:
                 return  # its past is not known: it begins with its first pod
             account = self.ledger.account(new.owner)
             account.begin(created)
-            self.on_begin(meta.uid)
+            self.on_change(meta.uid)
         lives = any(pod.ended is None for pod in account.pods.values())
         # stopped while nobody watched: it was when its last pod ended
         account.want(new.wanted, now if new.wanted or lives else account.latest())
@@ -231,7 +230,8 @@ class Keeper:
             self.ledger.drop(owner.uid)
             self.members.pop(owner.uid, None)
             self._promises.pop(owner.uid, None)
-            self._complaints.pop(owner.uid, None)
+            self.complaints.pop(owner, None)
+            self.on_change(owner.uid)
 
     # Promises
 
@@ -258,10 +258,16 @@ class Keeper:
         promise, complaints = promised(declared, self._terms)
         if not uncapped:
             promise = capped(promise, self.ceiling(owner), self.limits)
-        if complaints and not asked and self._complaints.get(owner.uid) != complaints:
-            self._complaints[owner.uid] = complaints
-            self.on_complaint(owner, "; ".join(complaints))
+        if not asked:
+            self._complain(owner, "; ".join(complaints))
         return promise
+
+    def _complain(self, owner: Owner, why: str) -> None:
+        if why and self.complaints.get(owner) != why:
+            log.warning("SLO ignored", owner=f"{owner.namespace}/{owner.name}", why=why)
+            self.complaints[owner] = why
+        elif not why:
+            self.complaints.pop(owner, None)
 
     def ceiling(self, owner: Owner) -> float:
         """The highest SLO that may be promised in the owner's namespace."""
@@ -280,7 +286,3 @@ class Keeper:
         """What the bare annotation `controller` calls it; empty if there is none."""
         pod = self.newest(account.owner.uid)
         return pod.metadata.annotations.get(LEGACY_CONTROLLER, "") if pod else ""
-
-
-def _log_complaint(owner: Owner, why: str) -> None:
-    log.warning("SLO ignored", owner=f"{owner.namespace}/{owner.name}", why=why)

@@ -4,7 +4,7 @@ What it then hears is as old as the pause at most. Most of it says when it happe
 of an object does not.
 """
 
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
 
 EVERY_S = 1.0
 STALL = 3 * SECOND
@@ -13,7 +13,7 @@ BACKLOG = 5 * SECOND
 """For so long after a pause what is heard may be from before its end."""
 
 
-class Attention:
+class PauseDetector:
     def __init__(self) -> None:
         self._last: int | None = None
         self._from = self._until = 0

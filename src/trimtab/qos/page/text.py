@@ -6,12 +6,12 @@ seconds, everything else, and everything below zero, to the millisecond, towards
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 
-from msgspec import Struct
-
-from trimtab.qos.queue.time_to_violation import SECOND
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.page.accounts import AccountView
 
 MILLI = SECOND // 1000
 HEADER = (
@@ -22,24 +22,7 @@ WIDE = (
     f"  {'NAMESPACE':>20}  {'KIND':>15}  {'STATE':>9}  {'REPLICAS':>11}  {'DEADLINE':>24}"
     f"  {'RANK':>6}  {'GATED':>20}"
 )
-
-
 USUAL = len("1.00/0.80")
-
-
-class Line(Struct, frozen=True, gc=False):
-    """A row of the page; times in nanoseconds."""
-
-    name: str
-    qos: float
-    slo: float
-    ttv: int | None
-    running: int
-    waiting: int
-    binding: int
-    about: bool = False
-    """The scheduler did not measure the binding."""
-    wide: str = ""
 
 
 def duration(ns: int | None) -> str:
@@ -117,22 +100,41 @@ def _promise(slo: float) -> str:
     return digits if len(digits) > len("0.80") else f"{slo:.2f}"
 
 
-def row(line: Line) -> str:
-    binding = f"  {'~' + duration(line.binding):>20}" if line.about else _cell(line.binding)
-    shares, ttv = ratios(line.qos, line.slo), _cell(line.ttv)
+def row(view: AccountView) -> str:
+    """A row of the page."""
+    reading = view.reading
+    binding = reading.binding
+    bound = f"  {'~' + duration(binding):>20}" if view.approximate else _cell(binding)
+    shares, ttv = ratios(view.qos, view.promise.slo), _cell(view.ttv)
     if len(shares) > USUAL:  # more decimals take the room that the next field leaves
         ttv = f"  {ttv.strip():>{20 + USUAL - len(shares)}}"
+    return f"{view.name:>20}  {shares}{ttv}{_cell(reading.running)}{_cell(reading.waiting)}{bound}"
+
+
+def wide_row(view: AccountView, rank: int | None) -> str:
+    """The row with more columns; `rank` is that of its waiting pods."""
+    owner, pace = view.owner, view.reading.pace
+    shown = "-" if rank is None else f"{rank:06d}"
     return (
-        f"{line.name:>20}  {shares}{ttv}"
-        f"{_cell(line.running)}{_cell(line.waiting)}{binding}{line.wide}"
+        f"{row(view)}  {owner.namespace:>20}  {owner.kind:>15}  {view.state:>9}"
+        f"  {f'{pace.running}+{pace.waiting}':>11}  {moment(view.deadline) or 'never':>24}"
+        f"  {shown:>6}  {duration(view.reading.gated):>20}"
     )
 
 
-def page(lines: Iterable[Line], *, wide: bool = False) -> str:
-    head = HEADER + (WIDE if wide else "")
-    return "\n".join([head, *map(row, lines), ""])
+def page(views: Iterable[AccountView]) -> str:
+    return "\n".join([HEADER, *map(row, views), ""])
 
 
-def by_ttv(lines: Sequence[Line]) -> list[Line]:
-    """Whoever is closest to missing its promise first."""
-    return sorted(lines, key=lambda line: (line.ttv is None, line.ttv or 0, line.name))
+def wide_page(views: Iterable[AccountView], ranks: Mapping[str, int]) -> str:
+    """`ranks` are those of waiting pods, by account."""
+    rows = (wide_row(view, ranks.get(view.owner.uid)) for view in views)
+    return "\n".join([HEADER + WIDE, *rows, ""])
+
+
+def moment(ns: int | None) -> str | None:
+    """RFC 3339 to the millisecond; None for what never comes or lies outside the calendar."""
+    if ns is None or not 0 <= ns < 4_102_444_800 * SECOND:
+        return None
+    at = datetime.fromtimestamp(ns // SECOND, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{ns % SECOND // 1_000_000:03d}Z"

@@ -1,4 +1,4 @@
-"""The keeper: what stores tell becomes accounts; owners, promises and VMs come and go."""
+"""The tracker: changes in the stores become accounts; owners, promises and VMs come and go."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.queue.slo import ANNOTATION as SLO
-from trimtab.qos.queue.time_to_violation import SECOND
-from trimtab.qos.service.stores import AnyVm, OurVm, VmSpec, VmStatus
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
+from trimtab.qos.tracking.stores import AnyVm, OurVm, VmSpec, VmStatus
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")
@@ -37,9 +37,9 @@ async def test_a_rollout_goes_on_with_the_same_account() -> None:
 async def test_pods_that_were_seen_before_their_owner_move_to_its_account() -> None:
     world = World()
     world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2))
-    assert "uid-web-5d" in world.keeper.ledger.accounts
+    assert "uid-web-5d" in world.tracker.ledger.accounts
     a_deployment(world)
-    assert list(world.keeper.ledger.accounts) == ["uid-web"]
+    assert list(world.tracker.ledger.accounts) == ["uid-web"]
     world.second = 10
     assert world.sums("uid-web") == (8, 2)
 
@@ -55,7 +55,7 @@ async def test_an_account_outlives_its_pods_but_not_its_owner() -> None:
     assert world.sums("uid-web") == (7, 2)
     for reflector in world.stores.owners:
         reflector.store.swap(())
-    assert world.keeper.ledger.accounts == {}
+    assert world.tracker.ledger.accounts == {}
 
 
 async def test_a_pod_stays_in_its_account_when_its_replica_set_is_gone() -> None:
@@ -67,7 +67,7 @@ async def test_a_pod_stays_in_its_account_when_its_replica_set_is_gone() -> None
             reflector.store.swap(())
     world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2, deleted=9, version=2))
     world.second = 20
-    assert list(world.keeper.ledger.accounts) == ["uid-web"]
+    assert list(world.tracker.ledger.accounts) == ["uid-web"]
     assert world.sums("uid-web") == (7, 2)
 
 
@@ -85,12 +85,12 @@ async def test_who_is_missing_from_a_new_list_after_a_gap_is_lost_from_sight(
     world = World()
     a_deployment(world)
     world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, scheduled=2, **last))
-    world.keeper.ready = ready
+    world.tracker.ready = ready
     world.second = 100
     world.stores.pods.gap_s = 40.0
     world.stores.pods.store.swap(())
     world.stores.pods.gap_s = 0.0
-    world.keeper.open()
+    world.tracker.open()
     account = world.account("uid-web")
     assert (world.sums("uid-web"), account.gap) == (sums, gap * SECOND)
     assert (account.history[-1].what == LOST) == bool(gap)
@@ -114,10 +114,10 @@ async def test_a_released_pod_takes_nothing_along_and_moves_nothing_back() -> No
     assert world.sums("uid-web-1") == (60, 0)
     world.put(a_life_pod("web-2", owner=REPLICA_SET, created=0, scheduled=2, version=3))
     assert world.sums("uid-web") == (98 + 2 * 158 + 59, 2 * 3 + 1)
-    assert set(world.keeper.members["uid-web"]) == {"uid-web-2", "uid-web-3", "uid-web-4"}
-    assert set(world.keeper.members["uid-web-1"]) == {"uid-web-1"}
+    assert set(world.tracker.members["uid-web"]) == {"uid-web-2", "uid-web-3", "uid-web-4"}
+    assert set(world.tracker.members["uid-web-1"]) == {"uid-web-1"}
     world.remove(released("web-1"))
-    assert "uid-web-1" not in world.keeper.ledger.accounts
+    assert "uid-web-1" not in world.tracker.ledger.accounts
     assert world.account("uid-web").left == {}
 
 
@@ -131,7 +131,7 @@ async def test_pods_that_outlive_their_controller_begin_accounts_of_their_own() 
     world.put(released("db-0"))
     for reflector in world.stores.owners:
         reflector.store.swap(())
-    assert list(world.keeper.ledger.accounts) == ["uid-db-0"]
+    assert list(world.tracker.ledger.accounts) == ["uid-db-0"]
     world.second = 80
     world.owner("StatefulSet", "db", uid="uid-db-again")
     adopted = controlled_by("StatefulSet", "db", "uid-db-again")
@@ -190,10 +190,10 @@ async def test_a_bare_pods_account_ends_with_it() -> None:
     world = World()
     pod = a_life_pod("alone", created=0)
     world.put(pod)
-    assert "uid-alone" in world.keeper.ledger.accounts
+    assert "uid-alone" in world.tracker.ledger.accounts
     world.remove(pod)
-    assert world.keeper.ledger.accounts == {}
-    assert not any(world.keeper.members.values())
+    assert world.tracker.ledger.accounts == {}
+    assert not any(world.tracker.members.values())
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ async def test_a_bare_pods_account_ends_with_it() -> None:
 async def test_some_pods_have_no_account(pod: LifePod) -> None:
     world = World()
     world.put(pod)
-    assert world.keeper.ledger.accounts == {}
+    assert world.tracker.ledger.accounts == {}
 
 
 async def test_the_newest_pods_declaration_counts_for_all() -> None:
@@ -217,7 +217,7 @@ async def test_the_newest_pods_declaration_counts_for_all() -> None:
     a_deployment(world, "0.9")
     world.put(a_life_pod("web-1", owner=REPLICA_SET, created=0, annotations={SLO: "0.5"}))
     world.put(a_life_pod("web-2", owner=REPLICA_SET, created=5, annotations={SLO: "0.7"}))
-    assert world.keeper.promise(world.account("uid-web")).slo == 0.7
+    assert world.tracker.promise(world.account("uid-web")).slo == 0.7
 
 
 async def test_a_promise_follows_what_is_declared_above() -> None:
@@ -225,22 +225,25 @@ async def test_a_promise_follows_what_is_declared_above() -> None:
     a_deployment(world)
     world.put(a_life_pod("web-1", owner=REPLICA_SET))
     account = world.account("uid-web")
-    assert world.keeper.promise(account).source == "default"
+    assert world.tracker.promise(account).source == "default"
     spaced = ObjectMeta(name="default", uid="n", annotations={SLO: "0.6"})
     world.stores.namespaces.store.put(Namespace(metadata=spaced))
-    assert world.keeper.promise(account).slo == 0.6
+    assert world.tracker.promise(account).slo == 0.6
     a_deployment(world, "99%")
-    assert world.keeper.promise(account).slo == 0.99
+    assert world.tracker.promise(account).slo == 0.99
 
 
-async def test_an_unreadable_declaration_is_told_once() -> None:
+async def test_an_unreadable_declaration_is_kept_until_it_is_mended() -> None:
     world = World()
-    told: list[str] = []
-    world.keeper.on_complaint = lambda _, why: told.append(why)
+    told: list[list[str]] = []
     for version in (1, 2):
         world.put(a_life_pod("web-1", annotations={SLO: "lots"}, version=version))
-        world.keeper.promise(world.account("uid-web-1"))
-    assert told == [f'{SLO}: "lots" on the pod is not an SLO and is ignored']
+        world.tracker.promise(world.account("uid-web-1"))
+        told.append(list(world.tracker.complaints.values()))
+    assert told == [[f'{SLO}: "lots" on the pod is not an SLO and is ignored']] * 2
+    world.put(a_life_pod("web-1", annotations={SLO: "0.5"}, version=3))
+    world.tracker.promise(world.account("uid-web-1"))
+    assert not world.tracker.complaints, "it was mended"
 
 
 def a_vm(*, running: bool = True, created: float = 0) -> OurVm:
@@ -280,7 +283,7 @@ async def test_an_old_vms_past_is_not_invented() -> None:
     (ours, _) = world.stores.vms
     world.second = 86_400
     ours.store.put(a_vm(created=0))
-    assert world.keeper.ledger.accounts == {}
+    assert world.tracker.ledger.accounts == {}
     world.put(a_life_pod("virt-launcher-db-x", owner=VM, created=86_300, scheduled=86_310))
     assert world.sums("uid-db") == (90, 10)
 
@@ -302,15 +305,15 @@ def test_kubevirts_ways_to_say_that_a_vm_is_wanted(spec: VmSpec, status: str, wa
 
 async def test_what_happens_before_the_ledger_is_rebuilt_is_not_lost() -> None:
     world = World()
-    world.keeper.ready = False
+    world.tracker.ready = False
     pod = a_life_pod("web-1", created=0, scheduled=2)
     world.put(pod)
     world.second = 7
     world.remove(pod)
-    assert world.keeper.ledger.accounts == {}
+    assert world.tracker.ledger.accounts == {}
     world.put(a_life_pod("web-2", created=7))
-    world.keeper.open()
-    assert list(world.keeper.ledger.accounts) == ["uid-web-2"]
+    world.tracker.open()
+    assert list(world.tracker.ledger.accounts) == ["uid-web-2"]
 
 
 async def test_in_legacy_mode_rows_go_by_the_bare_annotation() -> None:
@@ -319,9 +322,9 @@ async def test_in_legacy_mode_rows_go_by_the_bare_annotation() -> None:
     world.put(a_life_pod("a", created=0, scheduled=0, annotations=notes))
     world.put(a_life_pod("b", created=0, scheduled=0))
     world.put(a_life_pod("c", created=0, scheduled=0))
-    blank, named = world.book.lines(at(100))
-    assert (blank.name, blank.slo, blank.running) == ("", 0.80, 200 * 10**9)
-    assert (named.name, named.slo, named.running) == ("50_slo_1", 0.50, 100 * 10**9)
+    blank, named = world.accounts.on_the_page(at(100))
+    assert (blank.name, blank.slo, blank.reading.running) == ("", 0.80, 200 * 10**9)
+    assert (named.name, named.slo, named.reading.running) == ("50_slo_1", 0.50, 100 * 10**9)
 
 
 async def test_without_it_everybody_has_a_row_and_equal_names_their_namespace() -> None:
@@ -329,4 +332,5 @@ async def test_without_it_everybody_has_a_row_and_equal_names_their_namespace() 
     for namespace in ("red", "blue"):
         world.put(a_life_pod("same", namespace=namespace, uid=f"uid-{namespace}"))
     world.put(a_life_pod("other"))
-    assert [line.name for line in world.book.lines(at(1))] == ["blue/same", "other", "red/same"]
+    names = [view.name for view in world.accounts.on_the_page(at(1))]
+    assert names == ["blue/same", "other", "red/same"]

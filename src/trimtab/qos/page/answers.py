@@ -1,0 +1,130 @@
+"""What the page's API answers, in JSON."""
+
+from msgspec import Struct, field
+
+from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.page.accounts import AccountView, State
+from trimtab.qos.page.classes import ClassReport
+from trimtab.qos.page.text import moment
+from trimtab.qos.queue.overbooking import Advice
+from trimtab.qos.queue.waiting import Waiter
+
+API = "qos.trimtab.dev/v1alpha1"
+
+
+class Replicas(Struct, frozen=True):
+    running: int
+    waiting: int
+    gated: int = 0
+
+
+class Row(Struct, frozen=True, rename="camel", kw_only=True):
+    """One account in JSON; null is a time that never comes."""
+
+    namespace: str
+    kind: str
+    name: str
+    uid: str
+    class_name: str = field(name="class")
+    slo: float
+    slo_source: str
+    ceiling: float
+    above_ceiling: bool
+    qos: float
+    ttv_seconds: float | None
+    never_violated: bool
+    deadline: str | None
+    state: State
+    urgent: bool
+    running_seconds: float
+    waiting_seconds: float
+    binding_seconds: float
+    binding_approximate: bool
+    gated_seconds: float
+    unready_seconds: float
+    replicas: Replicas
+    incarnations: int
+    gap_seconds: float
+    as_of: str
+
+
+class PageSettings(Struct, frozen=True, rename="camel"):
+    safety_margin: float
+    half_life: float
+
+
+class PromisesShown(Struct, frozen=True, rename="camel"):
+    """What is promised in all, in cores, and whether limits are enforced."""
+
+    promised_cores: float
+    capacity_cores: float
+    budget_cores: float | None
+    highest_slo: float
+    enforced: bool
+
+
+class Controllers(Struct, frozen=True, rename="camel"):
+    """What /v1/controllers answers."""
+
+    api_version: str
+    generated_at: str
+    leader: bool
+    skew_seconds: float
+    settings: PageSettings
+    classes: list[ClassReport]
+    overbooking: list[Advice]
+    promises: PromisesShown
+    controllers: list[Row]
+
+
+class QueueAnswer(Struct, frozen=True, rename="camel"):
+    api_version: str
+    generated_at: str
+    estimate: bool
+    note: str
+    pods: list[Waiter]
+
+
+class Entry(Struct, frozen=True):
+    at: str | None
+    pod: str
+    what: str
+
+
+class HistoryAnswer(Struct, frozen=True, rename="camel"):
+    api_version: str
+    controller: Row
+    note: str
+    transitions: list[Entry]
+
+
+def as_row(view: AccountView, ceiling: float) -> Row:
+    """An account in JSON; `ceiling` is the highest SLO that its namespace may promise."""
+    owner, reading, due = view.owner, view.reading, view.deadline
+    return Row(
+        namespace=owner.namespace,
+        kind=owner.kind,
+        name=owner.name,
+        uid=owner.uid,
+        class_name=view.promise.class_name,
+        slo=view.slo,
+        slo_source=view.promise.source,
+        ceiling=ceiling,
+        above_ceiling=view.slo > ceiling,
+        qos=view.qos,
+        ttv_seconds=None if view.ttv is None else view.ttv / SECOND,
+        never_violated=due is None,
+        deadline=moment(due),
+        state=view.state,
+        urgent=view.urgent,
+        running_seconds=reading.running / SECOND,
+        waiting_seconds=reading.waiting / SECOND,
+        binding_seconds=reading.binding / SECOND,
+        binding_approximate=view.approximate,
+        gated_seconds=reading.gated / SECOND,
+        unready_seconds=reading.unready / SECOND,
+        replicas=Replicas(reading.pace.running, reading.pace.waiting, reading.gated_now),
+        incarnations=view.account.incarnations,
+        gap_seconds=view.account.gap / SECOND,
+        as_of=moment(view.now) or "",
+    )

@@ -1,0 +1,1 @@
+"""What is promised to whom: SLOs as they are declared, and their limits."""
