@@ -244,6 +244,8 @@ class Event(Wire, frozen=True):
     plan_id: str = ""
     by: str = ""
     outcome: str = ""
+    diff: str = ""
+    """What a plan that was started changed; kept of the newest plans."""
 
 
 class PlatformStatus(Wire, frozen=True):

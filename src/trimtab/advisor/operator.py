@@ -8,6 +8,7 @@ can make it do anything twice.
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import assert_never
 
 from msgspec import ValidationError, convert, structs, to_builtins
 
@@ -170,6 +171,10 @@ class Operator(Controller):
                 await self._records.write(config.metadata.name, record)
             case Rest():
                 return step
+            case Look() | Act():
+                raise AssertionError(f"{step} leads to a step of this kind again")
+            case _:
+                assert_never(step)
         return None
 
     async def _write(self, raw: Free, config: VirtPlatformConfig, step: Write) -> None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from trimtab.advisor.api import Event, Item, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.decide.accepted_drift import shown
+from trimtab.advisor.decide.history import PastPlan
 from trimtab.advisor.guidance import PHASES, told
 from trimtab.advisor.plan.diff import has_changes
 from trimtab.advisor.plan.profile import Profile
@@ -130,6 +131,16 @@ def show_history(events: Sequence[Event]) -> None:
     columns = ["TIME", "WHAT", "PLAN", "BY", "OUTCOME"]
     rows = [(_time(e), e.what, e.plan_id, e.by, e.outcome) for e in events]
     show_table(columns, rows, whole=["TIME", "PLAN"], drop=["PLAN", "BY"])
+
+
+def show_past_plans(starts: Sequence[PastPlan]) -> None:
+    """What a plan changed at each of its starts; what is no diff is a comment."""
+    for plan in starts:
+        by = f", approved by {plan.by}" if plan.by else ""
+        at = plan.at.strftime("%Y-%m-%d %H:%M:%S") if plan.at else ""
+        out.print(Text(f"# plan {plan.plan_id} of {plan.name}, started {at}{by}", style="dim"))
+        out.print(Text(f"# {plan.outcome}", style="dim"))
+        out.print(coloured(plan.diff), end="")
 
 
 def _time(event: Event) -> str:

@@ -10,8 +10,8 @@ from msgspec import convert
 from trimtab.advisor.api import Item, LoadAwareOptions, TargetRef
 from trimtab.advisor.plan.fields import (
     NOT_FOUND,
-    dig,
     is_satisfied,
+    lookup,
     managed_state,
     merge_patch,
     others_of,
@@ -125,7 +125,7 @@ def test_a_key_that_another_put_into_a_managed_map_is_a_stranger() -> None:
 def test_values_are_found_by_their_path_or_not_at_all(
     dotted: str, expected: tuple[bool, Any]
 ) -> None:
-    assert dig(LIVE, parse_path(dotted)) == expected
+    assert lookup(LIVE, parse_path(dotted)) == expected
 
 
 def test_texts_among_the_options_are_taken_as_they_are() -> None:

@@ -1,12 +1,14 @@
 """Every row of the table of transitions, each reached as a user would reach it."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from msgspec import structs
 
 from builders.worlds.advisor import DESCHEDULER, LIVE, MACHINE, World
-from trimtab.advisor.api import LoadAwareOptions, Options, Phase, Taking
+from trimtab.advisor.api import LoadAwareOptions, Options, Taking
+from trimtab.advisor.decide import phases
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
 from trimtab.advisor.decide.situation import Rest, Trouble
 from trimtab.advisor.plan.pools import Health
@@ -73,16 +75,6 @@ def with_trouble(trouble: Trouble) -> Callable[[], World]:
     return make
 
 
-def cured(world: World) -> None:
-    world.run()
-    world.trouble = None
-
-
-def cured_and_edited(world: World) -> None:
-    cured(world)
-    world.edit(action="Apply")
-
-
 def lose_definition(world: World) -> None:
     world.trouble = MISSING
 
@@ -113,89 +105,139 @@ def upgrade_logic(world: World) -> None:
     world.version, world.logic = "2", "b"
 
 
-ROWS: list[object] = [
-    pytest.param(World, nothing, "ReviewRequired", id="changes and DryRun: review"),
-    pytest.param(lambda: World("Apply"), nothing, "Completed", id="changes and Apply: no review"),
-    pytest.param(with_trouble(MISSING), nothing, "PrerequisiteFailed", id="missing definitions"),
-    pytest.param(with_trouble(BROKEN), nothing, "Failed", id="a plan that cannot be made"),
-    pytest.param(in_desired_state, nothing, "Completed", id="nothing to change: completed"),
-    pytest.param(
-        unhealthy_in_desired_state, nothing, "InProgress", id="nothing to change, pool rolling"
-    ),
-    pytest.param(planned, approve, "Completed", id="review, then Apply"),
-    pytest.param(planned, stale, "Failed", id="the cluster changed during the review"),
-    pytest.param(planned, refuse, "Failed", id="an item is refused, Abort"),
-    pytest.param(
-        lambda: planned(failure_policy="Continue"), refuse, "CompletedWithErrors", id="Continue"
-    ),
-    pytest.param(completed, nothing, "Completed", id="completed stays"),
-    pytest.param(completed, lambda w: w.options(900), "ReviewRequired", id="new options: review"),
-    pytest.param(
-        completed,
-        lambda w: (w.options(900), w.edit(action="DryRun")),
-        "ReviewRequired",
-        id="new options with DryRun are reviewed",
-    ),
-    pytest.param(completed, upgrade, "Completed", id="a version that plans the same"),
-    pytest.param(completed, upgrade_logic, "CompletedWithUpgrade", id="one that plans differently"),
-    pytest.param(completed, raise_limit, "ReviewRequired", id="an input changed: review"),
-    pytest.param(completed, wait_for_pool, "InProgress", id="the pool rolls for another"),
-    pytest.param(drifted, nothing, "Drifted", id="a hand on a managed field"),
-    pytest.param(
-        drifted, lambda w: (w.run(), w.hand("mode", "Automatic")), "Completed", id="and back"
-    ),
-    pytest.param(
-        drifted, lambda w: (w.run(), w.edit(action="DryRun")), "ReviewRequired", id="plan again"
-    ),
-    pytest.param(
-        lambda: drifted(bypass_optimistic_lock=True), nothing, "Completed", id="put right by itself"
-    ),
-    pytest.param(with_trouble(MISSING), cured, "ReviewRequired", id="prerequisites arrived"),
-    pytest.param(
-        with_trouble(MISSING),
-        lambda w: (w.run(), w.edit(action="Apply")),
-        "PrerequisiteFailed",
-        id="an edit asks again",
-    ),
-    pytest.param(
-        with_trouble(BROKEN), cured, "Failed",
-        id="Failed stays",
-    ),
-    pytest.param(
-        with_trouble(BROKEN),
-        cured_and_edited,
-        "Completed",
-        id="Failed and edited",
-    ),
-    pytest.param(completed, lambda w: w.edit(action="Ignore"), "Ignored", id="Ignore"),
-    pytest.param(
-        completed,
-        lambda w: (w.edit(action="Ignore"), w.run(), w.edit(action="DryRun")),
-        "Completed",
-        id="and active again",
-    ),
-    pytest.param(completed, lambda w: w.edit(action="Rollback"), "ReviewRequired", id="Rollback"),
-    pytest.param(
-        completed, lose_definition, "PrerequisiteFailed", id="a CRD goes"
-    ),
-]  # fmt: skip
+def in_trouble(trouble: Trouble) -> World:
+    world = with_trouble(trouble)()
+    world.run()
+    return world
 
 
-@pytest.mark.parametrize(("begin", "happens", "expected"), ROWS)
-def test_transitions(
-    begin: Callable[[], World], happens: Callable[[World], object], expected: Phase
-) -> None:
+def ignored() -> World:
+    world = completed()
+    world.edit(action="Ignore")
+    world.run()
+    return world
+
+
+def seen_drifted() -> World:
+    world = drifted()
+    world.run()
+    return world
+
+
+def cured(world: World) -> None:
+    world.trouble = None
+
+
+def cured_and_edited(world: World) -> None:
+    cured(world)
+    world.edit(action="Apply")
+
+
+def continuing() -> World:
+    return planned(failure_policy="Continue")
+
+
+def preview_other_options(world: World) -> None:
+    world.options(900)
+    world.edit(action="DryRun")
+
+
+def going_back() -> World:
+    world = completed()
+    world.edit(action="Rollback")
+    world.run()
+    return world
+
+
+def rolled_back() -> World:
+    world = going_back()
+    world.edit(approved_plan=world.config.status.plan_id)
+    assert world.run().phase == "RolledBack"
+    return world
+
+
+def half_applied() -> World:
+    """Approved, and the pool takes its time."""
+    world = planned()
+    world.after_apply = WAITING
+    world.edit(action="Apply")
+    assert world.run().phase == "InProgress"
+    return world
+
+
+def pool_is_ready(world: World) -> None:
+    world.pool = world.after_apply = READY
+
+
+HOW: dict[str, tuple[Callable[[], World], Callable[[World], object]]] = {
+    "there is something to change, action DryRun": (World, nothing),
+    "there is something to change, action Apply": (lambda: World("Apply"), nothing),
+    "a definition or a namespace is missing": (with_trouble(MISSING), nothing),
+    "the plan cannot be made": (with_trouble(BROKEN), nothing),
+    "nothing is to be changed": (in_desired_state, nothing),
+    "nothing is to be changed, its pool is rolling": (unhealthy_in_desired_state, nothing),
+    "the plan is approved": (planned, approve),
+    "approved, but the cluster is not as reviewed": (planned, stale),
+    "approved, an item is refused, policy Abort": (planned, refuse),
+    "approved, an item is refused, policy Continue": (continuing, refuse),
+    "its options are edited": (planned, lambda w: w.options(900)),
+    "the pool is not done": (half_applied, nothing),
+    "all items are in effect": (half_applied, pool_is_ready),
+    "nothing happens": (completed, nothing),
+    "other options": (completed, lambda w: w.options(900)),
+    "other options, action DryRun": (completed, preview_other_options),
+    "another operator that plans the same": (completed, upgrade),
+    "another operator that plans differently": (completed, upgrade_logic),
+    "an input of the plan changes": (completed, raise_limit),
+    "the pool rolls for somebody else": (completed, wait_for_pool),
+    "a definition is deleted": (completed, lose_definition),
+    "somebody changes a managed field": (completed, lambda w: w.hand("mode", "Predictive")),
+    "the same with bypassOptimisticLock: re-applied": (
+        lambda: completed(bypass_optimistic_lock=True),
+        lambda w: w.hand("mode", "Predictive"),
+    ),
+    "the field is put back by hand": (seen_drifted, lambda w: w.hand("mode", "Automatic")),
+    "action DryRun: planned again": (seen_drifted, lambda w: w.edit(action="DryRun")),
+    "what was missing arrives": (lambda: in_trouble(MISSING), cured),
+    "an edit, and it is still missing": (
+        lambda: in_trouble(MISSING),
+        lambda w: w.edit(action="Apply"),
+    ),
+    "the cause is gone, nobody edits": (lambda: in_trouble(BROKEN), cured),
+    "the cause is gone, action Apply": (lambda: in_trouble(BROKEN), cured_and_edited),
+    "action Ignore": (completed, lambda w: w.edit(action="Ignore")),
+    "action DryRun, nothing is to be changed": (ignored, lambda w: w.edit(action="DryRun")),
+    "action Rollback": (completed, lambda w: w.edit(action="Rollback")),
+    "the way back is approved": (
+        going_back,
+        lambda w: w.edit(approved_plan=w.config.status.plan_id),
+    ),
+    "action DryRun: begun again": (rolled_back, lambda w: w.edit(action="DryRun")),
+}
+"""How each row of the table is reached."""
+_ROW = re.compile(r"^    (\S+) {2,}(\S.*?) {2,}(\S+)$", re.MULTILINE)
+TABLE = [row for row in _ROW.findall(phases.__doc__ or "") if row[0] != "phase"]
+"""The table in the module's own words: phase, what happens, next phase that rests."""
+
+
+def test_every_row_of_the_table_has_a_way_and_every_way_a_row() -> None:
+    assert sorted(happens for _, happens, _ in TABLE) == sorted(HOW)
+
+
+@pytest.mark.parametrize(("before", "happens", "after"), TABLE)
+def test_transitions(before: str, happens: str, after: str) -> None:
+    begin, act = HOW[happens]
     world = begin()
-    happens(world)
-    assert world.run().phase == expected
+    assert (world.phase or "new") == before
+    act(world)
+    assert world.run().phase == after
 
 
-@pytest.mark.parametrize(("begin", "happens", "expected"), ROWS)
-def test_nothing_is_written_twice_where_it_rests(
-    begin: Callable[[], World], happens: Callable[[World], object], expected: Phase
-) -> None:
+@pytest.mark.parametrize("happens", HOW)
+def test_nothing_is_written_twice_where_it_rests(happens: str) -> None:
+    begin, act = HOW[happens]
     world = begin()
-    happens(world)
+    act(world)
     world.run()
     before = world.statuses, len(world.writes)
     assert isinstance(world.step(), Rest)

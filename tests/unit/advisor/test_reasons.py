@@ -6,7 +6,7 @@ from builders.worlds.openshift import DENSITY, a_cluster, added, changed, load_a
 from trimtab.advisor.api import Item, Options
 from trimtab.advisor.kinds import DESCHEDULER, POLICY, RULES
 from trimtab.advisor.mocks.baseline import namespace
-from trimtab.advisor.plan.fields import dig, leaves, parse_path
+from trimtab.advisor.plan.fields import leaves, lookup, parse_path
 from trimtab.advisor.plan.reasons import changing, with_changes
 from trimtab.advisor.profiles.deviation import all_in_words, in_words
 from trimtab.cli.main import app
@@ -33,7 +33,7 @@ def test_every_value_that_a_profile_sets_has_a_reason(name: str, options: Option
         told = [parse_path(reason.field) for reason in item.reasons]
         for dotted in item.managed_fields:
             root = parse_path(dotted)
-            for leaf in leaves(dig(item.desired_state, root)[1]):
+            for leaf in leaves(lookup(item.desired_state, root)[1]):
                 path = (*root, *leaf)
                 assert any(path[: len(t)] == t for t in told), f"{item.name}: {path} has none"
         assert all(len(reason.why) <= 300 for reason in item.reasons)

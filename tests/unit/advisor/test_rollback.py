@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trimtab.advisor.api import MANAGER, Item, TargetRef
 from trimtab.advisor.plan.diff import has_changes
-from trimtab.advisor.plan.fields import dig, parse_path
+from trimtab.advisor.plan.fields import lookup, parse_path
 from trimtab.advisor.plan.rollback import (
     Record,
     confirmed,
@@ -118,6 +118,6 @@ def test_putting_back_restores_managed_fields_and_leaves_the_rest(before: Any, n
     record = remembered(Record(), [item], {REF: live(**before)})
     after = put_back(record.priors[0], live(**now))
     for path in ("spec.a", "spec.b.x"):
-        then = dig(live(**before), parse_path(path))
-        assert dig(after, parse_path(path)) == then
+        then = lookup(live(**before), parse_path(path))
+        assert lookup(after, parse_path(path)) == then
     assert after["spec"].get("c") == now.get("c")

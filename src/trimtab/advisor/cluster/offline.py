@@ -47,7 +47,7 @@ class Directory(Struct, frozen=True):
         return tuple(found)
 
     def _unknown(self, ref: TargetRef) -> bool:
-        """Namespaces are seldom saved: one that nothing tells of may well be there."""
+        """Saved manifests rarely include Namespaces, so an unlisted one is assumed to exist."""
         named = any(each.kind == NAMESPACES.kind for each in self.objects)
         return ref.kind == NAMESPACES.kind and not named
 

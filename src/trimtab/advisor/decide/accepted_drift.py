@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import Accepted
-from trimtab.advisor.plan.fields import Path, dig, parse_path
+from trimtab.advisor.plan.fields import Path, lookup, parse_path
 from trimtab.advisor.plan.ignored_fields import left_out, put
 from trimtab.advisor.plan.profile import Draft, Wish
 from trimtab.kube.resources import Free
@@ -46,7 +46,7 @@ def _holds(each: Accepted, wish: Wish, live: Free | None) -> bool:
     path = parse_path(each.field)
     if live is None or not any(_is_inside(path, parse_path(root)) for root in wish.managed_fields):
         return False
-    there, value = dig(live, path)
+    there, value = lookup(live, path)
     return not there if each.removed else there and value == each.value
 
 

@@ -12,9 +12,9 @@ from trimtab.advisor.decide.situation import Look, Situation, Step
 from trimtab.advisor.decide.transition import become, stay
 from trimtab.advisor.plan.diff import has_changes, object_diff
 from trimtab.advisor.plan.fields import (
-    dig,
     is_satisfied,
     leaves,
+    lookup,
     others_of,
     parse_path,
     snapshot_hash,
@@ -99,14 +99,14 @@ def changes_of(item: Item, live: Free | None) -> tuple[Change, ...]:
     found = []
     for dotted in item.managed_fields:
         root = parse_path(dotted)
-        _, wanted = dig(item.desired_state, root)
+        _, wanted = lookup(item.desired_state, root)
         for path in ((*root, *leaf) for leaf in leaves(wanted)):
-            have, want = dig(live, path), dig(item.desired_state, path)
+            have, want = lookup(live, path), lookup(item.desired_state, path)
             if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
                 by = others_of(live, path)
                 found.append(Change(".".join(path), have[1], removed=not have[0], by=by))
     added = [
-        Change(path, dig(live, parse_path(path))[1], added=True, by=managers)
+        Change(path, lookup(live, parse_path(path))[1], added=True, by=managers)
         for path, managers in strangers(live, item)
     ]
     return (*found, *added)

@@ -277,7 +277,7 @@ def _finish(s: Situation) -> Step:
 
 
 def _still_drifted(s: Situation) -> bool:
-    """A remediation that did not bring back what was there before is none."""
+    """True if the re-apply finished but the managed fields still differ from the baseline."""
     remediation = s.status.remediation
     if remediation is None or not remediation.running:
         return False

@@ -2,6 +2,46 @@
 
 One step at a time: the status is written, then everything is looked at again. So a process
 that dies between two steps is continued by the next one, which cannot tell the difference.
+Pending, Drafting and RollingBack are passed through:
+
+    phase                what happens                                    comes to rest in
+    new                  there is something to change, action DryRun     ReviewRequired
+    new                  there is something to change, action Apply      Completed
+    new                  a definition or a namespace is missing          PrerequisiteFailed
+    new                  the plan cannot be made                         Failed
+    new                  nothing is to be changed                        Completed
+    new                  nothing is to be changed, its pool is rolling   InProgress
+    ReviewRequired       the plan is approved                            Completed
+    ReviewRequired       approved, but the cluster is not as reviewed    Failed
+    ReviewRequired       approved, an item is refused, policy Abort      Failed
+    ReviewRequired       approved, an item is refused, policy Continue   CompletedWithErrors
+    ReviewRequired       its options are edited                          ReviewRequired
+    InProgress           the pool is not done                            InProgress
+    InProgress           all items are in effect                         Completed
+    Completed            nothing happens                                 Completed
+    Completed            other options                                   ReviewRequired
+    Completed            other options, action DryRun                    ReviewRequired
+    Completed            another operator that plans the same            Completed
+    Completed            another operator that plans differently         CompletedWithUpgrade
+    Completed            an input of the plan changes                    ReviewRequired
+    Completed            the pool rolls for somebody else                InProgress
+    Completed            a definition is deleted                         PrerequisiteFailed
+    Completed            somebody changes a managed field                Drifted
+    Completed            the same with bypassOptimisticLock: re-applied  Completed
+    Drifted              the field is put back by hand                   Completed
+    Drifted              action DryRun: planned again                    ReviewRequired
+    PrerequisiteFailed   what was missing arrives                        ReviewRequired
+    PrerequisiteFailed   an edit, and it is still missing                PrerequisiteFailed
+    Failed               the cause is gone, nobody edits                 Failed
+    Failed               the cause is gone, action Apply                 Completed
+    Completed            action Ignore                                   Ignored
+    Ignored              action DryRun, nothing is to be changed         Completed
+    Completed            action Rollback                                 ReviewRequired
+    ReviewRequired       the way back is approved                        RolledBack
+    RolledBack           action DryRun: begun again                      ReviewRequired
+
+`decide/` has a module for each row's reason: `approval`, `execution`, `settled`, `drift`,
+`edit_war`, `inputs`, `recovery`. The tests read this table.
 """
 
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""Statuses from statuses: entering a phase, and everything that goes with it."""
+"""Builds the next status: phase, conditions, history line and Event."""
 
 from typing import Any
 
@@ -6,10 +6,11 @@ from msgspec import structs
 
 from trimtab.advisor.api import Item, ItemState, Phase, PlatformStatus
 from trimtab.advisor.decide.conditions import TEXTS, marked, phase_conditions
-from trimtab.advisor.decide.history import recorded
+from trimtab.advisor.decide.history import diff_of, recorded
 from trimtab.advisor.decide.situation import News, Situation, Write
 
 _UNTOLD = ("Pending", "Drafting", "Ignored")
+_STARTS = ("InProgress", "RollingBack")
 _WARNINGS = ("Failed", "PrerequisiteFailed", "CompletedWithErrors", "Drifted")
 
 
@@ -32,7 +33,9 @@ def become(
     )
     news: tuple[News, ...] = ()
     if phase not in _UNTOLD and s.status.phase != phase:
-        after = structs.replace(after, history=recorded(after, phase, s.now, outcome=detail))
+        diff = diff_of(after.items) if phase in _STARTS else ""
+        lines = recorded(after, phase, s.now, outcome=detail, diff=diff)
+        after = structs.replace(after, history=lines)
         news = (News(phase, detail or TEXTS[phase], phase in _WARNINGS),)
     return Write(after, news)
 

@@ -59,15 +59,15 @@ def object_diff(ref: TargetRef, before: Free | None, after: Free | None) -> str:
     heads = ["/dev/null" if obj is None else title for obj in (old, new)]
     lines = [[] if obj is None else as_yaml(obj).splitlines(keepends=True) for obj in (old, new)]
     text = "".join(unified_diff(lines[0], lines[1], heads[0], heads[1], n=3))
-    return _capped(text) or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
+    return capped(text) or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
 
 
-def _capped(text: str) -> str:
-    """A status has limits; desiredState still holds the whole object."""
-    if len(text) <= MOST:
+def capped(text: str, most: int = MOST, why: str = "see desiredState") -> str:
+    """Whole lines up to `most` characters: a status has limits."""
+    if len(text) <= most:
         return text
-    kept = text[: text.rindex("\n", 0, MOST) + 1]
-    return f"{kept}… {text.count(chr(10)) - kept.count(chr(10))} more lines, see desiredState\n"
+    kept = text[: text.rindex("\n", 0, most) + 1]
+    return f"{kept}… {text.count(chr(10)) - kept.count(chr(10))} more lines, {why}\n"
 
 
 def masked(before: Free | None, after: Free | None) -> tuple[Free | None, Free | None]:

@@ -30,8 +30,8 @@ def parse_path(dotted: str) -> Path:
     return tuple(part for part in dotted.split(".") if part)
 
 
-def dig(obj: Any, path: Path) -> tuple[bool, Any]:
-    """Whether the path exists, and its value."""
+def lookup(obj: Any, path: Path) -> tuple[bool, Any]:
+    """Whether the path exists, and its value; `profile.dig` takes a missing one for None."""
     value = obj
     for part in path:
         if not isinstance(value, Mapping) or part not in value:
@@ -47,7 +47,7 @@ def managed_state(obj: Free | None, managed: Iterable[str]) -> Free:
     paths = tuple(managed)
     if not paths:
         return {"spec": obj["spec"]} if "spec" in obj else {}
-    found = {path: dig(obj, parse_path(path)) for path in paths}
+    found = {path: lookup(obj, parse_path(path)) for path in paths}
     return {path: value for path, (exists, value) in found.items() if exists}
 
 
@@ -148,10 +148,10 @@ def strangers(live: Free | None, item: Item) -> tuple[tuple[str, tuple[str, ...]
     found: list[tuple[str, tuple[str, ...]]] = []
     for dotted in item.managed_fields:
         root = parse_path(dotted)
-        _, have = dig(live, root)
-        _, want = dig(item.desired_state, root)
+        _, have = lookup(live, root)
+        _, want = lookup(item.desired_state, root)
         for leaf in leaves(have if isinstance(have, Mapping) else {}):
-            if leaf and not dig(want, leaf)[0]:
+            if leaf and not lookup(want, leaf)[0]:
                 managers = others_of(live, (*root, *leaf))
                 if managers:
                     found.append((".".join((*root, *leaf)), managers))

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import MANAGER, Ignore, Ignored, Item
-from trimtab.advisor.plan.fields import Path, dig, leaves, others_of, owners_of, parse_path
+from trimtab.advisor.plan.fields import Path, leaves, lookup, others_of, owners_of, parse_path
 from trimtab.advisor.plan.profile import Draft, OptionError, Wish
 from trimtab.kube.resources import Free
 
@@ -40,7 +40,9 @@ def _owned(rule: Ignore, roots: list[Path], desired: Free, live: Free | None) ->
     return [
         (*root, *leaf)
         for root in roots
-        for leaf in dict.fromkeys((*leaves(dig(desired, root)[1]), *leaves(dig(live, root)[1])))
+        for leaf in dict.fromkeys(
+            (*leaves(lookup(desired, root)[1]), *leaves(lookup(live, root)[1]))
+        )
         if rule.manager in others_of(live, (*root, *leaf))
     ]
 
@@ -49,7 +51,7 @@ def _concerns(path: Path, roots: list[Path], desired: Free, live: Free | None) -
     if any(_covers(path, root) for root in roots):
         return True
     inside = any(_covers(root, path) for root in roots)
-    return inside and (dig(desired, path)[0] or dig(live, path)[0])
+    return inside and (lookup(desired, path)[0] or lookup(live, path)[0])
 
 
 def _covers(outer: Path, inner: Path) -> bool:
@@ -100,7 +102,7 @@ def managed_without(
         if not any(_covers(root, path) for path in without):
             kept.append(dotted)
             continue
-        inner = [(*root, *leaf) for leaf in leaves(dig(desired, root)[1]) if leaf]
+        inner = [(*root, *leaf) for leaf in leaves(lookup(desired, root)[1]) if leaf]
         kept += [".".join(p) for p in inner if not any(_covers(path, p) for path in without)]
     return tuple(kept)
 
@@ -140,7 +142,7 @@ def to_write(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free:
         return desired
     body = left_out(desired, paths)
     for path in paths:
-        there, value = dig(live, path)
+        there, value = lookup(live, path)
         if there and any(owner.manager == MANAGER for owner in owners_of(live, path)):
             put(body, path, value)
     return body
@@ -153,7 +155,7 @@ def overlooked(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free |
         return live
     seen = deepcopy(live)
     for path in paths:
-        wanted, value = dig(item.desired_state, path)
+        wanted, value = lookup(item.desired_state, path)
         put(seen, path, value) if wanted else _drop(seen, path)
         for entry in (seen.get("metadata") or {}).get("managedFields") or ():
             if entry.get("manager") == MANAGER and not wanted:

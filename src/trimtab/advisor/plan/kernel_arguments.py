@@ -12,7 +12,7 @@ def parse(argument: str) -> tuple[str, str | None]:
 
 
 def is_effective(arguments: Sequence[str], wanted: str) -> bool:
-    """Whether the last word on the key of `wanted` is `wanted` itself."""
+    """True if the last occurrence of the key has the wanted value."""
     key, _ = parse(wanted)
     said = [argument for argument in arguments if parse(argument)[0] == key]
     return bool(said) and said[-1] == wanted

@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.plan.diff import sanitised
-from trimtab.advisor.plan.fields import dig, is_satisfied, others_of, parse_path
+from trimtab.advisor.plan.fields import is_satisfied, lookup, others_of, parse_path
 from trimtab.kube.resources import Free
 
 
@@ -56,7 +56,7 @@ def given_up(desired: Free, live: Free | None, after: Free | None) -> tuple[str,
     return tuple(
         f"{path} is no longer managed and stays as it is: {', '.join(keepers)} owns it too"
         for path in left_behind(desired, live)
-        if dig(after, parse_path(path))[0] and (keepers := others_of(live, parse_path(path)))
+        if lookup(after, parse_path(path))[0] and (keepers := others_of(live, parse_path(path)))
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from trimtab.advisor.api import Item, Reason
-from trimtab.advisor.plan.fields import dig, leaves, parse_path
+from trimtab.advisor.plan.fields import leaves, lookup, parse_path
 from trimtab.kube.resources import Free
 
 
@@ -14,7 +14,7 @@ def reasons_of(managed: tuple[str, ...], desired: Free, why: Mapping[str, str]) 
     paths = [
         (*root, *leaf)
         for root in map(parse_path, managed)
-        for leaf in leaves(dig(desired, root)[1])
+        for leaf in leaves(lookup(desired, root)[1])
     ]
     told: dict[str, str] = {}
     for path in paths:
@@ -30,7 +30,7 @@ def with_changes(item: Item, live: Free | None, after: Free | None) -> Item:
     return structs.replace(
         item,
         reasons=tuple(
-            structs.replace(each, changes=dig(live, path) != dig(after, path))
+            structs.replace(each, changes=lookup(live, path) != lookup(after, path))
             for each in item.reasons
             for path in [parse_path(each.field)]
         ),

@@ -16,9 +16,9 @@ from trimtab.advisor.api import MANAGER, Item, Taking, TargetRef
 from trimtab.advisor.plan.diff import object_diff
 from trimtab.advisor.plan.fields import (
     Path,
-    dig,
     is_ours,
     leaves,
+    lookup,
     merge_patch,
     others_of,
     parse_path,
@@ -93,7 +93,7 @@ def confirmed(record: Record, refs: Iterable[TargetRef]) -> Record:
 
 def _prior_field(live: Free | None, dotted: str) -> PriorField:
     root = parse_path(dotted)
-    present, value = dig(live, root)
+    present, value = lookup(live, root)
     owners = {
         ".".join((*root, *leaf)): managers[0]
         for leaf in leaves(value)
@@ -102,7 +102,7 @@ def _prior_field(live: Free | None, dotted: str) -> PriorField:
     if present:
         return PriorField(dotted, present, value, owners)
     steps = range(len(root))
-    return PriorField(dotted, present, depth=sum(dig(live, root[: n + 1])[0] for n in steps))
+    return PriorField(dotted, present, depth=sum(lookup(live, root[: n + 1])[0] for n in steps))
 
 
 def forgotten(record: Record, refs: Iterable[TargetRef]) -> Record:
@@ -146,7 +146,7 @@ def undone(prior: Prior, live: Free | None) -> tuple[Taking, ...]:
     found = {
         Taking(field=".".join(path), manager=manager)
         for path in leaves({key: value for key, value in live.items() if key not in _NO_WORK})
-        if dig(after, path) != dig(live, path)
+        if lookup(after, path) != lookup(live, path)
         for manager in others_of(live, path)
     }
     return tuple(sorted(found, key=lambda take: (take.field, take.manager)))[:MOST_TAKES]
@@ -214,7 +214,7 @@ def restoring(prior: Prior, live: Free) -> dict[str, Free]:
     for leaf in leaves(whole):
         if leaf:
             manager = owners.get(".".join(leaf), MANAGER)
-            _graft(patches.setdefault(manager, {}), leaf, dig(whole, leaf)[1])
+            _graft(patches.setdefault(manager, {}), leaf, lookup(whole, leaf)[1])
     return patches
 
 

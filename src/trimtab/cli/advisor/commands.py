@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from trimtab.advisor.api import VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline, read_directory
 from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.decide.history import past_plans
 from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
 from trimtab.advisor.profiles.deviation import all_in_words
@@ -38,6 +39,7 @@ from trimtab.view.advisor import (
     show_configs,
     show_diffs,
     show_history,
+    show_past_plans,
     show_phases,
     show_plan,
     show_profile,
@@ -292,17 +294,30 @@ app.command(ignore, help_epilogue=IGNORE_EXAMPLES)
 app.command(accept, help_epilogue=ACCEPT_EXAMPLES)
 
 
-@app.command(help_epilogue=examples("trimtab advisor history", "trimtab advisor history --json"))
+@app.command(
+    help_epilogue=examples(
+        "trimtab advisor history",
+        "trimtab advisor history --json",
+        "trimtab advisor history 0c5e37e17e99",
+    )
+)
 def history(profile: str = DEFAULT, /, *, json: Json = False, where: AdvisorOptions = HERE) -> None:
     """Show what happened to a configuration: plans, approvals, applies, drift.
+
+    With the id of a plan that was started: what it changed, as `patch` takes it. The diffs of
+    the newest eight plans of a configuration are kept.
 
     Parameters
     ----------
     profile
-        Which profile.
+        Which profile, or the id of a past plan.
     """
-    events = talk(where, lambda desk: desk.get(profile)).status.history
-    emit(events, json, show_history)
+    configs = talk(where, lambda desk: desk.all())
+    config = next((each for each in configs if each.metadata.name == profile), None)
+    if config is not None:
+        emit(config.status.history, json, show_history)
+    else:
+        emit(past_plans(configs, profile), json, show_past_plans)
 
 
 @app.command(

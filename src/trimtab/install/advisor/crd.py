@@ -374,6 +374,7 @@ def _history() -> Schema:
             "planId": string(12),
             "by": string(512),
             "outcome": string(256),
+            "diff": string(1 << 15, "What a plan changed; kept of the newest plans."),
         }
     )
     return _list(line, MOST, "What happened, the newest last.")
