@@ -36,7 +36,6 @@ def desk() -> Iterator[Desk]:
             wait(
                 lambda: desk.exists("virtplatformconfig", LOAD_AWARE),
                 lambda: "it is not advertised",
-                lambda: "it is not advertised",
             )
             yield desk
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.qos import a_view
+from builders.values.qos import a_view
 from trimtab.qos.page.classes import gini, report
 from trimtab.qos.queue.overbooking import overbooking
 

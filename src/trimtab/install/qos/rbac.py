@@ -22,7 +22,7 @@ def qos_rbac() -> list[Manifest]:
         rule("batch", ["jobs"], LOOK),
         rule(VM_GROUP, ["virtualmachines"], LOOK),
         rule(KUBEVIRT, ["virtualmachines", "virtualmachineinstances"], LOOK),
-        rule(GROUP, ["qosaccounts"], [*LOOK, "create", "patch", "delete"]),
+        rule(GROUP, ["qosaccounts"], [*LOOK, "create", "patch"]),
         rule(GROUP, ["qosaccounts/status"], ["patch"]),
         rule("events.k8s.io", ["events"], ["create", "patch"]),
         rule("authentication.k8s.io", ["tokenreviews", "selfsubjectreviews"], ["create"]),

@@ -5,6 +5,7 @@ nothing that the API does not know anyway: only the sums of pods that are gone.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from random import Random
 
 from msgspec import to_builtins
@@ -12,10 +13,9 @@ from msgspec import to_builtins
 from trimtab.errors import TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import After, Done, Outcome
-from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import Account, Owner
 from trimtab.qos.page.accounts import AccountViews
 from trimtab.qos.page.text import duration, ratios
@@ -23,7 +23,6 @@ from trimtab.qos.service.metrics import checkpoint_errors
 from trimtab.qos.tracking.tracker import AccountTracker
 from trimtab.qos.wire import QOS_ACCOUNTS, object_name, written_down
 
-log = get_logger()
 SOON_S = 1.0
 
 
@@ -85,21 +84,19 @@ class Checkpoints:
         return After(self._every_s * (1 - self._random() / 10))  # not all at the same moment
 
     async def _collect(self, uid: str) -> None:
-        """Remove the object of an account whose owner is gone.
+        """Leave the object of an account whose owner is gone to the garbage collector.
 
-        The garbage collector does the same, but not after a deletion with `--cascade=orphan`: then
-        it takes the owner reference away and leaves the object. An account whose owner is of a
-        kind that nobody watches may come back, so its object stays.
+        After a deletion with `--cascade=orphan` that takes the owner reference away and keeps the
+        object. With the reference back, to an owner that is not there, it removes the object; so
+        this service needs no right to delete. An account whose owner is of a kind that nobody
+        watches may come back, so its object stays.
         """
         owner, stores = self._made.get(uid), self._tracker.stores
         gone = owner and stores.follows(owner) and stores.owner_meta(owner) is None
         if owner is not None and gone:
-            try:
-                await self._client.delete(QOS_ACCOUNTS, object_name(owner), owner.namespace)
-            except NotFound:
-                pass  # the garbage collector was first
-            except Forbidden as error:
-                log.warning("account not collected", error=str(error), what_to_do="apply k8s/qos")
+            name, body = object_name(owner), {"metadata": owned(owner)}
+            with suppress(NotFound):  # the garbage collector was first
+                await self._client.patch(QOS_ACCOUNTS, name, body, owner.namespace)
         self._made.pop(uid, None)
         self.written_at.pop(uid, None)
 
@@ -123,14 +120,7 @@ class Checkpoints:
     async def _make(self, account: Account) -> None:
         owner = account.owner
         body = self._named(account) | {"spec": {"owner": to_builtins(owner)}}
-        body["metadata"]["ownerReferences"] = [
-            {
-                "apiVersion": owner.api_version,
-                "kind": owner.kind,
-                "name": owner.name,
-                "uid": owner.uid,
-            }
-        ]
+        body["metadata"] |= owned(owner)
         await apply(self._client, QOS_ACCOUNTS, body, force=True)
         self._made[owner.uid] = owner
 
@@ -164,3 +154,14 @@ class Checkpoints:
             if (account := self._tracker.ledger.accounts.get(uid)) and not account.is_empty
         ]
         return min(alive, default=None)
+
+
+def owned(owner: Owner) -> Free:
+    """The metadata that makes the garbage collector remove an object together with its owner."""
+    reference = {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+    }
+    return {"ownerReferences": [reference]}
