@@ -1,7 +1,9 @@
 """The operator as a process: several replicas may run, one of them acts."""
 
-from msgspec import Struct
+from pathlib import Path
+from tempfile import mkdtemp
 
+from trimtab.advisor.certificate import self_signed
 from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import ADVERTISED, NAME, Settings
 from trimtab.kube.client import Client
@@ -12,22 +14,14 @@ from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
 
 
-class Listening(Struct, frozen=True):
-    host: str = "127.0.0.1"
-    port: int = 8444
-    tls: Tls | None = None
-    open_metrics: bool = False
-    """/metrics for everybody who reaches the port."""
-
-
-async def serve(client: Client, settings: Settings, listening: Listening) -> None:
+async def serve(client: Client, settings: Settings) -> None:
     """Run the operator until SIGTERM."""
     identity = unique_identity()
     elector = Elector(client, NAME, settings.namespace, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
     operator = Operator(client.guarded(elector.check), recorder, settings, reading=client)
     told = tells(ADVERTISED, lambda: operator.advertised)
-    web = Web([told], host=listening.host, port=listening.port, tls=listening.tls)
+    web = Web([told], host=settings.host, port=settings.port, tls=_tls(settings))
     service = Service(
         NAME,
         reflectors=[operator.configs],
@@ -37,6 +31,14 @@ async def serve(client: Client, settings: Settings, listening: Listening) -> Non
         recorder=recorder,
         web=web,
     )
-    if not listening.open_metrics:
+    if not settings.open_metrics:
         web.routes = authorized(web.routes, "/metrics", Authorizer(client))
     await service.run()
+
+
+def _tls(settings: Settings) -> Tls | None:
+    if settings.certificate and settings.key:
+        return Tls(settings.certificate, settings.key)
+    if settings.self_signed:
+        return self_signed(Path(mkdtemp(prefix="trimtab-advisor-")), NAME)
+    return None

@@ -2,11 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-
-import msgspec
-from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.routes import Exporter, elsewhere, routes
@@ -16,35 +12,19 @@ from trimtab.exporter.nodes.page import Page
 from trimtab.exporter.scenario.backends import Hands, NoHands
 from trimtab.exporter.scenario.in_memory import Memory
 from trimtab.exporter.scenario.writing import Writer
+from trimtab.exporter.settings import NAME, Settings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.http.web import Web
-from trimtab.kube.machines import SCHEDULABLE
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Job, Service
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.obs import get_logger
 
 log = get_logger()
-NAME = "exporter"
 PATIENCE_S = 5.0
 """How long the API server may take to answer before the exporter does without it."""
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    host: str = "127.0.0.1"
-    port: int = 8000
-    production: bool = False
-    """Whether to add what production rules read."""
-    allow_scenario: bool = False
-    token_file: Path | None = None
-    scenario: str | None = None
-    """A scenario file to load at the start, and to go by where there is no Kubernetes."""
-    namespace: str = "default"
-    node_selector: str = f"{SCHEDULABLE}=true"
-    pressure: PressureCurve = DEFAULT_PRESSURE
 
 
 async def serve(client: Client | None, settings: Settings) -> None:
@@ -117,26 +97,11 @@ async def _run(
     reflectors: Sequence[Reflector[Any]],
     jobs: Sequence[Job],
 ) -> None:
-    web = Web(routes(exporter), host=settings.host, port=settings.port)
+    host, port = settings.place
+    web = Web(routes(exporter), host=host, port=port)
     service = Service(NAME, reflectors=reflectors, jobs=jobs, web=web)
     web.routes.append(elsewhere(web.routes))
     exporter.ready = service.ready.is_set
     exporter.stale = lambda: any(each.stale for each in reflectors)
     log.info("exporter listening", host=web.host, port=web.port)
     await service.run()
-
-
-def address(text: str) -> tuple[str, int]:
-    """Host and port of `127.0.0.1:8000`, `[::1]:8000` or `:8000` (every address)."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
-        raise ConfigError(f"--listen: {text!r} is not an address; write it like 127.0.0.1:8000")
-    return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
-
-
-def pressure_from(text: str) -> PressureCurve:
-    """The pressure curve in JSON, as a scenario file has it."""
-    try:
-        return msgspec.json.decode(text, type=PressureCurve)
-    except (msgspec.MsgspecError, ConfigError) as error:
-        raise ConfigError(f"--pressure: {error}") from error

@@ -1,15 +1,18 @@
-"""What an operator can choose, and its defaults."""
+"""What an operator can choose, and its defaults; each field is an option of `trimtab run qos`."""
 
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
+from trimtab.kube.runtime.options import INTERNAL, Option, Port, Seconds
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.qos.promise.limits import Limits
+from trimtab.qos.promise.limits import Limits, Slo
+from trimtab.qos.promise.slo import parse_slo, spelled
 
 NAME = "qos"
 NAMESPACE = SYSTEM_NAMESPACE
@@ -18,46 +21,79 @@ DEFAULT_SLO = 0.80
 DEFAULT_BINDINGS = "http://127.0.0.1:10001/bindings"
 
 
+def _classes(texts: Iterable[str], option: str) -> dict[str, float]:
+    return dict(_class(text, option) for text in texts)
+
+
+def _class(text: str, option: str) -> tuple[str, float]:
+    name, equals, slo = text.partition("=")
+    if not name or not equals:
+        raise ConfigError(f"{option} {text}: write it like high-priority=0.99")
+    return name, parse_slo(slo, f"{option} {name}")
+
+
+def _class_texts(classes: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(f"{name}={spelled(slo)}" for name, slo in classes.items())
+
+
+ClassSlo = Annotated[dict[str, float], Option(parse=_classes, write=_class_texts, several=True)]
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything about the service but the cluster that it works for."""
 
-    address: str = "127.0.0.1"
-    port: int = 10000
+    address: Annotated[str, Option(names=("--address", "--host"))] = "127.0.0.1"
+    """Where the page listens; elsewhere than on this computer it wants a token."""
+    port: Port = 10000
+    """The page's port; 0 takes a free one."""
     webhook_address: str = ""
     """Where the webhook listens, if not where the page does."""
-    webhook_port: int = 9444
-    certificate: Path | None = None
-    key: Path | None = None
-    """Without a certificate there is no webhook: pods are stamped a moment after creation."""
+    webhook_port: Port = 9444
+    """The port of the webhook that stamps pods when they are created."""
+    certificate: Annotated[Path | None, Option(names=("--certificate", "--tls-cert"))] = None
+    """PEM file with the webhook's certificate; without one pods are stamped a moment later."""
+    key: Annotated[Path | None, Option(names=("--key", "--tls-key"))] = None
+    """PEM file with its key."""
     client_ca: Path | None = None
-    """The CA of the API server's certificate for webhooks; without it everybody may call."""
+    """PEM file of the CA that signed the API server's certificate for webhooks."""
     client_name: str = API_SERVER
+    """The common name in that certificate."""
     bindings: str = DEFAULT_BINDINGS
-    """Where the scheduler's plugin lists its recent bindings; empty: nowhere."""
-    legacy: bool = False
-    measure_only: bool = False
-    safety_margin_s: float = 30.0
-    vm_margin_s: float = 300.0
-    half_life_s: float = 0.0
-    """0: an account remembers its whole life."""
+    """Where the scheduler's plugin lists its bindings; an empty text if there is no plugin."""
+    default_slo: Slo = DEFAULT_SLO
+    """The availability promised to whoever declares none."""
+    class_slo: ClassSlo = field(default_factory=dict)
+    """NAME=SLO: what a PriorityClass promises; may be repeated."""
+    safety_margin_s: Seconds = 30.0
+    """Whoever would miss its SLO within this time is urgent."""
+    vm_margin_s: Seconds = 300.0
+    """The same for VMs."""
+    half_life_s: Seconds = 0.0
+    """Running and waiting count half after this time; 0: they count for ever."""
     running_when: Literal["bound", "ready"] = "bound"
-    """When a pod runs: once it is bound, or only while it is ready."""
+    """A pod runs once it is bound, or only while it is ready; unready time is charged as
+    waiting."""
     charge_binding: bool = False
-    """Binding counts as waiting."""
-    max_wait_s: float = 0.0
+    """Charge binding as waiting."""
+    max_wait_s: Seconds = 0.0
     """A pod that waited longer goes before all that are not urgent; 0: four margins, at least ten
     minutes."""
-    max_debt_s: float = 3600.0
-    """How much of what its controller owes counts for a new pod."""
-    default_slo: float = DEFAULT_SLO
-    class_slo: dict[str, float] = field(default_factory=dict)
-    """SLO by PriorityClass."""
-    scheduler_names: tuple[str, ...] = ("default-scheduler",)
-    excluded: tuple[str, ...] = ("kube-system", NAMESPACE)
-    checkpoint_s: float = 60.0
+    max_debt_s: Seconds = 3600.0
+    """How much of what its controller owes counts for a new pod's place in the queue."""
+    scheduler_names: Annotated[
+        tuple[str, ...], Option(names=("--scheduler-name",), write=tuple, several=True)
+    ] = ("default-scheduler",)
+    """Pods of these schedulers are stamped; may be repeated."""
     limits: Limits = Limits()
     """Who may promise how much."""
-    series: int = 500
+    legacy: bool = False
+    """Read the bare annotations `slo` and `controller`; all others share one row without a
+    name."""
+    measure_only: bool = False
+    """Keep accounts and serve the page, but stamp nothing."""
+    excluded: Annotated[tuple[str, ...], INTERNAL] = ("kube-system", NAMESPACE)
+    checkpoint_s: Annotated[float, INTERNAL] = 60.0
+    series: Annotated[int, INTERNAL] = 500
     """Accounts that have metrics of their own; classes always have."""
 
     def __post_init__(self) -> None:

@@ -1,7 +1,8 @@
 """The exporter as a stack of a lab, beside `vm_stack()`: its own process and service account."""
 
 from builders.labs.vm import trimtab
-from trimtab.install.exporter.rbac import exporter_rbac
+from trimtab.install.rights import granted
+from trimtab.install.services import exporter
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
 from trimtab.lab.components.component import HttpGet
 from trimtab.lab.components.identity import kubeconfig_file
@@ -10,6 +11,8 @@ from trimtab.lab.components.identity import kubeconfig_file
 def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:
     """`flags` are passed to `trimtab run exporter`."""
     options = (*flags, "--allow-scenario") if allow_scenario else flags
+
+    roles = exporter.roles() if allow_scenario else exporter.reading()
 
     def contribute(lab: Lab) -> Contribution:
         port = lab.port("exporter")
@@ -30,7 +33,7 @@ def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:
         return Contribution(
             components=(program,),
             services=(Service("exporter"),),
-            objects=tuple(exporter_rbac(allow_scenario=allow_scenario)),
+            objects=tuple(granted("exporter", roles)),
         )
 
     return Stack(name="exporter", contribute=contribute, ports={"exporter": 8000})

@@ -15,11 +15,10 @@ import yaml
 from builders.values.manifests import REPOSITORY, base, containers, documents, of_kind, one
 from trimtab import __version__
 from trimtab.cli.main import app
-from trimtab.install.exporter.rbac import exporter_rbac
 from trimtab.install.loop.manifests import generate
 from trimtab.install.loop.rbac import descheduler_rbac
 from trimtab.install.rights import granted
-from trimtab.install.services import vm_controller, webhook
+from trimtab.install.services import exporter, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook, guard
 from trimtab.install.vm.crd import crds
 from trimtab.install.vm.fence import fence
@@ -33,7 +32,7 @@ from trimtab.scores.prometheus.files import KEY as RULES_KEY
 LAB_RBAC = {
     "vm-controller": granted("vm-controller", vm_controller.SERVICE.roles()),
     "webhook": granted("webhook", webhook.SERVICE.roles()),
-    "exporter": exporter_rbac(allow_scenario=True),
+    "exporter": granted("exporter", exporter.SERVICE.roles()),
     "descheduler": descheduler_rbac(),
     "kwok": kwok_rbac(),
 }

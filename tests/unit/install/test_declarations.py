@@ -1,6 +1,7 @@
 """What holds for the declaration of every service."""
 
 import importlib
+import shlex
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_no_role_holds_a_wildcard(service: ServiceSpec) -> None:
 @every
 def test_examples_are_command_lines_that_are_understood(service: ServiceSpec) -> None:
     for example in service.examples:
-        words = example.replace("''", "").split()
+        words = shlex.split(example)
         if words[0] == "trimtab":
             app.parse_args(words[1:], exit_on_error=False, print_error=False)
 

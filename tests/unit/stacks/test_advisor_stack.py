@@ -64,7 +64,7 @@ def test_what_people_change_is_not_applied_again_when_a_lab_is_resumed(tmp_path:
 def test_settings_are_kept_as_they_were(tmp_path: Path) -> None:
     home = Home(tmp_path)
     kept = AdvisorSettings(release="5.14", operator=False)
-    a_lab_on_disk(home.lab("x").path, stacks=(STACK,), settings={STACK: kept.to_lab()})
+    a_lab_on_disk(home.lab("x").path, stacks=(STACK,), settings={STACK: msgspec.to_builtins(kept)})
     same = stack_for(home, "x", (STACK,), None, None)
     assert from_lab(dict(same.settings)) == kept
     upgraded = stack_for(home, "x", (STACK,), "5.32", None)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -25,7 +26,8 @@ ONLY_OURS = {"enabled": [{"name": "QosAware"}], "disabled": [{"name": "*"}]}
 
 
 def a_lab(path: Path, **changes: Any) -> Lab:
-    spec = a_spec(ports=CONTROL_PLANE | LOOP_PORTS | PORTS, **changes)
+    ports = CONTROL_PLANE | LOOP_PORTS | PORTS | changes.pop("moved", {})
+    spec = a_spec(ports=ports, **changes)
     return Lab(path, spec, lambda program: Path("/engines") / program)
 
 
@@ -80,16 +82,17 @@ def test_measuring_only_leaves_the_stock_order_and_asks_no_webhook(tmp_path: Pat
 
 
 def test_everybody_learns_the_ports_that_the_lab_has(tmp_path: Path) -> None:
-    blueprint = a_blueprint(tmp_path)
+    moved = {"qos": 10004, "qos-webhook": 9445, "qos-bindings": 10005}
+    blueprint = a_blueprint(tmp_path, moved=moved)
     (arguments,) = (
         c["args"] for c in profile(blueprint)["pluginConfig"] if c["name"] == "QosAware"
     )
-    assert arguments == {"bindingsAddress": "127.0.0.1:10001"}
+    assert arguments == {"bindingsAddress": "127.0.0.1:10005"}
     argv = components(blueprint)["qos"].argv
-    assert "--port=10000" in argv
-    assert "--webhook-port=9444" in argv
-    assert "--bindings=http://127.0.0.1:10001/bindings" in argv
-    assert "https://127.0.0.1:9444" in blueprint.files["config/objects.json"]
+    assert "--port=10004" in argv
+    assert "--webhook-port=9445" in argv
+    assert "--bindings=http://127.0.0.1:10005/bindings" in argv
+    assert "https://127.0.0.1:9445" in blueprint.files["config/objects.json"]
 
 
 def test_a_configuration_of_the_users_own_stays_theirs(tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_the_shipped_configuration_is_one_that_a_scheduler_takes(order: Any) -> 
 
 def test_settings_come_back_from_a_lab_as_they_went() -> None:
     settings = QosSettings(measure_only=True, legacy=True, verbosity=4)
-    assert from_lab(settings.to_lab()) == settings
+    assert from_lab(msgspec.to_builtins(settings)) == settings
 
 
 def test_measuring_only_without_the_queue_is_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_settings_follow_the_scenario_and_survive_the_labs_file() -> None:
     settings = following(LoopSettings(interval_s=30.0, soft_taints=True), scenario)
     assert settings.requests == scenario.requests == "overcommit"
     assert (settings.interval_s, settings.soft_taints) == (30.0, True)
-    kept = msgspec.json.decode(msgspec.json.encode(settings.to_lab()))
+    kept = msgspec.json.decode(msgspec.json.encode(settings))
     assert from_lab(kept) == settings
 
 

@@ -77,7 +77,7 @@ def test_the_scenarios_migrations_are_the_controllers(tmp_path: Path) -> None:
 
 def test_soft_taints_bring_their_service_and_its_limits(tmp_path: Path) -> None:
     blueprint = a_blueprint(tmp_path, LoopSettings(soft_taints=True), scale=10)
-    assert "--interval=6" in components(blueprint)["soft-tainter"].argv
+    assert "--interval=6s" in components(blueprint)["soft-tainter"].argv
     objects = msgspec.json.decode(blueprint.files["config/objects.json"])
     policies = [o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"]
     assert "trimtab-soft-tainter" in {policy["metadata"]["name"] for policy in policies}

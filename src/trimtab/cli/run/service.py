@@ -77,6 +77,8 @@ def _option(each: Declared) -> Argument:
         how["validator"] = within(option.least, option.most)
     if each.type is bool and each.default is False:
         how["negative"] = ""
+    if not option.shown:
+        how["show_default"] = False
     kind, default = each.type, each.default
     if option.parse is not None:  # a text up to here; `read` parses it
         kind = tuple[str, ...] if option.several else str

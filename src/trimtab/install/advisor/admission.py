@@ -13,10 +13,10 @@ from typing import Any
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION
 from trimtab.advisor.decide.approval import REQUESTED_BY
 from trimtab.install.advisor.rbac import APPROVE, APPROVER
+from trimtab.install.policies import matching, mutating, validating
 
 Manifest = dict[str, Any]
 IDENTITY, RULES, APPROVAL = (f"trimtab-advisor-{n}" for n in ("identity", "rules", "approval"))
-_API = "admissionregistration.k8s.io/v1"
 _ACTING = (
     "((has(object.spec.action) && object.spec.action in ['Apply', 'Rollback']) || "
     "(has(object.spec.bypassOptimisticLock) && object.spec.bypassOptimisticLock))"
@@ -80,7 +80,7 @@ def identity() -> list[Manifest]:
         ],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
     }
-    return _bound("MutatingAdmissionPolicy", IDENTITY, spec, {})
+    return mutating(IDENTITY, spec)
 
 
 def rules() -> list[Manifest]:
@@ -100,7 +100,7 @@ def rules() -> list[Manifest]:
             }
         ],
     }
-    return _bound("ValidatingAdmissionPolicy", RULES, spec, {"validationActions": ["Deny"]})
+    return validating(RULES, spec)
 
 
 def approval() -> list[Manifest]:
@@ -127,23 +127,8 @@ def approval() -> list[Manifest]:
             }
         ],
     }
-    return _bound("ValidatingAdmissionPolicy", APPROVAL, spec, {"validationActions": ["Deny"]})
+    return validating(APPROVAL, spec)
 
 
 def _matches() -> Manifest:
-    rule = {
-        "apiGroups": [GROUP],
-        "apiVersions": [VERSION],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": [CONFIGS.plural],
-    }
-    return {"resourceRules": [rule]}
-
-
-def _bound(kind: str, name: str, spec: Manifest, binding: Manifest) -> list[Manifest]:
-    metadata = {"name": name}
-    bound = {"policyName": name} | binding
-    return [
-        {"apiVersion": _API, "kind": kind, "metadata": metadata, "spec": spec},
-        {"apiVersion": _API, "kind": f"{kind}Binding", "metadata": metadata, "spec": bound},
-    ]
+    return {"resourceRules": [matching(GROUP, [CONFIGS.plural], ["CREATE", "UPDATE"], VERSION)]}

@@ -10,6 +10,8 @@ are Roles in the namespaces of the targets, granted where such a target is used.
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import structs
+
 from trimtab.advisor.api import CONFIGS, GROUP, TargetRef
 from trimtab.advisor.cluster.records import secret_name
 from trimtab.advisor.kinds import (
@@ -22,10 +24,24 @@ from trimtab.advisor.kinds import (
 )
 from trimtab.advisor.plan.profile import Resource
 from trimtab.advisor.profiles.registry import Registry, built_in
-from trimtab.advisor.settings import NAME, NAMESPACE
+from trimtab.advisor.settings import NAME
+from trimtab.install.rights import (
+    LOOK,
+    RBAC,
+    Right,
+    Role,
+    at_home,
+    events,
+    everywhere,
+    granted,
+    lease,
+    right,
+    role_manifest,
+    rule,
+    within,
+)
 
 Manifest = dict[str, Any]
-LOOK = ["get", "list", "watch"]
 EDIT = ["create", "update", "patch", "delete"]
 APPROVE = "approve"
 """The verb of our own that admission asks for; no role of Kubernetes' own includes it."""
@@ -34,22 +50,28 @@ _ONLY_CHANGED = {(r.group, r.plural) for r in (HYPERCONVERGEDS, DEPLOYMENTS)}
 """What others install: we never create or delete it."""
 _SINGLE = {known.kind: known.name for known in (DESCHEDULER, HYPERCONVERGED, SCHEDULER)}
 """Kinds of which one object is read; of the others all are."""
-_RBAC = "rbac.authorization.k8s.io"
+
+
+def operator_roles(registry: Registry | None = None) -> tuple[Role, ...]:
+    """What the operator may do everywhere, and at home."""
+    profiles = registry or built_in()
+    foreign = [t for t in _targets(profiles) if not is_local(known(t))]
+    return (
+        everywhere(*_own_rights(profiles), *_reading(profiles), *_writing(foreign)),
+        at_home(*_at_home(profiles)),
+    )
 
 
 def operator_rbac(registry: Registry | None = None) -> list[Manifest]:
-    """What the operator's account is bound to everywhere, and at home."""
-    profiles = registry or built_in()
-    foreign = [t for t in _targets(profiles) if not is_local(known(t))]
-    everywhere = [*_own_rules(profiles), *_reading(profiles), *_writing(foreign)]
-    return [*bound("ClusterRole", everywhere), *bound("Role", _at_home(profiles), NAMESPACE)]
+    """The same, granted to the operator's account."""
+    return granted(NAME, operator_roles(registry))
 
 
 def target_rbac(*namespaces: str, registry: Registry | None = None) -> list[Manifest]:
     """ConfigMaps and Deployments that the operator may write in these namespaces."""
     local = [t for t in _targets(registry or built_in()) if is_local(known(t))]
     mine = {n: [t for t in local if t.namespace == n] for n in namespaces}
-    return [each for n in namespaces for each in bound("Role", _local(mine[n]), n)]
+    return granted(NAME, (within(n, *_local(mine[n])) for n in namespaces))
 
 
 def is_local(resource: Resource) -> bool:
@@ -61,15 +83,15 @@ def _targets(profiles: Registry) -> list[TargetRef]:
     return sorted({t for profile in profiles for t in profile.targets()}, key=str)
 
 
-def _own_rules(profiles: Registry) -> list[Manifest]:
+def _own_rights(profiles: Registry) -> list[Right]:
     names = [profile.name for profile in profiles]
     return [
-        rule(GROUP, [CONFIGS.plural], [*LOOK, "create"]),
-        rule(GROUP, [f"{CONFIGS.plural}/status"], ["update"], only=names),
-        rule("events.k8s.io", ["events"], ["create", "patch"]),
-        rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
-        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
-        rule(
+        right(GROUP, [CONFIGS.plural], [*LOOK, "create"]),
+        right(GROUP, [f"{CONFIGS.plural}/status"], ["update"], only=names),
+        events(),
+        right("authentication.k8s.io", ["tokenreviews"], ["create"]),
+        right("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        right(
             "apiextensions.k8s.io",
             ["customresourcedefinitions"],
             LOOK,
@@ -78,26 +100,26 @@ def _own_rules(profiles: Registry) -> list[Manifest]:
     ]
 
 
-def _reading(profiles: Registry) -> list[Manifest]:
+def _reading(profiles: Registry) -> list[Right]:
     """Namespaces that targets live in; of others' kinds the one object there is, or all."""
     homes = sorted({t.namespace for t in _targets(profiles) if t.namespace})
     kinds = {(r.group, r.plural, r.kind) for r in profiles.resources() if not is_local(r)}
     return [
-        rule("", ["namespaces"], LOOK, only=homes),
+        right("", ["namespaces"], LOOK, only=homes),
         *(
-            rule(group, [plural], LOOK, only=[_SINGLE[kind]] if kind in _SINGLE else None)
+            right(group, [plural], LOOK, only=[_SINGLE[kind]] if kind in _SINGLE else ())
             for group, plural, kind in sorted(kinds)
         ),
     ]
 
 
-def _writing(targets: Iterable[TargetRef]) -> list[Manifest]:
+def _writing(targets: Iterable[TargetRef]) -> list[Right]:
     names: dict[tuple[str, str], list[str]] = {}
     for target in targets:
         resource = known(target)
         names.setdefault((resource.group, resource.plural), []).append(target.name)
     return [
-        rule(kind[0], [kind[1]], _verbs(kind), only=sorted(set(found)))
+        right(kind[0], [kind[1]], _verbs(kind), only=sorted(set(found)))
         for kind, found in names.items()
     ]
 
@@ -106,8 +128,8 @@ def _verbs(kind: tuple[str, str]) -> list[str]:
     return ["patch"] if kind in _ONLY_CHANGED else ["create", "patch", "delete"]
 
 
-def _local(targets: Iterable[TargetRef]) -> list[Manifest]:
-    return [each | {"verbs": [*LOOK, *each["verbs"]]} for each in _writing(targets)]
+def _local(targets: Iterable[TargetRef]) -> list[Right]:
+    return [structs.replace(each, verbs=(*LOOK, *each.verbs)) for each in _writing(targets)]
 
 
 def known(target: TargetRef) -> Resource:
@@ -116,12 +138,11 @@ def known(target: TargetRef) -> Resource:
     return resource
 
 
-def _at_home(profiles: Registry) -> list[Manifest]:
+def _at_home(profiles: Registry) -> list[Right]:
     secrets = [secret_name(profile.name) for profile in profiles]
     return [
-        rule("coordination.k8s.io", ["leases"], ["create"]),
-        rule("coordination.k8s.io", ["leases"], ["get", "patch"], only=[NAME]),
-        rule("", ["secrets"], ["get", "create", "patch", "delete"], only=secrets),
+        *lease(NAME),
+        right("", ["secrets"], ["get", "create", "patch", "delete"], only=secrets),
     ]
 
 
@@ -131,48 +152,18 @@ def user_rbac() -> list[Manifest]:
     Those who may `view` or `edit` everything may look at plans or prepare them. To approve
     can reboot every node, so no role of Kubernetes' own includes it.
     """
-    look = rule(GROUP, [CONFIGS.plural], LOOK)
-    edit = rule(GROUP, [CONFIGS.plural], [*LOOK, *EDIT])
-    approve = rule(GROUP, [CONFIGS.plural], [*LOOK, *EDIT, APPROVE])
+    look = right(GROUP, [CONFIGS.plural], LOOK)
+    edit = right(GROUP, [CONFIGS.plural], [*LOOK, *EDIT])
+    approve = right(GROUP, [CONFIGS.plural], [*LOOK, *EDIT, APPROVE])
+    metrics = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     return [
-        _cluster_role("virtplatformconfig-viewer", look, "view"),
-        _cluster_role("virtplatformconfig-editor", edit, "edit"),
-        _role("ClusterRole", APPROVER, [approve]),
-        _role("ClusterRole", f"trimtab:{NAME}-metrics", [_metrics_rule()]),
+        _cluster_role("virtplatformconfig-viewer", rule(look), "view"),
+        _cluster_role("virtplatformconfig-editor", rule(edit), "edit"),
+        _cluster_role(APPROVER, rule(approve)),
+        _cluster_role(f"trimtab:{NAME}-metrics", metrics),
     ]
 
 
-def _metrics_rule() -> Manifest:
-    return {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
-
-
-def _cluster_role(name: str, only: Manifest, into: str) -> Manifest:
-    labels = {f"{_RBAC}/aggregate-to-{into}": "true"}
-    return _role("ClusterRole", name, [only]) | {"metadata": {"name": name, "labels": labels}}
-
-
-def rule(
-    group: str, resources: list[str], verbs: list[str], *, only: list[str] | None = None
-) -> Manifest:
-    names = {"resourceNames": only} if only else {}
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs} | names
-
-
-def bound(kind: str, rules: list[Manifest], namespace: str = "") -> list[Manifest]:
-    """A role of the operator's account, and the binding between them."""
-    name = f"trimtab:{NAME}"
-    role = _role(kind, name, rules, namespace)
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
-    binding = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": role["metadata"],
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-        "subjects": [account],
-    }
-    return [role, binding]
-
-
-def _role(kind: str, name: str, rules: list[Manifest], namespace: str = "") -> Manifest:
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules}
+def _cluster_role(name: str, only: Manifest, into: str = "") -> Manifest:
+    labels = {"labels": {f"{RBAC}/aggregate-to-{into}": "true"}} if into else {}
+    return role_manifest("ClusterRole", {"name": name, **labels}, [only])

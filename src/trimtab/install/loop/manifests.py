@@ -11,21 +11,23 @@ import msgspec
 import yaml
 
 from trimtab.install.deployments import deployed, home
-from trimtab.install.exporter.rbac import exporter_rbac
-from trimtab.install.loop.rbac import HOME, descheduler_rbac
+from trimtab.install.loop.rbac import DESCHEDULER, descheduler_rbac
 from trimtab.install.manifests import account, documents, head
 from trimtab.install.rights import granted
 from trimtab.install.service import ServiceSpec
-from trimtab.install.services import vm_controller, webhook
+from trimtab.install.services import exporter, vm_controller, webhook
 from trimtab.lab.components.kwok import kwok_config
 from trimtab.lab.components.kwok import rbac as kwok_rbac
+from trimtab.model.names import SYSTEM_NAMESPACE
 
 Manifest = dict[str, Any]
-HOMES = {"exporter": "monitoring"}
-"""Where each service and its account live in a cluster."""
 KWOK = {"kind": "ServiceAccount", "name": "kwok-controller", "namespace": "kube-system"}
 _HEAD = head("trimtab/install/loop/manifests.py")
-SERVICES: tuple[ServiceSpec, ...] = (vm_controller.SERVICE, webhook.SERVICE)
+SERVICES: tuple[ServiceSpec, ...] = (
+    vm_controller.SERVICE,
+    webhook.SERVICE,
+    exporter.SERVICE,
+)
 _NODES = 5
 
 
@@ -53,15 +55,13 @@ def crds() -> list[Manifest]:
 
 def cluster_rbac() -> list[Manifest]:
     """An account for each service, and its roles."""
-    roles = [*exporter_rbac(allow_scenario=True), *descheduler_rbac()]
     kwok = [m | {"subjects": [KWOK]} if "subjects" in m else m for m in kwok_rbac()]
-    accounts = [*HOMES.items(), ("descheduler", "kube-descheduler")]
     return [
         *(account(each.name, home(each)) for each in SERVICES),
-        *(account(name, namespace) for name, namespace in accounts),
+        account(DESCHEDULER[1], DESCHEDULER[0]),
         account(KWOK["name"], KWOK["namespace"]),
         *(m for each in SERVICES for m in granted(each.name, each.roles(), account_in=home(each))),
-        *map(_moved, roles),
+        *descheduler_rbac(),
         *kwok,
     ]
 
@@ -70,7 +70,9 @@ def cluster_guard() -> list[Manifest]:
     """The guard and the fence, which know the controller under its name in a cluster."""
     text = msgspec.json.encode([each for s in SERVICES for each in s.admission()]).decode()
     for service in SERVICES:
-        text = text.replace(f":{HOME}:{service.name}", f":{home(service)}:{service.name}")
+        text = text.replace(
+            f":{SYSTEM_NAMESPACE}:{service.name}", f":{home(service)}:{service.name}"
+        )
     moved: list[Manifest] = msgspec.json.decode(text)
     return moved
 
@@ -86,12 +88,3 @@ def kwok_settings() -> Manifest:
         "metadata": {"name": "kwok-config", "namespace": KWOK["namespace"]},
         "data": {"kwok.yaml": documents([head, *stages])},
     }
-
-
-def _moved(manifest: Manifest) -> Manifest:
-    """The same role or binding, with the account where it is in a cluster."""
-    subjects = manifest.get("subjects")
-    if subjects is None:
-        return manifest
-    moved = [s | {"namespace": HOMES.get(s["name"], s["namespace"])} for s in subjects]
-    return manifest | {"subjects": moved}

@@ -6,6 +6,7 @@ webhook may fail: then a pod is created unstamped and scheduled by its age.
 
 from typing import Any
 
+from trimtab.install.policies import API, matching, mutating, validating
 from trimtab.kube.machines import GROUP as VM_GROUP
 from trimtab.kube.machines import KUBEVIRT
 from trimtab.qos.promise.slo import ANNOTATION as SLO
@@ -19,7 +20,6 @@ STAMP_POLICY = "trimtab-qos-stamp"
 CLEAN_POLICY = "trimtab-qos-clean"
 STAMPER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
 Manifest = dict[str, Any]
-_API = "admissionregistration.k8s.io/v1"
 _APART = ["kube-system", NAMESPACE]
 _QUOTED = PATTERN.replace("\\", "\\\\")
 
@@ -43,7 +43,7 @@ def slo_policy() -> list[Manifest]:
             ),
         ],
     }
-    return [_policy("Validating", SLO_POLICY, spec), _binding(SLO_POLICY)]
+    return validating(SLO_POLICY, spec)
 
 
 def _has(meta: str, name: str) -> str:
@@ -80,15 +80,8 @@ def _declaring() -> list[Manifest]:
         (VM_GROUP, "*", ["virtualmachines"]),
         (KUBEVIRT, "*", ["virtualmachines", "virtualmachineinstances"]),
     )
-    return [
-        {
-            "apiGroups": [group],
-            "apiVersions": [version],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": resources,
-        }
-        for group, version, resources in kinds
-    ]
+    writes = ["CREATE", "UPDATE"]
+    return [matching(group, resources, writes, version) for group, version, resources in kinds]
 
 
 def stamp_policy(stamper: str = STAMPER) -> list[Manifest]:
@@ -99,7 +92,7 @@ def stamp_policy(stamper: str = STAMPER) -> list[Manifest]:
     )
     spec = {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [_pods(["UPDATE"])]},
+        "matchConstraints": {"resourceRules": [matching("", ["pods"], ["UPDATE"])]},
         "matchConditions": [
             {"name": "not-the-stamper", "expression": f"request.userInfo.username != '{stamper}'"},
             {"name": "changes-the-stamp", "expression": f"{old} != {new}"},
@@ -113,7 +106,7 @@ def stamp_policy(stamper: str = STAMPER) -> list[Manifest]:
             }
         ],
     }
-    return [_policy("Validating", STAMP_POLICY, spec), _binding(STAMP_POLICY)]
+    return validating(STAMP_POLICY, spec)
 
 
 def clean_policy() -> list[Manifest]:
@@ -122,7 +115,7 @@ def clean_policy() -> list[Manifest]:
     spec = {
         "failurePolicy": "Fail",
         "reinvocationPolicy": "Never",  # again after the webhook, it would take off ours
-        "matchConstraints": {"resourceRules": [_pods(["CREATE"])]},
+        "matchConstraints": {"resourceRules": [matching("", ["pods"], ["CREATE"])]},
         "matchConditions": [
             {"name": "comes-with-a-stamp", "expression": _has("object.metadata", KEY)}
         ],
@@ -133,9 +126,7 @@ def clean_policy() -> list[Manifest]:
             }
         ],
     }
-    binding = _binding(CLEAN_POLICY) | {"kind": "MutatingAdmissionPolicyBinding"}
-    binding["spec"] = {"policyName": CLEAN_POLICY}
-    return [_policy("Mutating", CLEAN_POLICY, spec), binding]
+    return mutating(CLEAN_POLICY, spec)
 
 
 def stamping_webhook(client_config: Manifest) -> Manifest:
@@ -144,14 +135,14 @@ def stamping_webhook(client_config: Manifest) -> Manifest:
         client_config = client_config | {"url": client_config["url"].rstrip("/") + WEBHOOK_PATH}
     apart = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": _APART}
     return {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": WEBHOOK},
         "webhooks": [
             {
                 "name": "stamp.qos.trimtab.dev",
                 "clientConfig": client_config,
-                "rules": [_pods(["CREATE"]) | {"scope": "Namespaced"}],
+                "rules": [matching("", ["pods"], ["CREATE"]) | {"scope": "Namespaced"}],
                 "namespaceSelector": {"matchExpressions": [apart]},
                 "matchConditions": [
                     {
@@ -167,31 +158,4 @@ def stamping_webhook(client_config: Manifest) -> Manifest:
                 "timeoutSeconds": 2,
             }
         ],
-    }
-
-
-def _pods(operations: list[str]) -> Manifest:
-    return {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": operations,
-        "resources": ["pods"],
-    }
-
-
-def _policy(how: str, name: str, spec: Manifest) -> Manifest:
-    return {
-        "apiVersion": _API,
-        "kind": f"{how}AdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-
-
-def _binding(name: str) -> Manifest:
-    return {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
     }

@@ -8,15 +8,16 @@ k8s/qos/make-host-files.sh makes them.
 from typing import Any
 
 from trimtab import __version__
+from trimtab.install.deployments import IMAGE
+from trimtab.install.manifests import head
 from trimtab.install.qos.scheduler import Order, dump, in_a_cluster
 
-HEAD = "# Written by `make generate` from trimtab/install/qos/host_manifests.py; change it there.\n"
+HEAD = head("trimtab/install/qos/host_manifests.py")
 CONFIG = "/etc/kubernetes/scheduler-config.conf"
 CREDENTIALS = "/etc/kubernetes/scheduler.conf"
 QOS_KUBECONFIG = "/etc/kubernetes/trimtab-qos.conf"
 QOS_CERTIFICATE = "/etc/kubernetes/trimtab-qos"
 SCHEDULER_IMAGE = f"localhost/trimtab-scheduler:{__version__}"
-IMAGE = f"localhost/trimtab:{__version__}"
 Manifest = dict[str, Any]
 
 

@@ -7,6 +7,7 @@ a webhook that is down would stop garbage collection, namespace deletion and nod
 
 from typing import Any
 
+from trimtab.install.policies import API, matching, validating
 from trimtab.kube.machines import GUARD_LABEL, VM_NAME_LABEL
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.webhook import PATH
@@ -38,22 +39,14 @@ def eviction_webhook(client_config: dict[str, Any]) -> dict[str, Any]:
     if "url" in client_config:
         client_config = client_config | {"url": client_config["url"].rstrip("/") + PATH}
     return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
+        "apiVersion": API,
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": WEBHOOK},
         "webhooks": [
             {
                 "name": "virt-launcher-eviction.trimtab.dev",
                 "clientConfig": client_config,
-                "rules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["pods/eviction"],
-                        "scope": "Namespaced",
-                    }
-                ],
+                "rules": [matching("", ["pods/eviction"], ["CREATE"]) | {"scope": "Namespaced"}],
                 "matchConditions": [
                     {
                         "name": "virt-launcher",
@@ -72,37 +65,16 @@ def eviction_webhook(client_config: dict[str, Any]) -> dict[str, Any]:
 
 def guard() -> list[dict[str, Any]]:
     """The policy that keeps people and scripts from deleting a running VM, and its binding."""
-    return [
-        {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": GUARD},
-            "spec": {
-                "failurePolicy": "Fail",
-                "matchConstraints": {
-                    "objectSelector": {"matchLabels": {GUARD_LABEL: "true"}},
-                    "resourceRules": [
-                        {
-                            "apiGroups": [""],
-                            "apiVersions": ["v1"],
-                            "operations": ["DELETE"],
-                            "resources": ["pods"],
-                        }
-                    ],
-                },
-                "matchConditions": [
-                    {"name": "alive", "expression": _ALIVE},
-                    {"name": "not-their-business", "expression": f"!({' || '.join(_MAY_DELETE)})"},
-                ],
-                "validations": [
-                    {"expression": "false", "messageExpression": _HELP, "reason": "Forbidden"}
-                ],
-            },
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "objectSelector": {"matchLabels": {GUARD_LABEL: "true"}},
+            "resourceRules": [matching("", ["pods"], ["DELETE"])],
         },
-        {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": GUARD},
-            "spec": {"policyName": GUARD, "validationActions": ["Deny"]},
-        },
-    ]
+        "matchConditions": [
+            {"name": "alive", "expression": _ALIVE},
+            {"name": "not-their-business", "expression": f"!({' || '.join(_MAY_DELETE)})"},
+        ],
+        "validations": [{"expression": "false", "messageExpression": _HELP, "reason": "Forbidden"}],
+    }
+    return validating(GUARD, spec)

@@ -7,6 +7,7 @@ policy reduces the right to what the controller does (`launcher.desired_pod`).
 
 from typing import Any
 
+from trimtab.install.policies import matching, validating
 from trimtab.kube.machines import APP_LABEL, GROUP
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.launcher import IMAGE
@@ -72,12 +73,6 @@ def _at(operation: str, expression: str, message: str) -> dict[str, Any]:
 
 def fence() -> list[dict[str, Any]]:
     """The policy and its binding."""
-    rule = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE", "DELETE"],
-        "resources": ["pods"],
-    }
     validations = [
         _at("CREATE", _LAUNCHER, "creates virt-launcher pods only"),
         _at("CREATE", _OWNED, "creates pods for a VirtualMachine only, as its controller"),
@@ -96,21 +91,11 @@ def fence() -> list[dict[str, Any]]:
             "deletes virt-launcher pods only",
         ),
     ]
-    policy = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": FENCE},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [{"name": "vm-controller", "expression": _CONTROLLER}],
-            "validations": validations,
-        },
+    operations = ["CREATE", "UPDATE", "DELETE"]
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [matching("", ["pods"], operations)]},
+        "matchConditions": [{"name": "vm-controller", "expression": _CONTROLLER}],
+        "validations": validations,
     }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": FENCE},
-        "spec": {"policyName": FENCE, "validationActions": ["Deny"]},
-    }
-    return [policy, binding]
+    return validating(FENCE, spec)

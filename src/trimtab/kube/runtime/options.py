@@ -31,6 +31,8 @@ class Option(Struct, frozen=True, kw_only=True):
     """The text, or the texts, that `parse` makes this value from."""
     several: bool = False
     """It may be repeated."""
+    shown: bool = True
+    """False: its default is too long for a help text."""
     offered: bool = True
     """False: nobody sets it on a command line."""
 
@@ -96,7 +98,8 @@ def _declared(kind: type[Struct], prefix: tuple[str, ...]) -> Iterator[Declared]
         if isinstance(bare, type) and issubclass(bare, Struct) and option.parse is None:
             yield from _declared(bare, path)
             continue
-        names = option.names or (f"--{field.name.replace('_', '-')}",)
+        # a field has its unit in its name, an option in its value: wait_s, --wait 30s
+        names = option.names or (f"--{field.name.removesuffix('_s').replace('_', '-')}",)
         yield Declared(path, names, bare, _default(field), texts.get(field.name, ""), option)
 
 

@@ -7,24 +7,39 @@ warned of and counted; then it is refused at creation, and a ceiling caps every 
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from msgspec import Struct, structs
 
-from trimtab.qos.promise.slo import Promise, read_slo, spelled
+from trimtab.errors import ConfigError
+from trimtab.kube.runtime.options import Option
+from trimtab.qos.promise.slo import Promise, parse_slo, read_slo, spelled
 
 CEILING = "qos.trimtab.dev/max-slo"
 _ROUNDING = 1e-9
+Slo = Annotated[float, Option(parse=parse_slo, write=spelled)]
+"""An option with an SLO: 0.95, or 95%."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
     """What an operator allows."""
 
-    highest_slo: float = 1.0
-    """For namespaces that say nothing."""
-    budget: float | None = None
-    """Share of the nodes' cores that may be promised in all; None: any."""
-    enforced: bool = False
+    highest_slo: Slo = 1.0
+    """The highest SLO that may be promised in a namespace without the annotation
+    qos.trimtab.dev/max-slo."""
+    budget: Annotated[float | None, Option(names=("--promise-budget",))] = None
+    """Share of the nodes' cores that may be promised in all, as 0.9; without it any."""
+    enforced: Annotated[bool, Option(names=("--enforce-promises",))] = False
+    """Refuse pods above these limits and cap their promises; otherwise they are warned of and
+    counted."""
     contact: str = "whoever runs this cluster"
+    """Whom a refusal tells people to ask."""
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and not 0 < self.budget <= 100:
+            raise ConfigError(
+                f"--promise-budget {self.budget:g}: give a share of the cores, as 0.9"
+            )
 
 
 class Ask(Struct, frozen=True):

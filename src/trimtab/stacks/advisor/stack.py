@@ -9,34 +9,25 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
-from trimtab.advisor.kinds import (
-    EXAMPLE,
-    HYPERCONVERGEDS,
-    KUBE_DESCHEDULERS,
-    MACHINE_CONFIG_POOLS,
-    MACHINE_CONFIGS,
-    POLICY,
-    RULES,
-)
+from trimtab.advisor.kinds import EXAMPLE, POLICY, RULES
 from trimtab.advisor.mocks.baseline import LAB_WORKERS, baseline, namespace
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.settings import ADVERTISED
-from trimtab.install.advisor.admission import policies
-from trimtab.install.advisor.crd import config_crd
-from trimtab.install.advisor.rbac import operator_rbac, target_rbac, user_rbac
-from trimtab.install.loop.rbac import HOME, LOOK, bound, rule
+from trimtab.advisor.settings import ADVERTISED, Settings
+from trimtab.install.advisor.rbac import target_rbac, user_rbac
+from trimtab.install.components import AFTER_TOKENS, component, objects
+from trimtab.install.registry import ports
+from trimtab.install.services import advisor as operator
 from trimtab.kube.resources import Free
 from trimtab.lab import Component, Contribution, Lab, Service, Stack
-from trimtab.lab.components.component import HttpGet
-from trimtab.stacks.advisor.machine_config_operator import NAME as MACHINES
 from trimtab.stacks.advisor.machine_config_operator import SETTLED
 from trimtab.stacks.loop.settings import STACK as LOOP
-from trimtab.stacks.loop.stack import trimtab
+from trimtab.stacks.services import machine_config_operator as machines
 
 STACK = "advisor"
-OPERATOR = "advisor"
-PORTS = {OPERATOR: 8444, MACHINES: 8089}
+SERVICES = {each.name: each for each in (operator.SERVICE, machines.SERVICE)}
+OPERATOR, MACHINES = SERVICES
+PORTS = ports(SERVICES.values())
 NEWEST: Release = "5.32"
 REBOOT_S = 20.0
 """In the lab's time."""
@@ -48,11 +39,6 @@ class AdvisorSettings(Struct, frozen=True, kw_only=True):
     release: Release = NEWEST
     operator: bool = True
     reboot_s: float = REBOOT_S
-
-    def to_lab(self) -> dict[str, Any]:
-        """As `lab.json` keeps it."""
-        kept: dict[str, Any] = to_builtins(self)
-        return kept
 
 
 def from_lab(kept: dict[str, Any]) -> AdvisorSettings:
@@ -71,37 +57,27 @@ def advisor_stack(settings: AdvisorSettings) -> Stack:
             objects=tuple(_objects(lab, settings)),
         )
 
-    ports = {name: PORTS[name] for name in names}
-    return Stack(name=STACK, contribute=contribute, ports=ports, settings=settings.to_lab())
+    wanted = {name: PORTS[name] for name in names}
+    return Stack(name=STACK, contribute=contribute, ports=wanted, settings=to_builtins(settings))
 
 
 def advisor(lab: Lab, settings: AdvisorSettings) -> Component:
     """The operator, as it runs in a cluster; ready when its profiles are there to be planned."""
-    return _service(lab, OPERATOR, "--open-metrics", ready=ADVERTISED)
+    return component(lab, operator.SERVICE, Settings(open_metrics=True), ready=ADVERTISED)
 
 
 def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:
     """Ready when all nodes are in their pools: `lab up` hands over an installed cluster."""
-    reboot = f"--reboot={settings.reboot_s / lab.spec.clock.scale:g}s"
-    return _service(lab, MACHINES, reboot, ready=SETTLED, needs=("nodes",))
+    options = machines.MachineConfigOperatorSettings(
+        reboot_s=settings.reboot_s / lab.spec.clock.scale
+    )
+    needs = (*AFTER_TOKENS, "nodes")
+    return component(lab, machines.SERVICE, options, ready=SETTLED, needs=needs)
 
 
 def lab_baseline() -> list[Free]:
     """All nodes of a lab that VMs may run on are workers."""
     return baseline(machines=0, workers=LAB_WORKERS)
-
-
-def _service(
-    lab: Lab, name: str, *options: str, ready: str = "readyz", needs: tuple[str, ...] = ()
-) -> Component:
-    url = f"http://127.0.0.1:{lab.port(name)}"
-    return Component(
-        name=name,
-        argv=trimtab(name, f"--port={lab.port(name)}", *options),
-        probes=(HttpGet(f"{url}/{ready}"),),
-        needs=("tokens", "kube-apiserver", *needs),
-        url=url,
-    )
 
 
 def _objects(lab: Lab, settings: AdvisorSettings) -> list[Free]:
@@ -111,25 +87,8 @@ def _objects(lab: Lab, settings: AdvisorSettings) -> list[Free]:
         homes += [POLICY.namespace, RULES.namespace]
     return [
         *definitions(settings.release),
-        config_crd(),
-        *policies(),
-        *operator_rbac(),
+        *objects(*SERVICES.values()),
         *map(namespace, homes),
         *target_rbac(*homes),
         *user_rbac(),
-        *machines_rbac(),
     ]
-
-
-def machines_rbac() -> list[Free]:
-    """What the machine-config operator of a lab may do: that, and install the baseline."""
-    machines = MACHINE_CONFIGS.group
-    rules = [
-        rule("", ["nodes"], [*LOOK, "patch"]),
-        rule(machines, [MACHINE_CONFIGS.plural], [*LOOK, "create"]),
-        rule(machines, [MACHINE_CONFIG_POOLS.plural], [*LOOK, "create", "patch"]),
-        rule("", ["namespaces"], ["create"]),
-        rule(KUBE_DESCHEDULERS.group, [KUBE_DESCHEDULERS.plural], ["create"]),
-        rule(HYPERCONVERGEDS.group, [HYPERCONVERGEDS.plural], ["create"]),
-    ]
-    return bound(f"trimtab:{MACHINES}", (HOME, MACHINES), rules)

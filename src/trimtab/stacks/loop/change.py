@@ -82,7 +82,7 @@ def change_scenario(loop: Loop, scenario: Scenario | None) -> Script:
     if state.get("scenario") != "ready":
         raise NotReady("its VMs do not run yet; look at: trimtab lab logs scenario")
     settings = structs.replace(loop.settings, scenario=script.name)
-    kept = {**loop.spec.settings, STACK: settings.to_lab()}
+    kept = {**loop.spec.settings, STACK: msgspec.to_builtins(settings)}
     spec = structs.replace(loop.spec, settings=kept)
     write_private(loop.lab.spec_file, msgspec.json.format(msgspec.json.encode(spec)))
     return fresh

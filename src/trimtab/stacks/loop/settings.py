@@ -5,7 +5,7 @@ Durations are the lab's; whoever starts something divides them by the scale.
 
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, convert
 
 from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
@@ -44,11 +44,6 @@ class LoopSettings(Struct, frozen=True, kw_only=True):
     def interval(self, scale: float) -> float:
         """Real seconds between two descheduling cycles."""
         return self.interval_s / scale
-
-    def to_lab(self) -> dict[str, Any]:
-        """As `lab.json` keeps it."""
-        kept: dict[str, Any] = to_builtins(self)
-        return kept
 
 
 def from_lab(kept: dict[str, Any]) -> LoopSettings:

@@ -5,24 +5,21 @@ people change later lives in the API (policy, rules, VMs), so a resumed lab find
 texts given here are what the projector and the scenario service put there once.
 """
 
-import sys
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.install.components import component, objects, webhook_at
-from trimtab.install.exporter.rbac import exporter_rbac
-from trimtab.install.loop.rbac import projector_rbac, scenario_rbac
-from trimtab.install.loop.soft_tainter_rights import soft_tainter_rights
-from trimtab.install.services import vm_controller, webhook
+from trimtab.exporter.settings import Settings as ExporterSettings
+from trimtab.install.components import AFTER_TOKENS, component, objects, webhook_at
+from trimtab.install.registry import ports
+from trimtab.install.service import ServiceSpec
+from trimtab.install.services import exporter, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
-from trimtab.lab.components.component import HttpGet
-from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.lab.plan import digest
 from trimtab.stacks.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, descheduler_objects
 from trimtab.stacks.loop.projector.rules_file import shipped_rules
@@ -41,23 +38,20 @@ from trimtab.stacks.loop.settings import (
     LoopSettings,
     check_interval,
 )
+from trimtab.stacks.services import projector, scenario, soft_tainter
 from trimtab.vm import settings as vm_settings
 
-PORTS = {
-    "prometheus": 9090,
-    "exporter": 8000,
-    "webhook": 9443,
-    "descheduler-metrics": 8443,
-    "descheduler": 10258,
-    "vm-controller": 8085,
-    "projector": 8086,
-    "scenario": 8087,
-}
+SERVICES = (
+    vm_controller.SERVICE,
+    webhook.SERVICE,
+    exporter.SERVICE,
+    projector.SERVICE,
+    scenario.SERVICE,
+)
+PORTS = {"prometheus": 9090, "descheduler": 10258, **ports(SERVICES)}
+SOFT_TAINTER_PORT = soft_tainter.SERVICE.ports
 FOCUS_ABOVE = 50
 """Nodes up to which Prometheus evaluates every score often: that takes it less than 0.2 s."""
-SOFT_TAINTER_PORT = {"soft-tainter": 8088}
-SERVICES = ("vm-controller", "webhook", "exporter", "projector", "scenario")
-_AFTER_TOKENS = ("tokens", "kube-apiserver")
 Manifest = dict[str, Any]
 
 
@@ -73,15 +67,15 @@ def loop_stack(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
             servers=(ServerCert("webhook-server"), CERTIFICATE),
-            services=tuple(Service(name) for name in (*SERVICES, *optional)),
+            services=tuple(Service(each.name) for each in services),
             files=files,
             links=pages(lab),
-            objects=tuple(_objects(lab, settings)),
+            objects=tuple(_objects(lab, services)),
         )
 
-    optional = SOFT_TAINTER_PORT if settings.soft_taints else {}
-    ports = PORTS | optional
-    return Stack(name=STACK, contribute=contribute, ports=ports, settings=settings.to_lab())
+    services = (*SERVICES, soft_tainter.SERVICE) if settings.soft_taints else SERVICES
+    wanted = PORTS | ports(services)
+    return Stack(name=STACK, contribute=contribute, ports=wanted, settings=to_builtins(settings))
 
 
 def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str]:
@@ -120,39 +114,17 @@ def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list
     ]
 
 
-def _objects(lab: Lab, settings: LoopSettings) -> list[Manifest]:
+def _objects(lab: Lab, services: tuple[ServiceSpec, ...]) -> list[Manifest]:
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         for name in dict.fromkeys(("default", POLICY_MAP[0], RULES_MAP[0]))
     ]
     return [
         *namespaces,
-        *objects(vm_controller.SERVICE, webhook.SERVICE),
-        eviction_webhook(webhook_at(lab, "webhook")),
-        *exporter_rbac(allow_scenario=True),
-        *projector_rbac([POLICY_MAP, RULES_MAP]),
-        *scenario_rbac(),
+        *objects(*services),
+        eviction_webhook(webhook_at(lab, webhook.NAME)),
         *descheduler_objects(),
-        *(soft_tainter_rights() if settings.soft_taints else ()),
     ]
-
-
-def trimtab(service: str, *options: str) -> tuple[str, ...]:
-    """The command line of a service of ours."""
-    config = f"--kubeconfig={kubeconfig_file(service)}"
-    return (sys.executable, "-m", "trimtab.cli", "run", service, config, *options)
-
-
-def _service(lab: Lab, name: str, *options: str, ready: str = "readyz", **more: Any) -> Component:
-    url = f"http://127.0.0.1:{lab.port(name)}"
-    return Component(
-        name=name,
-        argv=trimtab(name, *options),
-        probes=(HttpGet(f"{url}/readyz"), HttpGet(f"{url}/{ready}", more.pop("shows", ""))),
-        needs=more.pop("needs", _AFTER_TOKENS),
-        url=url,
-        **more,
-    )
 
 
 def _vm_controller(lab: Lab, settings: LoopSettings) -> Component:
@@ -177,59 +149,50 @@ def _webhook(lab: Lab) -> Component:
 
 def _exporter(lab: Lab, settings: LoopSettings) -> Component:
     """With the counters of production rules, so that changing the rules is all it takes."""
-    return _service(
-        lab,
-        "exporter",
-        f"--listen=127.0.0.1:{lab.port('exporter')}",
-        f"--pressure={msgspec.json.encode(settings.pressure).decode()}",
-        "--node-exporter",
-        "--allow-scenario",
-        f"--token-file={EXPORTER_TOKEN_FILE}",
+    options = ExporterSettings(
+        pressure=settings.pressure,
+        production=True,
+        allow_scenario=True,
+        token_file=Path(EXPORTER_TOKEN_FILE),
     )
+    return component(lab, exporter.SERVICE, options)
 
 
 def _projector(lab: Lab, files: dict[str, str]) -> Component:
-    return _service(
-        lab,
-        "projector",
-        f"--port={lab.port('projector')}",
-        f"--scale={lab.spec.clock.scale}",
-        f"--prometheus=http://127.0.0.1:{lab.port('prometheus')}",
-        f"--promtool={lab.program('promtool')}",
-        f"--descheduler=https://127.0.0.1:{lab.port('descheduler')}",
-        f"--metrics-port={lab.port('descheduler-metrics')}",
-        *(("--focus",) if lab.spec.nodes > FOCUS_ABOVE else ()),
-        ready="projected",
-        env=_wishes(lab, files, WISHED_POLICY_FILE, WISHED_RULES_FILE),
+    options = projector.ProjectorSettings(
+        scale=lab.spec.clock.scale,
+        prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
+        promtool=Path(lab.program("promtool")),
+        descheduler=f"https://127.0.0.1:{lab.port('descheduler')}",
+        metrics_port=lab.port("descheduler-metrics"),
+        focus=lab.spec.nodes > FOCUS_ABOVE,
     )
+    env = _given_texts(lab, files, WISHED_POLICY_FILE, WISHED_RULES_FILE)
+    return component(lab, projector.SERVICE, options, ready="projected", env=env)
 
 
 def _scenario(lab: Lab, files: dict[str, str]) -> Component:
-    return _service(
+    return component(
         lab,
-        "scenario",
-        f"--file={SCRIPT_FILE}",
-        f"--port={lab.port('scenario')}",
+        scenario.SERVICE,
+        scenario.ScenarioSettings(file=Path(SCRIPT_FILE)),
         ready="running",
         shows=RUNNING,
-        needs=(*_AFTER_TOKENS, "nodes-ready", "vm-controller"),
-        env=_wishes(lab, files, SCRIPT_FILE),
+        needs=(*AFTER_TOKENS, "nodes-ready", "vm-controller"),
+        env=_given_texts(lab, files, SCRIPT_FILE),
     )
 
 
 def _soft_tainter(lab: Lab, settings: LoopSettings) -> Component:
-    return _service(
-        lab,
-        "soft-tainter",
-        f"--policy={POLICY_FILE}",
-        f"--prometheus=http://127.0.0.1:{lab.port('prometheus')}",
-        f"--interval={settings.interval(lab.spec.clock.scale):g}",
-        f"--port={lab.port('soft-tainter')}",
-        needs=("projector", "prometheus"),
+    options = soft_tainter.SoftTainterSettings(
+        policy=Path(POLICY_FILE),
+        prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
+        interval_s=settings.interval(lab.spec.clock.scale),
     )
+    return component(lab, soft_tainter.SERVICE, options, needs=("projector", "prometheus"))
 
 
-def _wishes(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:
+def _given_texts(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:
     """A description that differs when a file does, so that a refreshed lab restarts its reader."""
     texts = [files.get(name) or _kept(lab, name) for name in names]
     return {"TRIMTAB_WISHES": digest(*texts)}

@@ -5,22 +5,22 @@ must know of it, and the plugin in the scheduler's configuration. A configuratio
 own stays as it is; then it is up to them to enable the plugin in it.
 """
 
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, convert, structs, to_builtins
 
-from trimtab.install.components import webhook_at
-from trimtab.install.qos.admission import policies, stamping_webhook
-from trimtab.install.qos.crd import crds
-from trimtab.install.qos.rbac import qos_rbac
+from trimtab.install.components import component, objects, webhook_at
+from trimtab.install.qos.admission import stamping_webhook
+from trimtab.install.qos.rbac import page_reader
 from trimtab.install.qos.scheduler import Order, with_plugin
+from trimtab.install.services import qos
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
-from trimtab.lab.components.component import HttpGet
 from trimtab.lab.components.scheduler import CONFIG_FILE, kube_scheduler, scheduler_config
-from trimtab.stacks.loop.stack import trimtab
+from trimtab.qos.settings import Settings
 
 STACK = "qos"
-PORTS = {"qos": 10000, "qos-webhook": 9444, "qos-bindings": 10001}
+PORTS = qos.SERVICE.ports
 _CERTIFICATE = "qos-server"
 Manifest = dict[str, Any]
 
@@ -32,10 +32,6 @@ class QosSettings(Struct, frozen=True, kw_only=True):
     legacy: bool = False
     verbosity: int = 0
     """klog level of the scheduler; from 3 on it tells every attempt."""
-
-    def to_lab(self) -> dict[str, Any]:
-        kept: dict[str, Any] = to_builtins(self)
-        return kept
 
 
 def from_lab(kept: dict[str, Any]) -> QosSettings:
@@ -50,12 +46,11 @@ def qos_stack(settings: QosSettings) -> Stack:
         return Contribution(
             components=(scheduler(lab, settings.verbosity), _qos(lab, settings)),
             servers=(ServerCert(_CERTIFICATE),),
-            services=(Service("qos"),),
+            services=(Service(qos.SERVICE.name),),
             files=scheduler_file(lab, settings.measure_only),
             objects=(
-                *crds(),
-                *policies(),
-                *qos_rbac(),
+                *objects(qos.SERVICE),
+                page_reader(),
                 *(
                     ()
                     if settings.measure_only
@@ -64,7 +59,7 @@ def qos_stack(settings: QosSettings) -> Stack:
             ),
         )
 
-    return Stack(name=STACK, contribute=contribute, ports=PORTS, settings=settings.to_lab())
+    return Stack(name=STACK, contribute=contribute, ports=PORTS, settings=to_builtins(settings))
 
 
 def scheduler(lab: Lab, verbosity: int) -> Component:
@@ -84,24 +79,16 @@ def scheduler_file(lab: Lab, measure_only: bool, **arguments: Any) -> dict[str, 
 
 
 def _qos(lab: Lab, settings: QosSettings) -> Component:
-    url = f"http://127.0.0.1:{lab.port('qos')}"
-    options = [
-        f"--port={lab.port('qos')}",
-        f"--webhook-port={lab.port('qos-webhook')}",
-        f"--certificate=pki/{_CERTIFICATE}.crt",
-        f"--key=pki/{_CERTIFICATE}.key",
-        "--client-ca=pki/ca.crt",
-        f"--bindings=http://127.0.0.1:{lab.port('qos-bindings')}/bindings",
-        *(["--measure-only"] if settings.measure_only else []),
-        *(["--legacy"] if settings.legacy else []),
-    ]
-    return Component(
-        name="qos",
-        argv=trimtab("qos", *options),
-        probes=(HttpGet(f"{url}/readyz"),),
-        needs=("tokens", "kube-apiserver"),
-        url=url,
+    options = Settings(
+        webhook_port=lab.port("qos-webhook"),
+        certificate=Path(f"pki/{_CERTIFICATE}.crt"),
+        key=Path(f"pki/{_CERTIFICATE}.key"),
+        client_ca=Path("pki/ca.crt"),
+        bindings=f"http://127.0.0.1:{lab.port('qos-bindings')}/bindings",
+        measure_only=settings.measure_only,
+        legacy=settings.legacy,
     )
+    return component(lab, qos.SERVICE, options)
 
 
 def _webhook(lab: Lab) -> Manifest:

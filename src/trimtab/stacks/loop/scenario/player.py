@@ -17,7 +17,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from trimtab.errors import ConfigError, Unavailable
-from trimtab.install.loop.rbac import HOME
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock, ClockReader
@@ -28,6 +27,7 @@ from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, Ob
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.lab.components.kwok import NOT_READY_LABEL
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
 from trimtab.stacks.loop.scenario.objects import MANAGED, Happening, Script
 
@@ -54,7 +54,11 @@ class Player:
         self._client, self._script, self._now = client, script, now
         self.vms = Reflector(client, VMS, labels=MANAGED)
         self.clocks = Reflector(
-            client, CONFIG_MAPS, namespace=HOME, fields="metadata.name=clock", name="clock"
+            client,
+            CONFIG_MAPS,
+            namespace=SYSTEM_NAMESPACE,
+            fields="metadata.name=clock",
+            name="clock",
         )
         self._clock_reader = ClockReader()
         self._loaded = self._ran = False
@@ -103,19 +107,19 @@ class Player:
 
     async def _read_mark(self) -> dict[str, str]:
         try:
-            return (await self._client.get(CONFIG_MAPS, NAME, HOME)).data
+            return (await self._client.get(CONFIG_MAPS, NAME, SYSTEM_NAMESPACE)).data
         except NotFound:
             return {}
 
     async def _write_mark(self, data: dict[str, str]) -> None:
-        mark = ConfigMap(metadata=ObjectMeta(name=NAME, namespace=HOME), data=data)
+        mark = ConfigMap(metadata=ObjectMeta(name=NAME, namespace=SYSTEM_NAMESPACE), data=data)
         await apply(self._client, CONFIG_MAPS, mark, force=True)
 
     # Time
 
     @property
     def _clock(self) -> Clock:
-        return self._clock_reader.read(self.clocks.store.get("clock", HOME))
+        return self._clock_reader.read(self.clocks.store.get("clock", SYSTEM_NAMESPACE))
 
     def _lab_s(self) -> float:
         return self._clock.lab_s(self._now())

@@ -1,37 +1,26 @@
-"""What the soft tainter may do: patch nodes, and of them nothing but its own two taints.
-
-RBAC cannot say "only these taints", so an admission policy does.
-"""
+"""The policy that keeps the soft tainter to its own two taints: RBAC can only say "nodes"."""
 
 from typing import Any
 
-from trimtab.install.loop.rbac import HOME, LOOK, bound, rule
+from trimtab.install.policies import matching, validating
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.virt.soft_taints import EFFECT, KEYS
 
 Manifest = dict[str, Any]
 NAME = "trimtab-soft-tainter"
-_API = "admissionregistration.k8s.io/v1"
-_USER = f"system:serviceaccount:{HOME}:soft-tainter"
+_USER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:soft-tainter"
 _MESSAGE = "the soft tainter may change nothing of a node but its own two taints"
 
 
-def soft_tainter_rights() -> list[Manifest]:
-    """Its role, and the policy that limits it."""
-    rules = [rule("", ["nodes"], [*LOOK, "patch"])]
-    role = bound("trimtab:soft-tainter", (HOME, "soft-tainter"), rules)
-    binding = {"policyName": NAME, "validationActions": ["Deny"]}
-    return [
-        *role,
-        _object("ValidatingAdmissionPolicy", _policy()),
-        _object("ValidatingAdmissionPolicyBinding", binding),
-    ]
+def soft_tainter_policy() -> list[Manifest]:
+    """The policy and its binding."""
+    return validating(NAME, _policy())
 
 
 def _policy() -> Manifest:
-    nodes = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["nodes"]}
     return {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [nodes | {"operations": ["UPDATE"]}]},
+        "matchConstraints": {"resourceRules": [matching("", ["nodes"], ["UPDATE"])]},
         "matchConditions": [
             {"name": "its-account", "expression": f"request.userInfo.username == '{_USER}'"}
         ],
@@ -59,7 +48,3 @@ def _either(thing: str, field: str, otherwise: str) -> str:
 def _same(field: str, otherwise: str) -> str:
     sides = (_either(thing, field, otherwise) for thing in ("object", "oldObject"))
     return " == ".join(sides)
-
-
-def _object(kind: str, spec: Manifest) -> Manifest:
-    return {"apiVersion": _API, "kind": kind, "metadata": {"name": NAME}, "spec": spec}

@@ -1,1 +1,0 @@
-"""Manifests of the exporter."""

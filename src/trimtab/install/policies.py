@@ -1,0 +1,37 @@
+"""Admission policies: the two envelopes that each has, the policy and its binding."""
+
+from typing import Any
+
+Manifest = dict[str, Any]
+API = "admissionregistration.k8s.io/v1"
+
+
+def validating(name: str, spec: Manifest) -> list[Manifest]:
+    """A policy that refuses what it does not allow, everywhere."""
+    return _bound("ValidatingAdmissionPolicy", name, spec, {"validationActions": ["Deny"]})
+
+
+def mutating(name: str, spec: Manifest) -> list[Manifest]:
+    """A policy that changes what is written, everywhere."""
+    return _bound("MutatingAdmissionPolicy", name, spec, {})
+
+
+def _bound(kind: str, name: str, spec: Manifest, binding: Manifest) -> list[Manifest]:
+    metadata = {"name": name}
+    bound = {"policyName": name} | binding
+    return [
+        {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec},
+        {"apiVersion": API, "kind": f"{kind}Binding", "metadata": metadata, "spec": bound},
+    ]
+
+
+def matching(
+    group: str, resources: list[str], operations: list[str], version: str = "v1"
+) -> Manifest:
+    """Which requests a policy or a webhook looks at."""
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": operations,
+        "resources": resources,
+    }

@@ -1,0 +1,80 @@
+"""Keep account of every controller's running and waiting time, and stamp its pods.
+
+Serves the table of all controllers at /, JSON at /v1/…, /healthz, /readyz and /metrics. Of
+several replicas one stamps and writes checkpoints (lease trimtab-system/qos).
+"""
+
+from typing import Any
+
+from trimtab.install.rights import LOOK, Role, at_home, events, everywhere, lease, right
+from trimtab.install.service import Connect, ServiceSpec
+from trimtab.kube.machines import GROUP as VM_GROUP
+from trimtab.kube.machines import KUBEVIRT
+from trimtab.qos.settings import NAME, Settings
+from trimtab.qos.wire import GROUP
+
+Manifest = dict[str, Any]
+_ELSEWHERE = "KubeVirt is not installed in labs"
+
+
+async def serve(connect: Connect, settings: Settings) -> None:
+    from trimtab.qos.service.service import serve
+
+    await serve(connect(), settings)
+
+
+def roles() -> tuple[Role, ...]:
+    """Look at pods and what owns them, stamp pods, keep accounts, tell, ask who asks."""
+    return (
+        everywhere(
+            right("", ["pods"], [*LOOK, "patch"]),
+            right("", ["namespaces", "nodes"], LOOK),
+            right("apps", ["deployments", "replicasets", "statefulsets", "daemonsets"], LOOK),
+            right("batch", ["jobs"], LOOK),
+            right(VM_GROUP, ["virtualmachines"], LOOK),
+            right(
+                KUBEVIRT, ["virtualmachines", "virtualmachineinstances"], LOOK, unseen=_ELSEWHERE
+            ),
+            right(GROUP, ["qosaccounts"], [*LOOK, "create", "patch"]),
+            right(GROUP, ["qosaccounts/status"], ["patch"]),
+            events(),
+            right("authentication.k8s.io", ["tokenreviews", "selfsubjectreviews"], ["create"]),
+            right("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        ),
+        at_home(*lease(NAME)),
+    )
+
+
+def kinds() -> list[Manifest]:
+    from trimtab.install.qos.crd import crds
+
+    return crds()
+
+
+def admission() -> list[Manifest]:
+    from trimtab.install.qos.admission import policies
+
+    return policies()
+
+
+def alerts() -> list[Manifest]:
+    from trimtab.install.qos.alerts import alert_group
+
+    return [alert_group()]
+
+
+SERVICE = ServiceSpec(
+    name=NAME,
+    about=__doc__,
+    examples=(
+        "trimtab run qos --certificate tls.crt --key tls.key",
+        "trimtab run qos --measure-only --bindings ''",
+    ),
+    options=Settings,
+    serve=serve,
+    more_ports={"qos-webhook": Settings().webhook_port, "qos-bindings": 10001},
+    roles=roles,
+    kinds=kinds,
+    admission=admission,
+    alerts=alerts,
+)

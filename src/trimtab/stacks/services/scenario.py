@@ -1,0 +1,45 @@
+"""Put a scenario's VMs into the cluster once, then play its events in the lab's time."""
+
+from pathlib import Path
+
+from trimtab.install.rights import LOOK, Role, at_home, everywhere, right
+from trimtab.install.service import Connect, ServiceSpec
+from trimtab.kube.machines import GROUP
+from trimtab.kube.runtime.options import Listening, Port
+
+NAME = "scenario"
+
+
+class ScenarioSettings(Listening, frozen=True, kw_only=True):
+    """The options of the service that plays a scenario."""
+
+    port: Port = 8087
+    file: Path
+    """The script that `trimtab lab up` made of the scenario."""
+
+
+async def serve(connect: Connect, settings: ScenarioSettings) -> None:
+    from trimtab.stacks.loop.scenario.player import read_script, serve
+
+    script = read_script(settings.file.read_bytes(), str(settings.file))
+    await serve(connect(), script, host=settings.host, port=settings.port)
+
+
+def roles() -> tuple[Role, ...]:
+    """Make and remove VMs, shape nodes, and drain them when the scenario says so."""
+    return (
+        everywhere(
+            right(GROUP, ["virtualmachines"], [*LOOK, "create", "delete"]),
+            right("", ["nodes"], [*LOOK, "patch"]),
+            right("", ["nodes/status"], ["patch"]),
+            right("", ["pods"], ["list"]),
+            right("", ["pods/eviction"], ["create"]),
+        ),
+        at_home(
+            right("", ["configmaps"], ["create"]),
+            right("", ["configmaps"], [*LOOK, "patch"], only=["clock", "scenario"]),
+        ),
+    )
+
+
+SERVICE = ServiceSpec(name=NAME, about=__doc__, options=ScenarioSettings, serve=serve, roles=roles)
