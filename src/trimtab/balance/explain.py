@@ -1,0 +1,71 @@
+"""Why a VM goes or stays: its place in the plan, or every way out that was refused."""
+
+import numpy as np
+from msgspec import Struct
+
+from trimtab.balance.gains import gains
+from trimtab.balance.plan import Alternative, Move, Plan
+from trimtab.balance.price import MigrationCost, predicted_seconds
+from trimtab.balance.problem import Problem
+from trimtab.balance.state import State
+
+
+class VmExplanation(Struct, frozen=True):
+    """The answer for one VM."""
+
+    vm: int
+    node: int
+    move: Move | None
+    text: str
+    targets: tuple[Alternative, ...]
+    """The best targets there were, each with its gain and what refused it."""
+
+
+def explain_vm(
+    problem: Problem, plan: Plan, vm: int, cost: MigrationCost | None = None, *, most: int = 8
+) -> VmExplanation:
+    """What the plan does with a VM, judged on the cluster before the plan."""
+    node = int(problem.where[vm])
+    move = next((move for move in plan.moves if move.vm == vm), None)
+    if node < 0:
+        return VmExplanation(vm, node, None, "it runs on no node", ())
+    seconds = predicted_seconds(problem.resident, problem.dirty_rate, cost or MigrationCost())
+    targets = _targets(problem, plan, vm, float(seconds[vm]), most)
+    return VmExplanation(vm, node, move, _text(problem, plan, vm, node, move), targets)
+
+
+def _text(problem: Problem, plan: Plan, vm: int, node: int, move: Move | None) -> str:
+    if move is not None:
+        return f"it goes to {problem.nodes[move.target]}: {move.why}"
+    if vm in plan.excluded:
+        return f"it stays: {plan.excluded[vm].text}"
+    over = (plan.before - plan.ceiling)[:, node].max()
+    if over <= 0:
+        return f"it stays: {problem.nodes[node]} is level, {-100 * over:.1f} points below its limit"
+    left = next((left for left in plan.left if left.node == node), None)
+    if left is not None:
+        return f"it stays: {left.why}"
+    return f"it stays: other moves bring {problem.nodes[node]} below its limit"
+
+
+def _targets(
+    problem: Problem, plan: Plan, vm: int, seconds: float, most: int
+) -> tuple[Alternative, ...]:
+    state, one = State(problem), np.array([vm])
+    everywhere = np.arange(len(problem.nodes))
+    drop, squares, _ = gains(state, int(problem.where[vm]), one, everywhere, plan.ceiling)
+    value = drop[0] + 0.001 * squares[0]
+    value[problem.where[vm]] = -np.inf
+    order = np.argsort(-value, kind="stable")[:most]
+    return tuple(
+        Alternative(
+            rank,
+            vm,
+            target,
+            float(drop[0, target]),
+            seconds,
+            *(state.refusal(vm, target) or ("possible", "nothing forbids it")),
+        )
+        for rank, target in enumerate(order.tolist(), start=1)
+        if value[target] > -np.inf
+    )

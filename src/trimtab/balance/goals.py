@@ -1,0 +1,41 @@
+"""What a plan is for, and how much it may do."""
+
+from msgspec import Struct
+
+
+class Goals(Struct, frozen=True, kw_only=True):
+    """The targets of a plan; shares of a node unless a name says otherwise.
+
+    The goals come in this order, each with its own reasons: repair broken rules, relieve
+    nodes that suffer, level the cluster, keep room for the loss of any one node.
+    """
+
+    band: float = 0.05
+    """A node is level while its CPU and memory demand are at most this far above the mean."""
+    overload: float = 0.9
+    """Above this demand a node suffers, whatever the mean is."""
+    pressure: float = 0.2
+    """Above this share of waiting time (PSI, CPU delay) a node suffers."""
+    margin: float = 0.005
+    """The least drop of excess that is worth a move; less is no move."""
+    price_per_s: float = 1e-5
+    """What a second of predicted pre-copy costs, in the unit of the gain."""
+    convergence: float = 0.8
+    """A VM that dirties memory faster than this share of the bandwidth is not chosen."""
+    levelling_weight: float = 0.001
+    """How much a gain in the sum of squares counts beside the drop of excess: 0 asks for the
+    fewest moves, 1 for the most level cluster."""
+    repair: bool = True
+    relieve: bool = True
+    level: bool = True
+    reserve: bool = True
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """The most that one plan may move; None is no limit."""
+
+    moves: int | None = None
+    out_of_node: int | None = None
+    into_node: int | None = None
+    alternatives: int = 3
+    """How many refused alternatives each move keeps."""

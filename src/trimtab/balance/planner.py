@@ -1,0 +1,359 @@
+"""The planner: repair, relieve, level, reserve, in this order.
+
+Each step takes the node with the most excess and the pair of VM and target that drops most
+of it, less the price of the migration; every planned move counts as done for the next.
+Nodes that no single move helps are tried again with exchanges and short chains. On grown
+clusters of 1,000 × 16,000 this came within one per cent of the proved minimum.
+"""
+
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from trimtab.balance.bounds import Bound, bound, ceilings
+from trimtab.balance.chains import Chain, best_chain
+from trimtab.balance.gains import coldest, gains
+from trimtab.balance.goals import Budget, Goals
+from trimtab.balance.plan import Alternative, Goal, LeftOver, Move, Plan
+from trimtab.balance.price import MigrationCost, hardly_converges, predicted_seconds
+from trimtab.balance.problem import Exclusion, Flags, Floats, Places, Problem
+from trimtab.balance.reserve import Reserve, room_making_move
+from trimtab.balance.state import State
+
+TARGETS, TARGETS_PER_RESOURCE = 64, 32
+SLACK = 1e-9
+
+
+def make_plan(
+    problem: Problem,
+    goals: Goals | None = None,
+    budget: Budget | None = None,
+    cost: MigrationCost | None = None,
+    *,
+    with_bound: bool = True,
+) -> Plan:
+    """The moves that bring the cluster to its goals, in an order that can be carried out."""
+    goals = goals or Goals()
+    planner = _Planner(problem, goals, budget or Budget(), cost or MigrationCost())
+    planner.run()
+    proved = bound(problem, planner.ceiling) if with_bound else None
+    return planner.plan(proved)
+
+
+class _Planner:
+    def __init__(self, problem: Problem, goals: Goals, budget: Budget, cost: MigrationCost) -> None:
+        self.problem, self.goals, self.budget = problem, goals, budget
+        self.state = State(problem)
+        self.ceiling = ceilings(problem, goals.band)
+        self.before = self.state.share.copy()
+        self.seconds = predicted_seconds(problem.resident, problem.dirty_rate, cost)
+        self.excluded = dict(problem.excluded) | self._too_dirty(cost)
+        self.movable: Flags = problem.where >= 0
+        if self.excluded:
+            self.movable[list(self.excluded)] = False
+        self.reserve = Reserve(self.state)
+        self.moves: list[Move] = []
+        self.out = np.zeros(len(problem.nodes), dtype=np.intp)
+        self.into = np.zeros(len(problem.nodes), dtype=np.intp)
+        self.broken: list[str] = []
+        self.chains = 0
+
+    def _too_dirty(self, cost: MigrationCost) -> dict[int, Exclusion]:
+        problem = self.problem
+        hard = hardly_converges(problem.resident, problem.dirty_rate, cost, self.goals.convergence)
+        return {
+            vm: Exclusion("hardly-converges", "it changes memory nearly as fast as it is copied")
+            for vm in np.flatnonzero(hard & problem.movable).tolist()
+        }
+
+    def run(self) -> None:
+        goals = self.goals
+        if goals.repair:
+            self._repair()
+        if goals.relieve and (sources := self._suffering()).any():
+            self._lower(sources, self._relief(sources), "relieve")
+        if goals.level:
+            self._lower(np.ones(len(self.problem.nodes), dtype=np.bool_), self.ceiling, "level")
+        if goals.reserve:
+            self._make_room()
+
+    def plan(self, proved: Bound | None) -> Plan:
+        return Plan(
+            moves=tuple(self.moves),
+            before=self.before,
+            after=self.state.share,
+            ceiling=self.ceiling,
+            left=self._left_over(proved),
+            broken=tuple(self.broken),
+            excluded=self.excluded,
+            bound=proved,
+        )
+
+    # Repair: VMs that are where they must not be.
+
+    def _repair(self) -> None:
+        problem, state = self.problem, self.state
+        there = np.flatnonzero(problem.where >= 0)
+        misplaced = ~problem.allowed[problem.kind[there], problem.where[there]]
+        suspects = set(there[misplaced].tolist())
+        if problem.groups is not None:
+            suspects |= {*problem.groups.holders, *problem.groups.repelled}
+        for vm in sorted(suspects):
+            text = state.breaks_rule(vm) if state.where[vm] >= 0 else None
+            if text is None:
+                continue
+            if not self.movable[vm] or not self._repair_one(vm, text):
+                self.broken.append(text)
+
+    def _repair_one(self, vm: int, text: str) -> bool:
+        source = int(self.state.where[vm])
+        vms, targets = np.array([vm]), self._accepting(np.flatnonzero(self.problem.open))
+        if not self._may_leave(source) or not len(targets):
+            return False
+        fits = self.state.fits(vms, targets)[0]
+        if not fits.any():
+            return False
+        drop, squares, _ = gains(self.state, source, vms, targets, self.ceiling)
+        value = np.where(fits, drop[0] + squares[0], -np.inf)
+        at = int(value.argmax())
+        self._do(vm, int(targets[at]), "repair", text, float(drop[0, at]), float(squares[0, at]))
+        return True
+
+    # Relieve and level: nodes above a ceiling.
+
+    def _suffering(self) -> Flags:
+        hot = (self.state.share > self.goals.overload).any(axis=0)
+        return np.asarray(hot | (self.problem.pressure > self.goals.pressure))
+
+    def _relief(self, sources: Flags) -> Floats:
+        """Overloaded nodes down to the overload limit; those under pressure a tenth below now."""
+        ceiling = np.full_like(self.ceiling, self.goals.overload)
+        ceiling = np.maximum(ceiling, self.ceiling)
+        pressed = sources & (self.problem.pressure > self.goals.pressure)
+        mean = self.problem.mean()[:, None]
+        lower = np.maximum(0.9 * self.state.share, mean)
+        ceiling[:, pressed] = np.minimum(ceiling, lower)[:, pressed]
+        return ceiling
+
+    def _lower(self, sources: Flags, ceiling: Floats, goal: Goal) -> None:
+        heap = self._hot(sources, ceiling)
+        stuck: list[int] = []
+        while heap and not self._spent():
+            node = -heappop(heap)[1]
+            if self._single(node, ceiling, goal):
+                self._again(heap, node, ceiling)
+            else:
+                stuck.append(node)
+        for node in stuck:
+            while not self._spent() and self._excess(node, ceiling) > SLACK:
+                if not self._helped(node, ceiling, goal):
+                    break
+
+    def _helped(self, node: int, ceiling: Floats, goal: Goal) -> bool:
+        """A move that no target suffers from, else an exchange, else one that is better in all."""
+        return (
+            self._single(node, ceiling, goal)
+            or self._chain(node, ceiling, goal)
+            or self._single(node, ceiling, goal, may_rise=True)
+        )
+
+    def _hot(self, sources: Flags, ceiling: Floats) -> list[tuple[float, int]]:
+        excess = self.state.excess(ceiling)
+        heap = [
+            (-float(excess[n]), -n) for n in np.flatnonzero(sources & (excess > SLACK)).tolist()
+        ]
+        heapify(heap)
+        return heap
+
+    def _again(self, heap: list[tuple[float, int]], node: int, ceiling: Floats) -> None:
+        if (excess := self._excess(node, ceiling)) > SLACK:
+            heappush(heap, (-excess, -node))
+
+    def _excess(self, node: int, ceiling: Floats) -> float:
+        return float((self.state.share[:, node] - ceiling[:, node]).clip(min=0.0).sum())
+
+    def _single(self, source: int, ceiling: Floats, goal: Goal, *, may_rise: bool = False) -> bool:
+        """The best single move from a node; False if none is worth it.
+
+        may_rise: a target may come above its own ceiling if the source loses more than that.
+        """
+        if not self._may_leave(source):
+            return False
+        vms = self._movable_on(source)
+        if not len(vms):
+            return False
+        cold = self._accepting(coldest(self.state, ceiling, TARGETS, TARGETS_PER_RESOURCE))
+        if self._take_best(source, vms, cold, ceiling, goal, may_rise):
+            return True
+        others = self._accepting(np.flatnonzero(self.problem.open))
+        if len(others) <= len(cold):
+            return False
+        return self._take_best(source, vms, others, ceiling, goal, may_rise)
+
+    def _take_best(
+        self,
+        source: int,
+        vms: Places,
+        targets: Places,
+        ceiling: Floats,
+        goal: Goal,
+        may_rise: bool,
+    ) -> bool:
+        if not len(targets):
+            return False
+        goals, state = self.goals, self.state
+        drop, squares, rise = gains(state, source, vms, targets, ceiling)
+        value = drop + goals.levelling_weight * squares
+        value -= goals.price_per_s * self.seconds[vms][:, None]
+        # A node just above its ceiling has less than the margin to lose: all of it is enough.
+        enough = min(goals.margin, self._excess(source, ceiling)) * (1 - SLACK)
+        fits = state.fits(vms, targets) & self.reserve.keeps_room(vms, targets)
+        if not may_rise:
+            fits &= rise <= SLACK
+        taken = np.where(fits & (drop >= max(enough, SLACK)), value, -np.inf)
+        at, to = divmod(int(taken.argmax()), len(targets))
+        if taken[at, to] == -np.inf:
+            return False
+        vm, target = int(vms[at]), int(targets[to])
+        alternatives = self._alternatives(value, drop, vms, targets, (at, to))
+        why = self._why(source, ceiling, goal)
+        self._do(vm, target, goal, why, float(drop[at, to]), float(squares[at, to]), alternatives)
+        return True
+
+    def _chain(self, source: int, ceiling: Floats, goal: Goal) -> bool:
+        """An exchange of two VMs, or a place made on the target first."""
+        if not self._may_leave(source):
+            return False
+        vms = self._movable_on(source)
+        cold = self._accepting(coldest(self.state, ceiling, TARGETS, TARGETS_PER_RESOURCE))
+        enough = min(self.goals.margin, self._excess(source, ceiling))
+        chain = best_chain(self.state, source, vms, cold, ceiling, self.movable, enough)
+        if chain is None or not self._room_for(chain):
+            return False
+        self.chains += 1
+        why = self._why(source, ceiling, goal)
+        for vm, target, gain, squares in chain.moves:
+            self._do(vm, target, goal, why, gain, squares, chain=self.chains)
+        return True
+
+    def _room_for(self, chain: Chain) -> bool:
+        left = None if self.budget.moves is None else self.budget.moves - len(self.moves)
+        if left is not None and len(chain.moves) > left:
+            return False
+        return all(self._may_leave(int(self.state.where[vm])) for vm, *_ in chain.moves)
+
+    # Reserve: room for the VMs of a node that is lost.
+
+    def _make_room(self) -> None:
+        for need in self.reserve.unprotected():
+            if self._spent():
+                return
+            move = room_making_move(self.state, need, self.movable, self.ceiling)
+            if move is not None and self._may_leave(int(self.state.where[move[0]])):
+                node = self.problem.nodes[need.node]
+                why = f"if {node} is lost, its largest VM fits nowhere; this makes a place"
+                self._do(move[0], move[1], "reserve", why, 0.0, 0.0)
+
+    # What all goals share.
+
+    def _movable_on(self, node: int) -> Places:
+        vms = np.array(self.state.on_node[node], dtype=np.intp)
+        return np.asarray(vms[self.movable[vms]])
+
+    def _accepting(self, targets: Places) -> Places:
+        limit = self.budget.into_node
+        return targets if limit is None else np.asarray(targets[self.into[targets] < limit])
+
+    def _may_leave(self, node: int) -> bool:
+        limit = self.budget.out_of_node
+        return not self._spent() and (limit is None or int(self.out[node]) < limit)
+
+    def _spent(self) -> bool:
+        return self.budget.moves is not None and len(self.moves) >= self.budget.moves
+
+    def _do(
+        self,
+        vm: int,
+        target: int,
+        goal: Goal,
+        why: str,
+        gain: float,
+        levelling: float,
+        alternatives: tuple[Alternative, ...] = (),
+        *,
+        chain: int = 0,
+    ) -> None:
+        source = int(self.state.where[vm])
+        self.moves.append(
+            Move(
+                vm=vm,
+                source=source,
+                target=target,
+                goal=goal,
+                why=why,
+                gain=gain,
+                levelling=levelling,
+                seconds=float(self.seconds[vm]),
+                bytes=float(self.problem.resident[vm]),
+                chain=chain,
+                alternatives=alternatives,
+            )
+        )
+        self.reserve.before_move(vm, target)
+        self.state.move(vm, target)
+        # A VM moves at most once in a plan: a second move would undo or repeat the first.
+        self.movable[vm] = False
+        self.out[source] += 1
+        self.into[target] += 1
+
+    def _why(self, source: int, ceiling: Floats, goal: Goal) -> str:
+        state, node = self.state, self.problem.nodes[source]
+        resource = state.hottest_resource(source, ceiling)
+        row = 0 if resource == "CPU" else 1
+        share, limit = 100 * state.share[row, source], 100 * ceiling[row, source]
+        if goal == "relieve" and self.problem.pressure[source] > self.goals.pressure:
+            waiting = 100 * self.problem.pressure[source]
+            return f"{node} waits for CPU or memory {waiting:.0f} % of the time"
+        limits = {"relieve": "is overloaded above", "level": "is level up to"}
+        return f"{node} has {share:.1f} % {resource} and {limits.get(goal, '')} {limit:.1f} %"
+
+    def _alternatives(
+        self, value: Floats, drop: Floats, vms: Places, targets: Places, chosen: tuple[int, int]
+    ) -> tuple[Alternative, ...]:
+        """The best pairs that were not taken, each with the rule that refused it."""
+        count = self.budget.alternatives
+        if count <= 0:
+            return ()
+        ranked = value.copy()
+        ranked[chosen] = -np.inf
+        flat = np.argsort(-ranked, axis=None, kind="stable")[:count]
+        found = []
+        for rank, (at, to) in enumerate((divmod(int(i), len(targets)) for i in flat), start=1):
+            if ranked[at, to] == -np.inf:
+                break
+            vm, target = int(vms[at]), int(targets[to])
+            refused = self.state.refusal(vm, target) or self._less(drop[at, to])
+            price = float(self.seconds[vm])
+            found.append(Alternative(rank, vm, target, float(drop[at, to]), price, *refused))
+        return tuple(found)
+
+    def _less(self, drop: float) -> tuple[str, str]:
+        if drop < self.goals.margin:
+            return "margin", "its gain is below the margin"
+        return "rank", "its gain less its price is lower"
+
+    def _left_over(self, proved: Bound | None) -> tuple[LeftOver, ...]:
+        excess = self.state.excess(self.ceiling)
+        reasons = {stuck.node: stuck.text for stuck in proved.stuck} if proved else {}
+        hot = np.flatnonzero(excess > SLACK)
+        return tuple(
+            LeftOver(node, float(excess[node]), reasons.get(node) or self._why_left(node))
+            for node in hot[np.argsort(-excess[hot], kind="stable")].tolist()
+        )
+
+    def _why_left(self, node: int) -> str:
+        if not len(self._movable_on(node)):
+            return "none of its VMs may move"
+        if not self._may_leave(node):
+            return "the plan's limit on moves is reached"
+        return "no move and no exchange of two VMs lowers it within the rules"
