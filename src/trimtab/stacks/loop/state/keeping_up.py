@@ -17,7 +17,8 @@ from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import SCRAPE_S
 from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
 
-_OURS = 'rule_group=~".*;trimtab.*"'
+_GROUPS = "trimtab"
+_OURS = f'rule_group=~".*;{_GROUPS}.*"'
 _QUERIES = {
     "missed": f"sum(increase(prometheus_rule_group_iterations_missed_total{{{_OURS}}}[2m]))",
     "scrape_age": "max(time() - timestamp(node_vm_count))",
@@ -29,6 +30,9 @@ CYCLES = 10
 LATE = 3.0
 """Samples and evaluations this many intervals old are late."""
 LONG_WAIT_S = 5.0
+MISSED_WINDOW_S = 120.0
+MISSED_TOO_OFTEN = 0.25
+"""Rules that leave out more than this share of their evaluations miss them for good."""
 
 
 class RuleGroupPace(Struct, frozen=True):
@@ -62,6 +66,23 @@ class KeepingUp(Struct, frozen=True, kw_only=True):
     def problems(self) -> list[str]:
         """What is late, in words; empty if everything keeps up."""
         return [*self._late_rules(), *self._late_samples(), *self._late_work()]
+
+    @property
+    def rules_left_out(self) -> str:
+        """Whether rules miss their intervals again and again, in words; empty if they do not.
+
+        A few that are missed while the computer is busy are late; this many are a fault.
+        """
+        ours = [g for g in self.groups if g.name.startswith(_GROUPS)]
+        due = sum(MISSED_WINDOW_S / g.interval_s for g in ours)
+        if not due or (self.missed or 0) <= MISSED_TOO_OFTEN * due:
+            return ""
+        slowest = max(ours, key=lambda g: g.took_s / g.interval_s)
+        return (
+            f"rules miss their intervals: {self.missed} of {due:.0f} evaluations in two minutes "
+            f"were left out ({slowest.name} takes {slowest.took_s:.1f} s, its interval is "
+            f"{slowest.interval_s:g} s), so decisions rest on old scores"
+        )
 
     @property
     def ok(self) -> bool:

@@ -158,6 +158,8 @@ async def check_rules(loop: Loop) -> str:
     ]
     if sick or not rules:
         raise Broken("; ".join(sick[:3]) or "Prometheus has no rules")
+    if left_out := (await keeping_up(loop)).rules_left_out:
+        raise Broken(f"{left_out}; start the lab with fewer nodes or a smaller --scale")
     return f"{len(rules)} rules are loaded and healthy"
 
 
