@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import SCHEDULABLE
 from trimtab.kube.runtime.options import Listening, Option, Port
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.virt.launcher import SCHEDULABLE
 
 NAME = "exporter"
 

@@ -13,6 +13,7 @@ import msgspec
 
 from trimtab.kube.resources import Condition, Kind, Object, Wire
 from trimtab.model.load.curve import Curve
+from trimtab.virt.eviction import EvictionStrategy
 
 GROUP, VERSION = "trimtab.dev", "v1alpha1"
 KUBEVIRT = "kubevirt.io"
@@ -39,10 +40,6 @@ EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 INITIAL_NODE = "trimtab.dev/initial-node"
 CANCEL_EVACUATION = "trimtab.dev/cancel-evacuation"
 
-SCHEDULABLE = "kubevirt.io/schedulable"
-"""Label of a node that VMs may run on."""
-
-Strategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
 Phase = Literal["Pending", "Scheduling", "Scheduled", "Running", "Migrating", "Stopped", "Failed"]
 MigrationPhase = Literal["Pending", "Scheduling", "PreCopy", "Succeeded", "Failed", "Cancelled"]
 FINISHED: frozenset[str] = frozenset(("Succeeded", "Failed", "Cancelled"))
@@ -74,7 +71,7 @@ class VmSpec(Wire, frozen=True):
     resources: VmResources = VmResources()
     utilization: VmUtilization = VmUtilization()
     load: VmLoad | None = None
-    eviction_strategy: Strategy = "LiveMigrate"
+    eviction_strategy: EvictionStrategy = "LiveMigrate"
     live_migratable: bool = True
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from trimtab.model.load.curve import Constant, Curve, overall_mean
 from trimtab.model.quantity import Quantity, cores, gib
+from trimtab.virt.eviction import EvictionStrategy
 
-EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
 RequestsModel = Literal["consumption", "overcommit"]
 
 # The node that the consumption fractions of node-classifier-sim refer to.

@@ -13,7 +13,17 @@ from trimtab.kube.resources import Key
 from trimtab.model.snapshot import MIGRATIONS
 from trimtab.observe import wire
 from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 
+_ANSWERS = {
+    EvictionVerdict.WITHOUT_STRATEGY: "evicted: the VM has no eviction strategy, so it is stopped",
+    EvictionVerdict.NOT_MIGRATABLE: (
+        "evicted: the VM cannot migrate and does not insist, so it is stopped"
+    ),
+    EvictionVerdict.PROTECTED: "refused: the VM is not live-migratable",
+    EvictionVerdict.TARGET_POD: "refused: it is the target of a migration",
+}
+"""What an eviction leads to if it is not the evacuation that everybody expects."""
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -90,12 +100,8 @@ def observed_on(pod: wire.Pod, machines: Mapping[Key, Machine]) -> dict[str, str
 
 
 def _answer(pod: wire.Pod, machine: Machine) -> str:
-    if machine.strategy == "None":
-        return "evicted: the VM has no eviction strategy, so it is stopped"
-    if machine.strategy == "LiveMigrateIfPossible" and not machine.migratable:
-        return "evicted: the VM cannot migrate and does not insist, so it is stopped"
-    if machine.strategy == "LiveMigrate" and not machine.migratable:
-        return "refused: the VM is not live-migratable"
-    if machine.active and machine.active not in (pod.spec.node_name, pod.metadata.name):
-        return "refused: it is the target of a migration"
-    return ""
+    names = (pod.spec.node_name, pod.metadata.name)
+    active = not machine.active or machine.active in names
+    return _ANSWERS.get(
+        judge_eviction(machine.strategy, migratable=machine.migratable, active=active), ""
+    )

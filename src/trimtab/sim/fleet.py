@@ -7,7 +7,6 @@ Requests are what the scheduler sees: milli-cores and bytes.
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -20,14 +19,15 @@ from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.model.snapshot import Toleration
 from trimtab.policy.pods.taints import tolerates_all, tolerates_for_scheduling
+from trimtab.virt.eviction import EvictionEffect, judge_eviction
+from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_TAINTS, SCHEDULABLE
 
 UNITS = 1e9
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS
-SCHEDULABLE_LABEL = "kubevirt.io/schedulable"
+_KEY, _VALUE, _EFFECT = FAKE_NODE_TAINT
 TOLERATIONS = (
-    Toleration(key="kwok.x-k8s.io/node", value="fake", effect="NoSchedule"),
-    Toleration(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute"),
-    Toleration(key="node.kubernetes.io/unreachable", operator="Exists", effect="NoExecute"),
+    Toleration(key=_KEY, value=_VALUE, effect=_EFFECT),
+    *(Toleration(key=key, operator="Exists", effect="NoExecute") for key in LOST_NODE_TAINTS),
 )
 """What every virt-launcher pod tolerates: KWOK's nodes, and for a while a node that is lost."""
 
@@ -36,22 +36,9 @@ Integers = NDArray[np.int64]
 Item = TypeVar("Item")
 
 
-class OnEviction(IntEnum):
-    """What an eviction does to a VM, from its strategy and whether it can migrate."""
-
-    MIGRATES = 0
-    RESTARTS = 1
-    REFUSES = 2
-
-
-def on_eviction(vm: Vm) -> OnEviction:
-    """KubeVirt's answer to an eviction of this VM's pod."""
-    if vm.eviction_strategy == "None":
-        return OnEviction.RESTARTS
-    if vm.live_migratable:
-        return OnEviction.MIGRATES
-    strict = vm.eviction_strategy == "LiveMigrate"
-    return OnEviction.REFUSES if strict else OnEviction.RESTARTS
+def on_eviction(vm: Vm) -> EvictionEffect:
+    """What an eviction of this VM's active pod does."""
+    return judge_eviction(vm.eviction_strategy, migratable=vm.live_migratable).effect
 
 
 class Fleet:
@@ -153,7 +140,7 @@ def _ratios(amounts: Iterable[Quantity], reference: Quantity) -> Floats:
 
 def _accepts(node: Node) -> bool:
     """Whether a virt-launcher pod may be placed there at all (cordons come and go: elsewhere)."""
-    willing = node.labels.get(SCHEDULABLE_LABEL, "true") == "true"
+    willing = node.labels.get(SCHEDULABLE, "true") == "true"
     return willing and tolerates_for_scheduling(TOLERATIONS, node.taints)
 
 

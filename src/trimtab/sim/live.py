@@ -32,12 +32,13 @@ from trimtab.policy import (
     decide,
 )
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
-from trimtab.sim.fleet import SCHEDULABLE_LABEL, TOLERATIONS
+from trimtab.sim.fleet import TOLERATIONS
+from trimtab.virt.launcher import SCHEDULABLE
 
 _TRAITS = Traits(
     request_evict_only=True,
     tolerations=TOLERATIONS,
-    node_selector={SCHEDULABLE_LABEL: "true"},
+    node_selector={SCHEDULABLE: "true"},
 )
 
 
@@ -163,7 +164,7 @@ class _LiveView(View):
 
 def _node(node: LiveNode, *, measured: bool) -> Node:
     """A node without metrics is one that is not Ready: the exporter leaves those out."""
-    labels = {SCHEDULABLE_LABEL: "true", "kubernetes.io/hostname": node.name}
+    labels = {SCHEDULABLE: "true", "kubernetes.io/hostname": node.name}
     return Node(name=node.name, labels=labels, ready=node.use is not None or not measured)
 
 

@@ -9,15 +9,17 @@ from itertools import compress
 from math import inf
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
-from trimtab.sim.fleet import OnEviction
-from trimtab.sim.migration.marks import Mark, Priority
+from trimtab.sim.migration.marks import Mark
 from trimtab.sim.migration.migrations import Migrations
 from trimtab.sim.placement.cluster import Cluster
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import Starts
 from trimtab.sim.spec import Placement, RunSpec
 from trimtab.sim.streams import Purpose, stream
-from trimtab.sim.timeline import TOLERATION_S, NodeEvent
+from trimtab.sim.timeline import NodeEvent
+from trimtab.virt.eviction import EvictionEffect
+from trimtab.virt.launcher import LOST_NODE_S
+from trimtab.virt.slots import MigrationPriority
 
 NAMESPACE = "default"
 Change = Callable[[int, float, float], None]
@@ -69,16 +71,16 @@ class Replica:
 
     def evict(self, vm: int) -> None:
         """An eviction was granted: the VM migrates, or its pod is gone and it starts anew."""
-        if self.cluster.fleet.fates[vm] is OnEviction.RESTARTS:
+        if self.cluster.fleet.fates[vm] is EvictionEffect.RESTARTS:
             self._restart(vm)
             return
         node = self.cluster.fleet.node_names[self.cluster.where[vm]]
         self.inflight.assume(self.uid(vm), node, NAMESPACE, self.now)
-        self.migrations.request(vm, self.now, Priority.DESCHEDULER)
+        self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_MAINTENANCE)
 
     def move(self, vm: int, target: int) -> None:
         """Migrate to a chosen node: what planners ask for and the descheduler cannot."""
-        self.migrations.request(vm, self.now, Priority.DESCHEDULER, target)
+        self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_MAINTENANCE, target)
 
     def drain(self, node: int) -> None:
         """Cordon a node and evict every VM on it, and those that still land there."""
@@ -95,10 +97,10 @@ class Replica:
 
     def _evict_from_drained(self, vm: int, node: int) -> None:
         match self.cluster.fleet.fates[vm]:
-            case OnEviction.RESTARTS:
+            case EvictionEffect.RESTARTS:
                 self._restart(vm)
-            case OnEviction.MIGRATES:
-                self.migrations.request(vm, self.now, Priority.DRAIN)
+            case EvictionEffect.MIGRATES:
+                self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_CRITICAL)
                 # KubeVirt annotates the pod, and the descheduler counts what it sees there.
                 name = self.cluster.fleet.node_names[node]
                 pod = PodState(self.uid(vm), name, NAMESPACE, True, True)
@@ -152,7 +154,7 @@ class Replica:
 
     def give_up_on(self, node: int) -> None:
         """The pods of a lost node are deleted: its VMs start elsewhere."""
-        if not self.cluster.lost[node] or self.now < self._lost_at[node] + TOLERATION_S:
+        if not self.cluster.lost[node] or self.now < self._lost_at[node] + LOST_NODE_S:
             return  # it has been back in between
         for vm in self._unstrand(node):
             self.cluster.release(vm, node)

@@ -16,11 +16,10 @@ from trimtab.model.scenarios.scenario import Event, Scenario
 from trimtab.scores import MEAN_WINDOW_S
 from trimtab.sim.fleet import Floats
 from trimtab.sim.spec import Timing
+from trimtab.virt.launcher import LOST_NODE_S
 
 SHORTEST_S = 1.0
 Moment = TypeVar("Moment", float, Floats)
-TOLERATION_S = 300.0
-"""How long a pod stays on a lost node (tolerationSeconds that Kubernetes adds)."""
 
 
 VmEvent = Literal["arrive", "depart"]
@@ -91,5 +90,5 @@ def _clock(seconds: Moment) -> Moment:
 
 def _happenings(events: tuple[Event, ...]) -> list[Happening]:
     found = [Happening(_clock(max(event.at, 0.0)), event.what, event.name) for event in events]
-    found += [Happening(h.at + TOLERATION_S, "give-up", h.name) for h in found if h.what == "fail"]
+    found += [Happening(h.at + LOST_NODE_S, "give-up", h.name) for h in found if h.what == "fail"]
     return sorted(found, key=lambda happening: happening.at)

@@ -21,15 +21,15 @@ from trimtab.kube.machines import (
     MEMORY_CONSUMPTION,
     MIGRATION_LABEL,
     REQUEST_EVICT_ONLY,
-    SCHEDULABLE,
     VM_NAME_LABEL,
     VMS,
     VirtualMachine,
 )
 from trimtab.kube.resources import Free, Pod
 from trimtab.model.machines import Vm
+from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_S, LOST_NODE_TAINTS, SCHEDULABLE
 from trimtab.vm.amounts import consumption, load_annotation, requests
-from trimtab.vm.settings import TOLERATION_S, Settings
+from trimtab.vm.settings import Settings
 
 IMAGE = "quay.io/kubevirt/virt-launcher:latest"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes: no vowels, no words
@@ -164,18 +164,13 @@ def present(values: dict[str, str | None]) -> dict[str, str]:
 
 def tolerations(clock: Clock) -> list[Free]:
     """The nodes of kwok in a cluster, and a lost node for as long as Kubernetes would."""
-    lasting = max(1, round(clock.real_s(TOLERATION_S)))
+    lasting = max(1, round(clock.real_s(LOST_NODE_S)))
     lost = [
-        {
-            "key": f"node.kubernetes.io/{trouble}",
-            "operator": "Exists",
-            "effect": "NoExecute",
-            "tolerationSeconds": lasting,
-        }
-        for trouble in ("not-ready", "unreachable")
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lasting}
+        for key in LOST_NODE_TAINTS
     ]
-    kwok = {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake"}
-    return [kwok | {"effect": "NoSchedule"}, *lost]
+    key, value, effect = FAKE_NODE_TAINT
+    return [{"key": key, "operator": "Equal", "value": value, "effect": effect}, *lost]
 
 
 def node_affinity(placement: Placement) -> Free:

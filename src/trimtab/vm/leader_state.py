@@ -7,14 +7,18 @@ from collections.abc import Callable, Mapping
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Key
+from trimtab.virt.attempts import completion_limit_s
+from trimtab.virt.slots import MigrationPriority, MigrationRequest
 from trimtab.vm.amounts import machine, memory_in_use
 from trimtab.vm.decide.history import is_evacuation
 from trimtab.vm.decide.precopy import Copies
 from trimtab.vm.decide.situation import Losses, Precopy, Situation
-from trimtab.vm.decide.slots import Request, Slots
+from trimtab.vm.decide.slots import Slots
 from trimtab.vm.decide.steps import Start
-from trimtab.vm.settings import GIB, TIMEOUT_S_PER_GIB, Settings
+from trimtab.vm.settings import Settings
 
+EVACUATION, USER = MigrationPriority.SYSTEM_MAINTENANCE, MigrationPriority.USER_TRIGGERED
+"""A mark does not tell who caused it, so no evacuation is taken for an administrator's."""
 FORGIVEN_S = 600.0
 """A pod that ran for so long (of the lab's time) was not lost in a row with the one before."""
 
@@ -42,8 +46,9 @@ class Memory:
 
     def take_slot(self, s: Situation, start: Start) -> bool:
         created = start.migration.metadata.creation_timestamp
-        request = Request(
-            evacuation=is_evacuation(start.migration),
+        evacuation = is_evacuation(start.migration)
+        request = MigrationRequest(
+            EVACUATION if evacuation else USER,
             created=created.timestamp() if created else 0.0,
             key=s.key,
             node=start.source,
@@ -68,7 +73,7 @@ class Memory:
             size=memory_in_use(size, begun_s),
             dirty_rate=self._settings.dirty_rate,
             begun_s=begun_s,
-            limit_s=TIMEOUT_S_PER_GIB * float(size.memory) / GIB,
+            limit_s=completion_limit_s(float(size.memory)),
             now_s=s.clock.lab_s(s.now.timestamp()),
         )
         return Precopy(s.clock.real_s(lab.ends_in_s), lab.in_time)

@@ -6,29 +6,27 @@ All durations below are the lab's; `kube.clock.Clock.real_s` turns them into sec
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Struct
-
 from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
 from trimtab.kube.runtime.options import Amount, Bytes, Listening, Option, Port
 from trimtab.model.limits import MAX_AT_ONCE
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, RequestsModel
+from trimtab.virt.precopy import DEFAULT_BANDWIDTH
+from trimtab.virt.slots import MigrationLimits
 
 Mode = Literal["live", "recreate"]
-GIB = float(1024**3)
-TOLERATION_S = 300.0
-"""How long a pod stays on a node that is lost: Kubernetes' own default."""
-UNSCHEDULABLE_S, PENDING_S = 300.0, 900.0
-"""When a migration whose target is not placed, or placed and not running, has failed."""
-TIMEOUT_S_PER_GIB = 150.0
 
 
-class Limits(Struct, frozen=True):
-    """KubeVirt's: migrations at a time in the cluster, and away from one node."""
+class Limits(MigrationLimits, frozen=True):
+    """KubeVirt's limits as options."""
 
-    cluster: Annotated[int, Option(names=("--parallel",), least=1, most=MAX_AT_ONCE)] = 5
+    cluster: Annotated[int, Option(names=("--parallel",), least=1, most=MAX_AT_ONCE)] = (
+        MigrationLimits().cluster
+    )
     """Migrations at a time in the cluster."""
-    node: Annotated[int, Option(names=("--parallel-per-node",), least=1, most=MAX_AT_ONCE)] = 2
+    node: Annotated[int, Option(names=("--parallel-per-node",), least=1, most=MAX_AT_ONCE)] = (
+        MigrationLimits().node
+    )
     """Migrations at a time away from one node."""
 
 
@@ -40,7 +38,7 @@ class Settings(Listening, frozen=True, kw_only=True):
     """live: the target runs before the source goes. recreate: the source goes first."""
     requests: RequestsModel = "consumption"
     """What pods ask the scheduler for: what the VM uses, or KubeVirt's vCPU/10 and all memory."""
-    bandwidth: Bytes = GIB
+    bandwidth: Bytes = DEFAULT_BANDWIDTH
     """Bytes per second that a node can send, and receive, for migrations."""
     dirty_rate: Bytes = 0.0
     """Bytes per second that a VM changes while its memory is copied."""

@@ -24,7 +24,7 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter, histogram
-from trimtab.vm.decide.eviction import Allow, Deny, Mark, Verdict, decide, mark_patch, vm_of
+from trimtab.vm.decide.eviction import Allow, Deny, EvictionAnswer, Mark, decide, mark_patch, vm_of
 
 T = TypeVar("T")
 log = get_logger()
@@ -114,7 +114,7 @@ class CachedCluster:
         await self._client.patch(VMS, vm.name, patch, vm.namespace, subresource="status")
 
 
-async def judge(request: AdmissionRequest, cluster: Cluster) -> Verdict:
+async def judge(request: AdmissionRequest, cluster: Cluster) -> EvictionAnswer:
     """The final verdict: what `decide` says, after the mark was written if it wants one."""
     try:
         pod, verdict = await _first_look(request, cluster)
@@ -127,7 +127,9 @@ async def judge(request: AdmissionRequest, cluster: Cluster) -> Verdict:
         )
 
 
-async def _first_look(request: AdmissionRequest, cluster: Cluster) -> tuple[Pod | None, Verdict]:
+async def _first_look(
+    request: AdmissionRequest, cluster: Cluster
+) -> tuple[Pod | None, EvictionAnswer]:
     key = Key(request.namespace, request.name)
     pod = cluster.pod(key) or await cluster.fresh_pod(key)
     vm_key = vm_of(pod) if pod else None
@@ -135,7 +137,7 @@ async def _first_look(request: AdmissionRequest, cluster: Cluster) -> tuple[Pod 
     return pod, decide(pod, vm, request.wanted_uid)
 
 
-async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> Verdict:
+async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> EvictionAnswer:
     try:
         with marking.time():
             await cluster.mark(mark)
@@ -146,13 +148,13 @@ async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> Verd
     return mark
 
 
-def _from_what_is(mark: Mark, verdict: Verdict) -> Verdict:
+def _from_what_is(mark: Mark, verdict: EvictionAnswer) -> EvictionAnswer:
     if isinstance(verdict, Mark) and not verdict.again:
         return Deny(f'VM "{mark.vm}" is changing its pod; it was not marked for evacuation')
     return verdict
 
 
-def answer(request: AdmissionRequest, verdict: Verdict) -> Free:
+def answer(request: AdmissionRequest, verdict: EvictionAnswer) -> Free:
     """The AdmissionReview that says `verdict`; denials are 429 as KubeVirt's are."""
     response: Free = {"uid": request.uid, "allowed": isinstance(verdict, Allow)}
     if not isinstance(verdict, Allow):

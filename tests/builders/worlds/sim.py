@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from trimtab.model.load.curve import Constant, Curve
-from trimtab.model.machines import EvictionStrategy, Node, RequestsModel, Taint, Vm
+from trimtab.model.machines import Node, RequestsModel, Taint, Vm
 from trimtab.model.quantity import Quantity, cores, gib
 from trimtab.model.scenarios.scenario import Event, Migration, Scenario
+from trimtab.virt.eviction import EvictionStrategy
 
 
 def a_node(

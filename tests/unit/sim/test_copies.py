@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Attempt, Mark, Priority
-from trimtab.sim.migration.precopy import Copy, share_network
+from trimtab.sim.migration.marks import Attempt, Mark
+from trimtab.virt.precopy import Copy, share_network
+from trimtab.virt.slots import MigrationPriority
 
 GBPS = 1e9
 DEADLINE_S = 20.0
@@ -29,7 +30,9 @@ class Network:
         dirty: float,
     ) -> Attempt:
         attempt, vm = Attempt(1, 0.0), len(self.marks)
-        self.marks[vm] = Mark(vm, source, 0.0, Priority.DESCHEDULER, attempt=attempt)
+        self.marks[vm] = Mark(
+            vm, source, 0.0, MigrationPriority.SYSTEM_MAINTENANCE, attempt=attempt
+        )
         self.copies.begin(self.marks[vm], target, left, dirty, DEADLINE_S)
         return attempt
 

@@ -1,5 +1,6 @@
 """Migrations over time: KubeVirt's limits, time-outs, back-off, and the mode `recreate`."""
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -94,6 +95,14 @@ def test_a_copy_that_never_converges_times_out_and_is_tried_again_later_and_late
     assert outcome.card.failed_migrations == 4
     assert outcome.card.migrations == 0
     assert outcome.placement_after["wild"] == "n0"
+
+
+def test_the_wait_after_a_failure_stops_doubling_at_the_fifth() -> None:
+    wild = a_vm("wild", node="n0", memory=8, memory_load=0.5, dirty_rate=2.0 * GIB)
+    outcome = drained([wild], duration_s=2500.0)
+    ended = spans([move for move in outcome.moves if move.outcome == "timed-out"])
+    waits = [begun - before for (_, before), (begun, _) in itertools.pairwise(ended)]
+    assert waits == [20.0, 40.0, 80.0, 160.0, 320.0, 320.0, 320.0]
 
 
 def test_the_time_allowed_grows_with_the_memory() -> None:

@@ -7,15 +7,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.sim.migration.marks import Attempt, Mark, Priority
+from trimtab.sim.migration.marks import Attempt, Mark
 from trimtab.sim.migration.waiting import Waiting
+from trimtab.virt.slots import MigrationPriority
 
 STEPS: Any = st.lists(
     st.one_of(
         st.tuples(
             st.just("request"),
             st.integers(0, 3),
-            st.sampled_from([Priority.DRAIN, Priority.DESCHEDULER]),
+            st.sampled_from(
+                [MigrationPriority.SYSTEM_CRITICAL, MigrationPriority.SYSTEM_MAINTENANCE]
+            ),
             st.sampled_from([0.0, 0.0, 5.0, 20.0]),
         ),
         st.tuples(st.just("end"), st.integers(0, 20)),

@@ -9,7 +9,7 @@ from trimtab.policy import QueryFailed, default_policy
 from trimtab.prom.client import Sample
 from trimtab.stacks.loop.soft_taints import dressed, wanted, worn
 from trimtab.stacks.loop.state.classes import Standing, Verdict, classify
-from trimtab.virt.soft_taints import APPROPRIATE, OVER
+from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass
 
 
 def a_node(name: str, *, ready: bool = True, cordoned: bool = False) -> Node:
@@ -76,7 +76,7 @@ def test_one_node_is_no_cluster() -> None:
     assert "requires >=2 nodes" in classify(NODES[:1], [], default_policy()).problem
 
 
-def kinds(**nodes: str) -> Verdict:
+def kinds(**nodes: NodeClass) -> Verdict:
     return Verdict(nodes={name: Standing(0.0, kind) for name, kind in nodes.items()})
 
 

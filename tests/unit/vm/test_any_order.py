@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from builders.worlds.vm import NODES, World
 from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
-from trimtab.vm.decide.history import KEPT
+from trimtab.virt.attempts import FINISHED_KEPT
 from trimtab.vm.decide.situation import is_over, is_running
 from trimtab.vm.settings import Settings
 
@@ -130,7 +130,7 @@ class AnyOrder(RuleBasedStateMachine):
         world = self.world
         world.nodes = set(NODES)
         world.settle()
-        assert len(world.truth.migrations) <= KEPT
+        assert len(world.truth.migrations) <= FINISHED_KEPT
         assert world.unfinished() == []
         assert world.mark == ""
         if not world.vm.spec.running:

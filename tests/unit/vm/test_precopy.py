@@ -3,9 +3,9 @@
 import pytest
 
 from trimtab.kube.resources import Key
+from trimtab.virt.attempts import GIB
 from trimtab.vm.decide.precopy import Copies
 from trimtab.vm.decide.situation import Precopy
-from trimtab.vm.settings import GIB
 
 A, B = Key("default", "a"), Key("default", "b")
 

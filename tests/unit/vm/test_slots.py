@@ -6,26 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.kube.resources import Key
-from trimtab.vm.decide.slots import Request, Slots, granted
-from trimtab.vm.settings import Limits
+from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
+from trimtab.vm.decide.slots import Slots
 
 NODES = st.sampled_from(["n1", "n2", "n3"])
 KEYS = st.integers(0, 12).map(lambda number: Key("default", f"vm-{number}"))
-LIMITS = st.builds(Limits, st.integers(1, 6), st.integers(1, 3))
+LIMITS = st.builds(MigrationLimits, st.integers(1, 6), st.integers(1, 3))
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> tuple[dict[Key, str], list[Request], Limits]:
+def crowds(draw: st.DrawFn) -> tuple[dict[Key, str], list[MigrationRequest[Key]], MigrationLimits]:
     limits = draw(LIMITS)
     running: dict[Key, str] = {}
     for key, node in draw(st.dictionaries(KEYS, NODES)).items():
         full = len(running) >= limits.cluster
         if not full and list(running.values()).count(node) < limits.node:
             running[key] = node
-    others = draw(st.dictionaries(KEYS, st.tuples(st.booleans(), st.integers(0, 5), NODES)))
+    others = draw(
+        st.dictionaries(
+            KEYS, st.tuples(st.sampled_from(MigrationPriority), st.integers(0, 5), NODES)
+        )
+    )
     waiting = [
-        Request(evacuation, float(created), key, node)
-        for key, (evacuation, created, node) in others.items()
+        MigrationRequest(priority, float(created), key, node)
+        for key, (priority, created, node) in others.items()
         if key not in running
     ]
     return running, waiting, limits
@@ -33,43 +37,48 @@ def crowds(draw: st.DrawFn) -> tuple[dict[Key, str], list[Request], Limits]:
 
 @given(crowds())
 def test_the_limits_hold_and_no_slot_stays_empty_without_need(
-    crowd: tuple[dict[Key, str], list[Request], Limits],
+    crowd: tuple[dict[Key, str], list[MigrationRequest[Key]], MigrationLimits],
 ) -> None:
     running, waiting, limits = crowd
-    lucky = granted(running, waiting, limits)
-    after = running | {each.key: each.node for each in waiting if each.key in lucky}
+    chosen = granted(running, waiting, limits)
+    after = running | {each.key: each.node for each in waiting if each.key in chosen}
     leaving = Counter(after.values())
     assert len(after) <= limits.cluster
     assert all(count <= limits.node for count in leaving.values())
     for each in waiting:
-        if each.key not in lucky and len(after) < limits.cluster:
+        if each.key not in chosen and len(after) < limits.cluster:
             assert leaving[each.node] == limits.node
 
 
 @given(crowds())
 def test_of_two_that_leave_the_same_node_the_first_goes_first(
-    crowd: tuple[dict[Key, str], list[Request], Limits],
+    crowd: tuple[dict[Key, str], list[MigrationRequest[Key]], MigrationLimits],
 ) -> None:
     running, waiting, limits = crowd
-    lucky = granted(running, waiting, limits)
+    chosen = granted(running, waiting, limits)
     for first in waiting:
         for second in waiting:
-            if first < second and first.node == second.node and second.key in lucky:
-                assert first.key in lucky
+            if first.node == second.node and order(first) < order(second) and second.key in chosen:
+                assert first.key in chosen
 
 
-def a_request(number: int, node: str = "n1") -> Request:
-    return Request(False, float(number), Key("default", f"vm-{number}"), node)
+def order(request: MigrationRequest[Key]) -> tuple[int, float, Key]:
+    return -request.priority, request.created, request.key
+
+
+def a_request(number: int, node: str = "n1") -> MigrationRequest[Key]:
+    key = Key("default", f"vm-{number}")
+    return MigrationRequest(MigrationPriority.USER_TRIGGERED, float(number), key, node)
 
 
 def test_what_was_granted_a_moment_ago_counts_before_the_store_shows_it() -> None:
-    slots = Slots(Limits(cluster=5, node=2), dict, lambda _: None)
+    slots = Slots(MigrationLimits(cluster=5, node=2), dict, lambda _: None)
     assert [slots.take(a_request(number)) for number in range(4)] == [True, True, False, False]
 
 
 def test_the_next_in_line_is_woken_when_a_slot_is_free() -> None:
     woken: list[Key] = []
-    slots = Slots(Limits(cluster=1, node=1), dict, woken.append)
+    slots = Slots(MigrationLimits(cluster=1, node=1), dict, woken.append)
     first, second, third = (a_request(number, f"n{number}") for number in range(3))
     assert slots.take(first)
     assert not slots.take(third)
@@ -81,7 +90,7 @@ def test_the_next_in_line_is_woken_when_a_slot_is_free() -> None:
 
 
 def test_one_that_does_not_ask_again_holds_nobody_up() -> None:
-    slots = Slots(Limits(cluster=1, node=1), dict, lambda _: None)
+    slots = Slots(MigrationLimits(cluster=1, node=1), dict, lambda _: None)
     first, second, third = (a_request(number, f"n{number}") for number in range(3))
     assert slots.take(first)
     assert not slots.take(second)

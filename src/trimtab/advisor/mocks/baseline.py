@@ -12,7 +12,7 @@ from trimtab.advisor.kinds import (
     MACHINE_CONFIGS,
     ROLE,
 )
-from trimtab.kube.machines import SCHEDULABLE
+from trimtab.virt.launcher import SCHEDULABLE
 
 Manifest = dict[str, Any]
 WORKERS = {"node-role.kubernetes.io/worker": ""}

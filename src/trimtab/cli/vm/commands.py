@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -15,6 +15,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.names import is_object_name
 from trimtab.view.terminal import err
 from trimtab.view.vm import show_vm, show_vms
+from trimtab.virt.eviction import EvictionStrategy
 from trimtab.vm.requests import Desk
 
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
@@ -29,7 +30,6 @@ def _object_name(_: Any, name: str) -> None:
 
 
 NodeName = Annotated[str, Parameter(validator=_object_name)]
-Strategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "None"]
 
 
 @app.command(
@@ -47,7 +47,7 @@ def create(
     cpu_use: CpuUse | None = None,
     memory_use: MemoryUse | None = None,
     node: NodeName = "",
-    strategy: Strategy = "LiveMigrate",
+    strategy: EvictionStrategy = "LiveMigrate",
     migratable: bool = True,
     stopped: Annotated[bool, Parameter(negative=())] = False,
     wait: Wait = False,
@@ -169,7 +169,7 @@ def set_(
     memory: str | None = None,
     cpu_use: CpuUse | None = None,
     memory_use: MemoryUse | None = None,
-    strategy: Strategy | None = None,
+    strategy: EvictionStrategy | None = None,
     migratable: bool | None = None,
     json: Json = False,
     where: VmOptions = HERE,

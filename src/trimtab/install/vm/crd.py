@@ -20,9 +20,10 @@ from trimtab.kube.crd_schema import (
     rule,
     string,
 )
-from trimtab.kube.machines import MIGRATIONS, VMS, MigrationPhase, Phase, Strategy
+from trimtab.kube.machines import MIGRATIONS, VMS, MigrationPhase, Phase
 from trimtab.model.limits import MAX_BYTES, MAX_CORES, MAX_USE
 from trimtab.model.names import MAX_OBJECT_NAME, OBJECT_NAME
+from trimtab.virt.eviction import EvictionStrategy
 
 
 def crds() -> list[Schema]:
@@ -94,7 +95,7 @@ def _vm_spec() -> Schema:
             text="Curves over time that replace `utilization`.",
         ),
         "evictionStrategy": choice(
-            get_args(Strategy), "What an eviction does to the VM.", default="LiveMigrate"
+            get_args(EvictionStrategy), "What an eviction does to the VM.", default="LiveMigrate"
         ),
         "liveMigratable": flag(True, "False simulates a VM that cannot move."),
     }

@@ -13,10 +13,12 @@ from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.machines import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
-    EvictionStrategy,
     RequestsModel,
     Taint,
 )
+from trimtab.virt.attempts import BACKOFF_S, COMPLETION_S_PER_GIB
+from trimtab.virt.eviction import EvictionStrategy
+from trimtab.virt.slots import MigrationLimits
 
 API_VERSION: Final = "trimtab.dev/v1alpha1"
 Amount: TypeAlias = str | int | float
@@ -169,16 +171,16 @@ class MigrationModel(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     """`live` starts the target first; `recreate` deletes and creates again."""
     bandwidth: Amount = "1Gi"
     """Bytes per second that a node can send or receive for migrations."""
-    per_cluster: int = 5
+    per_cluster: int = MigrationLimits().cluster
     """Migrations at the same time in the cluster."""
-    per_node_outbound: int = 2
+    per_node_outbound: int = MigrationLimits().node
     """Migrations at the same time away from one node."""
-    timeout_per_gib: Duration = "150s"
+    timeout_per_gib: Duration = f"{COMPLETION_S_PER_GIB:g}s"
     """A migration fails after this time for each GiB of memory."""
     failure_rate: float = 0.0
     """The share of attempts that fail for no other reason."""
-    backoff: Duration = "20s"
-    """The wait before a failed migration is tried again; it doubles each time."""
+    backoff: Duration = f"{BACKOFF_S:g}s"
+    """The wait before a failed migration is tried again; it doubles each time, up to 16-fold."""
 
 
 class ScenarioFile(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -14,6 +14,9 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.machines import Node, RequestsModel, Vm
+from trimtab.virt.attempts import BACKOFF_S, COMPLETION_S_PER_GIB
+from trimtab.virt.precopy import DEFAULT_BANDWIDTH
+from trimtab.virt.slots import MigrationLimits
 
 MAX_NAME = 63  # names become label values
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -31,12 +34,12 @@ class Migration(Struct, frozen=True):
     """The migration model in seconds and bytes."""
 
     mode: Literal["live", "recreate"] = "live"
-    bandwidth: float = float(1024**3)
-    per_cluster: int = 5
-    per_node_outbound: int = 2
-    timeout_s_per_gib: float = 150.0
+    bandwidth: float = DEFAULT_BANDWIDTH
+    per_cluster: int = MigrationLimits().cluster
+    per_node_outbound: int = MigrationLimits().node
+    timeout_s_per_gib: float = COMPLETION_S_PER_GIB
     failure_rate: float = 0.0
-    backoff_s: float = 20.0
+    backoff_s: float = BACKOFF_S
 
 
 class Scenario(Struct, frozen=True):

@@ -14,15 +14,16 @@ from trimtab.policy import Answer, Cycle, PodView, Policy, Shuffled, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization
 from trimtab.sim.descheduling.replica_view import Eyes, VmPod, Wardrobe
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import Fleet, Floats, OnEviction
+from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec
 from trimtab.sim.streams import victims_of_cycle
+from trimtab.virt.eviction import EvictionEffect
 
 ANSWERS = {
-    OnEviction.MIGRATES: Answer.BACKGROUND,
-    OnEviction.RESTARTS: Answer.EVICTED,
-    OnEviction.REFUSES: Answer.REFUSED,
+    EvictionEffect.MIGRATES: Answer.BACKGROUND,
+    EvictionEffect.RESTARTS: Answer.EVICTED,
+    EvictionEffect.REFUSES: Answer.REFUSED,
 }
 
 

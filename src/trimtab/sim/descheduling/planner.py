@@ -16,9 +16,10 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import Floats, OnEviction
+from trimtab.sim.fleet import Floats
 from trimtab.sim.migration.marks import Mark, intended
 from trimtab.sim.placement.cluster import Cluster, Flags, Places
+from trimtab.virt.eviction import EvictionEffect
 
 
 class Sight(Struct, frozen=True, eq=False):
@@ -145,7 +146,7 @@ class Planner:
     def _movable(self, source: int, now: float) -> Places:
         """VMs on a node that can migrate and may do so now."""
         vms = np.flatnonzero(self._where == source)
-        vms = vms[self._cluster.fleet.on_eviction[vms] == OnEviction.MIGRATES]
+        vms = vms[self._cluster.fleet.on_eviction[vms] == EvictionEffect.MIGRATES]
         free = [
             vm not in self._marked and not self._restrained.spares_vm(vm, now)
             for vm in vms.tolist()

@@ -14,8 +14,9 @@ from trimtab.model.quantity import NANO
 from trimtab.policy import Node, NodeView, PodView, Qos, Traits, Vector, View
 from trimtab.policy.view import Amounts
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import SCHEDULABLE_LABEL, TOLERATIONS, UNITS, Fleet, Floats
+from trimtab.sim.fleet import TOLERATIONS, UNITS, Fleet, Floats
 from trimtab.sim.replica import NAMESPACE, Replica
+from trimtab.virt.launcher import SCHEDULABLE
 from trimtab.virt.soft_taints import APPROPRIATE, EFFECT, OVER
 
 REFERENCE_CORES = 32
@@ -57,7 +58,7 @@ class Wardrobe:
                 name=node.name,
                 labels={
                     "kubernetes.io/hostname": node.name,
-                    SCHEDULABLE_LABEL: "true",
+                    SCHEDULABLE: "true",
                     **node.labels,
                 },
                 taints=node.taints,
@@ -82,7 +83,7 @@ class Wardrobe:
                 qos=Qos.BURSTABLE,
                 request_evict_only=True,
                 tolerations=TOLERATIONS,
-                node_selector={SCHEDULABLE_LABEL: "true"},
+                node_selector={SCHEDULABLE: "true"},
                 requests={"cpu": cpu * NANO // 1000, "memory": memory * NANO},
                 requested=frozenset({"cpu", "memory"}),
             )

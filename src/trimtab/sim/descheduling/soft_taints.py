@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.placement.cluster import Cluster
+from trimtab.virt.soft_taints import NodeClass, keys_of
+
+_KINDS: tuple[NodeClass, ...] = ("under", "appropriate", "over")
+"""By class: -1, 0, 1."""
 
 
 def taint(cluster: Cluster, classes: NDArray[np.int8]) -> bool:
-    """Two taints on over-utilised nodes, one on appropriate ones; says whether any changed.
-
-    If no node is under-utilised the appropriate ones go without, so that some are preferred.
-    """
-    worn = np.clip(classes.astype(np.int64) + 1, 0, 2)
-    if not (classes < 0).any():
-        worn[classes == 0] = 0
-    wanted = cluster.fleet.soft_taints + worn
+    """Give every node as many taints as its class gets; says whether any node changed."""
+    some_under = bool((classes < 0).any())
+    counts = np.array([len(keys_of(kind, some_under=some_under)) for kind in _KINDS])
+    wanted = cluster.fleet.soft_taints + counts[classes.astype(np.int64) + 1]
     if np.array_equal(wanted, cluster.soft_taints):
         return False
     cluster.soft_taints = wanted

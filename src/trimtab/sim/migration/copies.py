@@ -1,4 +1,4 @@
-"""All pre-copies of a replica, as columns of numbers; the model is that of `precopy`.
+"""All pre-copies of a replica, as columns of numbers; the model is that of `virt.precopy`.
 
 One copy that begins or ends changes the shares of others, so all of them are brought up to
 date at each such moment. With 8,000 under way that takes 0.1 ms in columns; one `Copy` after
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.migration.marks import Attempt, Mark
-from trimtab.sim.migration.precopy import PROGRESS_TIMEOUT_S
+from trimtab.virt.attempts import PROGRESS_S
 
 _FIRST_ROOM = 16
 
@@ -151,7 +151,7 @@ class Copies:
         np.minimum(stuck, now, out=stuck)
         stuck[share > dirty] = inf
         given_up = self._given_up_s[:count]
-        np.minimum(self._deadline_s[:count], stuck + PROGRESS_TIMEOUT_S, out=given_up)
+        np.minimum(self._deadline_s[:count], stuck + PROGRESS_S, out=given_up)
         self._regrouped = False
 
 

@@ -4,16 +4,9 @@ A mark stays until the VM has left, is gone, or its node is; each attempt that f
 the next one off for twice as long. Which attempts may run at once is KubeVirt's to say.
 """
 
-from enum import IntEnum
-
 from msgspec import Struct
 
-
-class Priority(IntEnum):
-    """Of waiting migrations the higher priority goes first (KubeVirt's numbers)."""
-
-    DRAIN = 100
-    DESCHEDULER = 20
+from trimtab.virt.slots import MigrationPriority
 
 
 class Attempt(Struct, eq=False, gc=False):
@@ -39,7 +32,7 @@ class Mark(Struct, eq=False, gc=False):
     vm: int
     source: int
     requested_s: float
-    priority: Priority
+    priority: MigrationPriority
     wanted_target: int | None = None
     """Set by planners that choose the target too; the descheduler cannot."""
     failures: int = 0

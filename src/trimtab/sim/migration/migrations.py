@@ -1,9 +1,8 @@
 """Migrations of one replica: waiting, under way, finished.
 
-KubeVirt's rules: so many at once in the cluster, so many leaving one node, others wait in
-order of priority; a target that fits nowhere holds its slot for five minutes and fails; a
-failure is retried after a back-off that doubles. In mode `recreate` the VM is stopped
-first and started on another node, under the same limits.
+The rules are those of `trimtab.virt`: limits and priorities (`slots`), when an attempt fails
+and when the next one begins (`attempts`). In mode `recreate` the VM is stopped first and
+started on another node, under the same limits.
 """
 
 from collections import Counter
@@ -13,16 +12,16 @@ from math import inf
 
 from trimtab.sim.fleet import BYTES_PER_UNIT
 from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Attempt, Mark, Priority
-from trimtab.sim.migration.precopy import GIB
+from trimtab.sim.migration.marks import Attempt, Mark
 from trimtab.sim.migration.waiting import Waiting
 from trimtab.sim.outcome import Move
 from trimtab.sim.placement.cluster import Cluster
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
+from trimtab.virt.attempts import UNSCHEDULABLE_S, backoff_s, completion_limit_s
+from trimtab.virt.slots import MigrationLimits, MigrationPriority
 
-UNSCHEDULABLE_TIMEOUT_S = 300.0
 GB = 1e9
 
 
@@ -44,7 +43,8 @@ class Migrations:
         reaction_s: float = 0.0,
     ) -> None:
         self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
-        self._model = cluster.fleet.scenario.migration
+        model = self._model = cluster.fleet.scenario.migration
+        self._limits = MigrationLimits(model.per_cluster, model.per_node_outbound)
         self._left, self._arrived, self._reaction_s = left, arrived, reaction_s
         self._attempts: Counter[int] = Counter()
         self._requests = 0
@@ -65,7 +65,9 @@ class Migrations:
         self.bytes_sent = 0.0
         self.failed = 0
 
-    def request(self, vm: int, now: float, priority: Priority, target: int | None = None) -> None:
+    def request(
+        self, vm: int, now: float, priority: MigrationPriority, target: int | None = None
+    ) -> None:
         """Mark a VM to leave its node; a VM that is marked already stays so."""
         if vm not in self.marks:
             source = int(self._cluster.where[vm])
@@ -123,7 +125,7 @@ class Migrations:
         self.copies.progress(now)
         for mark in sorted(self._unbound.values(), key=_sequence):
             self._bind(mark, now)
-        while self._running < self._model.per_cluster:
+        while self._limits.allow_another(self._running):
             waiting = self._waiting.take(now, self._may_leave)
             if waiting is None:
                 break
@@ -132,7 +134,7 @@ class Migrations:
         self.copies.share(now)
 
     def _may_leave(self, node: int) -> bool:
-        return self._leaving[node] < self._model.per_node_outbound
+        return self._limits.allow_leaving(self._leaving[node])
 
     def unfinished(self, now: float) -> list[Move]:
         """What is still under way or waiting at the end of the run."""
@@ -151,7 +153,7 @@ class Migrations:
     def _begin(self, mark: Mark, now: float) -> None:
         number = self._attempts[mark.vm] = self._attempts[mark.vm] + 1
         doomed = attempt_fails(self._seed, mark.vm, number, self._model.failure_rate)
-        mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_TIMEOUT_S)
+        mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_S)
         self._running += 1
         self._leaving[mark.source] += 1
         if self._model.mode == "recreate":
@@ -194,7 +196,7 @@ class Migrations:
             attempt.target,
             left=used,
             dirty_rate=float(cluster.fleet.dirty_rate[vm]),
-            deadline_s=now + self._model.timeout_s_per_gib * allocated / GIB,
+            deadline_s=now + completion_limit_s(allocated, self._model.timeout_s_per_gib),
         )
         cluster.land(vm, attempt.target)
 
@@ -230,8 +232,8 @@ class Migrations:
     def _fail(self, mark: Mark, now: float, outcome: str) -> None:
         self._end_attempt(mark, now, outcome)
         self.failed += 1
-        mark.not_before_s = now + self._model.backoff_s * 2.0**mark.failures
         mark.failures += 1
+        mark.not_before_s = now + backoff_s(mark.failures, self._model.backoff_s)
         if mark.wanted_target is not None:  # no evacuation: whoever asked may think again
             del self.marks[mark.vm]
         else:

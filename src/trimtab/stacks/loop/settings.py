@@ -11,7 +11,9 @@ from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.machines import RequestsModel
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.vm.settings import GIB, Mode
+from trimtab.virt.precopy import DEFAULT_BANDWIDTH
+from trimtab.virt.slots import MigrationLimits
+from trimtab.vm.settings import Mode
 
 STACK = "loop"
 INTERVAL_S, SCRAPE_S = 60.0, 15.0
@@ -34,10 +36,10 @@ class LoopSettings(Struct, frozen=True, kw_only=True):
     interval_s: float = INTERVAL_S
     migration: Mode = "live"
     requests: RequestsModel = "consumption"
-    bandwidth: float = GIB
+    bandwidth: float = DEFAULT_BANDWIDTH
     dirty_rate: float = 0.0
-    parallel: int = 5
-    parallel_per_node: int = 2
+    parallel: int = MigrationLimits().cluster
+    parallel_per_node: int = MigrationLimits().node
     pressure: PressureCurve = DEFAULT_PRESSURE
     soft_taints: bool = False
 

@@ -1,27 +1,17 @@
-"""Which soft taints nodes should wear: OpenShift's rule, as a pure function.
-
-An over-utilised node wears two, an appropriate one wears one, an under-utilised one none; so
-the scheduler prefers the emptier ones. The descheduler, however, counts soft taints like hard
-ones: while every under-utilised node still wears one, it evicts nothing.
-"""
+"""The soft taints of classified nodes in a cluster, by the rule of `virt.soft_taints`."""
 
 from collections.abc import Mapping, Sequence
 
 from trimtab.kube.resources import Taint
 from trimtab.stacks.loop.state.classes import Verdict
-from trimtab.virt.soft_taints import APPROPRIATE, EFFECT, KEYS
+from trimtab.virt.soft_taints import EFFECT, KEYS, keys_of
 
 
 def wanted(verdict: Verdict) -> Mapping[str, frozenset[str]]:
     """The taints of each classified node; if nobody is under, appropriate ones go without."""
     kinds = {name: standing.kind for name, standing in verdict.nodes.items()}
     some_under = "under" in kinds.values()
-    by_kind = {
-        "over": KEYS,
-        "appropriate": frozenset((APPROPRIATE,)) if some_under else frozenset[str](),
-        "under": frozenset[str](),
-    }
-    return {name: by_kind[kind] for name, kind in kinds.items()}
+    return {name: frozenset(keys_of(kind, some_under=some_under)) for name, kind in kinds.items()}
 
 
 def worn(taints: Sequence[Taint]) -> frozenset[str]:

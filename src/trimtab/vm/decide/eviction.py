@@ -1,8 +1,8 @@
-"""What an eviction of a pod means: a pure decision, in KubeVirt's order and with its words.
+"""What the webhook answers to an eviction of a pod: `virt.eviction`'s verdict in KubeVirt's words.
 
 The descheduler counts an eviction as going on in the background when the answer is 429 and
 contains `Eviction triggered evacuation`; so that text is a promise, and `Mark` is the only
-verdict that may lead to it: the mark is written first, then claimed.
+answer that may lead to it: the mark is written first, then claimed.
 """
 
 from typing import TypeAlias
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from trimtab.kube.machines import DOMAIN, VirtualMachine, is_launcher
 from trimtab.kube.resources import Key, Pod
+from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 
 TRIGGERED = "Eviction triggered evacuation"
 FINISHED_PHASES = ("Succeeded", "Failed")
@@ -55,7 +56,7 @@ class Mark(Struct, frozen=True):
         return f"Evacuation in progress: {text}" if self.again else text
 
 
-Verdict: TypeAlias = Allow | Deny | Mark
+EvictionAnswer: TypeAlias = Allow | Deny | Mark
 
 
 def vm_of(pod: Pod) -> Key | None:
@@ -65,12 +66,8 @@ def vm_of(pod: Pod) -> Key | None:
     return Key(meta.namespace, name) if is_launcher(meta.labels) and name else None
 
 
-def decide(pod: Pod | None, vm: VirtualMachine | None, uid: str = "") -> Verdict:
-    """The verdict on evicting `pod`, which runs `vm`; `uid` is the caller's precondition.
-
-    Target pods come before the question whether the VM is marked, unlike in KubeVirt: an
-    eviction of the target must never be counted as one that is under way.
-    """
+def decide(pod: Pod | None, vm: VirtualMachine | None, uid: str = "") -> EvictionAnswer:
+    """The answer to evicting `pod`, which runs `vm`; `uid` is the caller's precondition."""
     if pod is None:
         return Allow("there is no such pod; the API server says so")
     if uid and uid != pod.metadata.uid:
@@ -85,24 +82,30 @@ def decide(pod: Pod | None, vm: VirtualMachine | None, uid: str = "") -> Verdict
     return _decide_for(pod, vm, key)
 
 
-def _decide_for(pod: Pod, vm: VirtualMachine, key: Key) -> Verdict:
-    spec, status = vm.spec, vm.status
+def _decide_for(pod: Pod, vm: VirtualMachine, key: Key) -> EvictionAnswer:
+    spec, status, node = vm.spec, vm.status, pod.spec.node_name
     if vm.metadata.deletion_timestamp is not None or not spec.running:
         return Allow("the VM is being deleted or stopped")
-    if spec.eviction_strategy == "None":
-        return Allow("the VM's eviction strategy is None; it starts again elsewhere")
-    if not spec.live_migratable:
-        if spec.eviction_strategy == "LiveMigrateIfPossible":
+    verdict = judge_eviction(
+        spec.eviction_strategy,
+        migratable=spec.live_migratable,
+        active=status.pod_name == pod.metadata.name,
+        marked=status.evacuation_node_name == node,
+    )
+    match verdict:
+        case EvictionVerdict.WITHOUT_STRATEGY:
+            return Allow("the VM's eviction strategy is None; it starts again elsewhere")
+        case EvictionVerdict.NOT_MIGRATABLE:
             return Allow("the VM cannot migrate and does not insist; it starts again elsewhere")
-        return Deny(
-            f'VM "{key}" is configured with an eviction strategy but is not live-migratable'
-        )
-    if status.pod_name != pod.metadata.name:
-        return Deny(f'Eviction request for target Pod of VM "{key}": it is not the active one')
-    if not pod.spec.node_name:
+        case EvictionVerdict.PROTECTED:
+            return Deny(
+                f'VM "{key}" is configured with an eviction strategy but is not live-migratable'
+            )
+        case EvictionVerdict.TARGET_POD:
+            return Deny(f'Eviction request for target Pod of VM "{key}": it is not the active one')
+    if not node:
         return Allow("the pod is not placed yet; a new one takes its turn")
-    marked = status.evacuation_node_name == pod.spec.node_name
-    return Mark(key, pod.metadata.name, pod.spec.node_name, again=marked)
+    return Mark(key, pod.metadata.name, node, again=verdict is EvictionVerdict.MARKED_AGAIN)
 
 
 def mark_patch(mark: Mark) -> list[dict[str, object]]:

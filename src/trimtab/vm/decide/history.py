@@ -3,13 +3,11 @@
 from datetime import datetime
 
 from trimtab.kube.machines import VMS, VirtualMachineMigration
+from trimtab.virt.attempts import FINISHED_KEPT, backoff_s
 from trimtab.vm.decide.situation import Situation, by_age
 from trimtab.vm.decide.steps import AdoptMigration, DeleteMigration, Wait
 
 EVACUATION_LABEL = "trimtab.dev/evacuation"
-BACKOFF_S, MOST_DOUBLINGS = 20.0, 4
-"""KubeVirt counts failures among the five migrations that it keeps: 20 s to 320 s."""
-KEPT = 5
 ORPHAN_S = 600.0
 """How long a finished migration stays whose VM is gone and that no garbage collector takes."""
 
@@ -47,7 +45,7 @@ def backoff_left_s(s: Situation) -> float:
     count, at = failures(s)
     if not count:
         return 0.0
-    return max(0.0, s.left_s(at, BACKOFF_S * 2.0 ** min(count - 1, MOST_DOUBLINGS)))
+    return max(0.0, s.left_s(at, backoff_s(count)))
 
 
 def adopt(s: Situation) -> AdoptMigration | None:
@@ -78,6 +76,6 @@ def is_going(migration: VirtualMachineMigration) -> bool:
 
 def forget_oldest(s: Situation) -> DeleteMigration | None:
     """Of the finished migrations the newest few are kept."""
-    for migration in newest_first(s)[KEPT:]:
+    for migration in newest_first(s)[FINISHED_KEPT:]:
         return DeleteMigration(migration)
     return None

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
 from trimtab.model.machines import Vm
+from trimtab.virt.attempts import PENDING_S, UNSCHEDULABLE_S
 from trimtab.vm.decide.history import attempt_number, is_evacuation
 from trimtab.vm.decide.situation import Situation, by_age, is_over, is_running, named
 from trimtab.vm.decide.steps import (
@@ -25,7 +26,6 @@ from trimtab.vm.decide.steps import (
     WriteStatus,
 )
 from trimtab.vm.launcher import Placement, desired_pod, pod_name
-from trimtab.vm.settings import PENDING_S, UNSCHEDULABLE_S
 from trimtab.vm.status import RECREATING, following, next_incarnation, unschedulable
 
 

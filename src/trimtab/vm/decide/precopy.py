@@ -1,13 +1,13 @@
 """Copying memory: how far each migration is, while all of them share the nodes' networks.
 
-The model is the simulator's. It lives in memory; a new process begins again from the time at
+The model is `virt.precopy`. It lives in memory; a new process begins again from the time at
 which each copy started, as if those that share the network now had done so all along.
 """
 
 from collections.abc import Callable, Hashable
 
 from trimtab.kube.resources import Key
-from trimtab.sim.migration.precopy import Copy, share_network
+from trimtab.virt.precopy import Copy, share_network
 from trimtab.vm.decide.situation import Precopy
 
 

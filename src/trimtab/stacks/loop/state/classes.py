@@ -10,13 +10,14 @@ from trimtab.policy import Class, Figures, Policy, QueryFailed, Vector, View, de
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.view import Node
 from trimtab.prom.client import Sample
+from trimtab.virt.soft_taints import NodeClass
 
 
 class Standing(Struct, frozen=True):
     """A node in the descheduler's eyes; `percent` is what it compares, already truncated."""
 
     percent: float
-    kind: str
+    kind: NodeClass
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -29,7 +30,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-KINDS = {Class.UNDER: "under", Class.APPROPRIATE: "appropriate", Class.OVER: "over"}
+KINDS: dict[Class, NodeClass] = {
+    Class.UNDER: "under",
+    Class.APPROPRIATE: "appropriate",
+    Class.OVER: "over",
+}
 
 
 class LiveView(View):

@@ -4,6 +4,9 @@ A node sends for all its outgoing migrations and receives for all its incoming o
 gets an equal share, and a migration goes at the smaller of its two. The VM dirties memory
 meanwhile, so what is left shrinks by the share minus the dirty rate, and without a
 difference it never ends.
+
+The simulator computes the same in columns of numbers (`sim.migration.copies`), because it has
+thousands of copies at once; a property test holds the two equal to the bit.
 """
 
 from collections.abc import Collection
@@ -11,9 +14,13 @@ from math import inf
 
 from msgspec import Struct
 
-GIB = float(1024**3)
-PROGRESS_TIMEOUT_S = 150.0
-"""KubeVirt gives up on a migration that has not come closer to its end for this long."""
+from trimtab.virt.attempts import GIB, PROGRESS_S
+
+DEFAULT_BANDWIDTH = GIB
+"""Bytes a second that a node sends or receives for migrations, unless told otherwise.
+
+KubeVirt itself sets no limit; then the network card is the limit.
+"""
 
 
 class Copy(Struct, eq=False):
@@ -33,7 +40,7 @@ class Copy(Struct, eq=False):
     @property
     def ends_s(self) -> float:
         """When it finishes or is given up, at the present rate."""
-        return min(self.finishes_s, self.deadline_s, self.stuck_since_s + PROGRESS_TIMEOUT_S)
+        return min(self.finishes_s, self.deadline_s, self.stuck_since_s + PROGRESS_S)
 
     @property
     def finishes_s(self) -> float:
@@ -42,7 +49,7 @@ class Copy(Struct, eq=False):
 
     @property
     def is_in_time(self) -> bool:
-        return self.finishes_s <= min(self.deadline_s, self.stuck_since_s + PROGRESS_TIMEOUT_S)
+        return self.finishes_s <= min(self.deadline_s, self.stuck_since_s + PROGRESS_S)
 
     def progress(self, now: float) -> None:
         """Account for the time up to now at the rates that held."""

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from trimtab.sim.migration.precopy import Copy, share_network
+from trimtab.virt.precopy import Copy, share_network
 
 GBPS = 1e9
 
