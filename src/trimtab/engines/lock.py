@@ -4,7 +4,6 @@ The descriptor is also given to `go`, so the lock outlives a killed trimtab unti
 have gone too. Whoever holds it may therefore take every temporary directory for a leftover.
 """
 
-import fcntl
 import os
 import shlex
 import sys
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
+from trimtab.files.lock import opened, take
 
 
 @contextmanager
@@ -23,28 +23,19 @@ def exclusive(cache: Path, waiting: Callable[[str], None]) -> Iterator[int]:
     """
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        lock = os.open(cache / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            _take(lock, waiting)
+        with opened(cache / ".lock") as lock:
+            if not take(lock):
+                waiting(_holder(lock))
+                take(lock, wait=True)
+            _write(lock, f"{os.getpid()} {shlex.join(sys.argv)}")
             yield lock
             _write(lock, "")
-        finally:
-            os.close(lock)
     except OSError as error:
         where = error.filename or cache
         raise TrimtabError(
             f"the engine cache cannot be used ({where}: {error.strerror}); "
             "repair it, or set XDG_CACHE_HOME to another place"
         ) from error
-
-
-def _take(lock: int, waiting: Callable[[str], None]) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        waiting(_holder(lock))
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    _write(lock, f"{os.getpid()} {shlex.join(sys.argv)}")
 
 
 def _write(lock: int, text: str) -> None:

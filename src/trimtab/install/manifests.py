@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from trimtab.files.yaml import as_yaml
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.scores.prometheus.files import as_yaml
 
 Manifest = dict[str, Any]
 _LEVEL = "pod-security.kubernetes.io/enforce"

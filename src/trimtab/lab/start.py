@@ -16,12 +16,13 @@ from typing import Literal
 from msgspec import Struct, field, structs
 
 from trimtab.errors import ConfigError, TrimtabError
+from trimtab.files.lock import held
+from trimtab.files.writing import make_private_dir
 from trimtab.lab import control
 from trimtab.lab.components.control_plane import PORTS
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.components.stack import Stack, choose
-from trimtab.lab.files.layout import Home, LabDir, make_private_dir
-from trimtab.lab.files.lock import held
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
 from trimtab.lab.launch import launching
 from trimtab.lab.ports.moving import PortMover, lost_ports

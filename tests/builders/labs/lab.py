@@ -23,6 +23,7 @@ import pytest
 from msgspec import structs
 
 from trimtab.engines import locate
+from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab import (
     NONE,
     ClientCert,
@@ -42,7 +43,6 @@ from trimtab.lab import (
     up,
 )
 from trimtab.lab.components.control_plane import PORTS
-from trimtab.lab.files.layout import make_private_dir, write_private
 from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.lab.inspection import read_run
 from trimtab.lab.process import ProcessId, is_alive

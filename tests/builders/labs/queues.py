@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from builders.labs.lab import RunningLab, running_lab, wait_until
+from trimtab.files.writing import write_private
 from trimtab.install.qos.scheduler import PLUGIN
 from trimtab.lab.components.scheduler import CONFIG_FILE
-from trimtab.lab.files.layout import write_private
 from trimtab.stacks.qos.stack import QosSettings, qos_stack
 
 KEY, SLO = "qos.trimtab.dev/key", "qos.trimtab.dev/slo"

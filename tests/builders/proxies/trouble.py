@@ -17,8 +17,8 @@ from pathlib import Path
 
 from builders.labs.lab import RunningLab
 from builders.proxies.kills import KillProxy
+from trimtab.files.writing import write_private
 from trimtab.lab.components.identity import kubeconfig_file
-from trimtab.lab.files.layout import write_private
 
 LOST = "answer lost"
 _REFUSALS = {

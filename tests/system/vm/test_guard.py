@@ -12,11 +12,11 @@ import pytest
 import trustme
 
 from builders.labs.vmcluster import Cluster
+from trimtab.files.writing import write_private
 from trimtab.install.vm.admission import WEBHOOK
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, free_kind
-from trimtab.lab.files.layout import write_private
 from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines

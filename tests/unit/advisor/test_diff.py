@@ -16,11 +16,11 @@ from trimtab.advisor.plan.diff import (
     MOST,
     NO_CHANGES,
     NOISE,
-    as_yaml,
     creates,
     has_changes,
     object_diff,
     sanitised,
+    sorted_yaml,
 )
 
 REF = TargetRef(api_version="d/v1", kind="KubeDescheduler", name="cluster", namespace="n")
@@ -115,12 +115,12 @@ def test_every_diff_is_a_patch(before: dict[str, Any] | None, after: dict[str, A
         return
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "object"
-        file.write_text("" if old is None else as_yaml(old))
+        file.write_text("" if old is None else sorted_yaml(old))
         done = subprocess.run(
             ["patch", "-s", str(file)], input=diff, text=True, capture_output=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr + diff
-        assert file.read_text() == as_yaml(new)
+        assert file.read_text() == sorted_yaml(new)
 
 
 def test_a_huge_diff_is_cut_at_a_line_and_says_so() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from builders.labs.lab import a_script
+from trimtab.files.lock import held
 from trimtab.lab import Home, Plan
-from trimtab.lab.files.lock import held
 from trimtab.lab.ports.moving import TRIES, PortMover, lost_ports
 from trimtab.lab.ports.register import choosing
 from trimtab.lab.status import Event

@@ -9,7 +9,7 @@ from builders.values.studies import a_plan
 from trimtab.errors import ConfigError
 from trimtab.study.execution.tasks import cells_of
 from trimtab.study.results.record import encode, make_chunk
-from trimtab.study.results.store import Store, write_whole
+from trimtab.study.results.store import Store
 
 
 def saved(path: Path) -> Store:
@@ -51,12 +51,3 @@ def test_a_damaged_chunk_is_set_aside(tmp_path: Path) -> None:
     store.save_chunk("bad", whole[: len(whole) // 2])
     assert [chunk.cell for chunk in store.chunks()] == ["cell"]
     assert (store.runs / "bad.damaged").exists()
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    write_whole(target, b"old")
-    with pytest.raises(TypeError):
-        write_whole(target, "text, not bytes")  # type: ignore[arg-type]
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]

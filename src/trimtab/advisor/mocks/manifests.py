@@ -9,7 +9,7 @@ from trimtab.advisor.mocks.baseline import LAB_WORKERS, baseline
 from trimtab.advisor.mocks.hyperconverged import hyperconverged, hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release, kube_descheduler
 from trimtab.advisor.mocks.machine_config import machine_config, machine_config_pool
-from trimtab.scores.prometheus.files import as_yaml
+from trimtab.files.yaml import as_yaml
 
 Manifest = dict[str, Any]
 _HEAD = "# Written by `make generate` from src/trimtab/advisor/mocks; change it there.\n"

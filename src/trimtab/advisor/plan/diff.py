@@ -9,9 +9,8 @@ from copy import deepcopy
 from difflib import unified_diff
 from typing import Any
 
-import yaml
-
 from trimtab.advisor.api import TargetRef
+from trimtab.files.yaml import as_yaml
 from trimtab.kube.resources import Free
 
 NO_CHANGES = "(no changes)"
@@ -20,19 +19,6 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MOST = 100_000
 """Characters of a diff that are kept."""
 _MASKED, _BEFORE, _AFTER = "*** (masked)", "*** (before)", "*** (after)"
-
-
-class _Dumper(yaml.SafeDumper):
-    pass
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
-_Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
 
 
 def sanitised(obj: Free) -> Free:
@@ -45,9 +31,9 @@ def sanitised(obj: Free) -> Free:
     return clean | ({"metadata": meta} if "metadata" in clean else {})
 
 
-def as_yaml(obj: Free) -> str:
-    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=True, width=10_000, allow_unicode=True)
-    return text
+def sorted_yaml(obj: Free) -> str:
+    """Keys in alphabetical order and no folding, so that a diff shows changes only."""
+    return as_yaml(obj, sort_keys=True, width=10_000)
 
 
 def object_diff(ref: TargetRef, before: Free | None, after: Free | None) -> str:
@@ -57,7 +43,9 @@ def object_diff(ref: TargetRef, before: Free | None, after: Free | None) -> str:
         old, new = masked(old, new)
     title = f"{ref.name} ({ref.kind})"
     heads = ["/dev/null" if obj is None else title for obj in (old, new)]
-    lines = [[] if obj is None else as_yaml(obj).splitlines(keepends=True) for obj in (old, new)]
+    lines = [
+        [] if obj is None else sorted_yaml(obj).splitlines(keepends=True) for obj in (old, new)
+    ]
     text = "".join(unified_diff(lines[0], lines[1], heads[0], heads[1], n=3))
     return capped(text) or f"--- {title}\n+++ {title}\n{NO_CHANGES}\n"
 

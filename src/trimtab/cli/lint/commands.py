@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from cyclopts import App, Parameter
 
 from trimtab.cli.cluster.live import MonitoringOptions
@@ -12,6 +11,7 @@ from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.lint.live import gather
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import read_documents
 from trimtab.observe.descheduler import deschedulers_in
 from trimtab.truth.lint import Program
 from trimtab.truth.lint import lint as find
@@ -78,11 +78,12 @@ def _program(deployment: Path | None, version: str) -> Program:
     if deployment is None:
         return Program(version=version)
     try:
-        documents = list(yaml.safe_load_all(deployment.read_text(encoding="utf-8")))
+        text = deployment.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"--deployment {deployment}: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--deployment {deployment}: it is not UTF-8 text") from error
+    documents = read_documents(text, f"--deployment {deployment}")
     found = deschedulers_in(d for d in documents if isinstance(d, dict))
     if not found:
         raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
+from trimtab.files.writing import write_whole
 from trimtab.model.duration import format_duration
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.file.default import DEFAULT_POLICY
@@ -19,7 +20,6 @@ from trimtab.sim.spec import RunSpec
 from trimtab.study.inputs.candidate import pair_text, restraint_text
 from trimtab.study.inputs.identity import Versions, cell_id, digest, run_id, versions
 from trimtab.study.report.run_report import RunPage, render_run
-from trimtab.study.results.store import write_whole
 
 
 class SimResult(Struct, frozen=True, rename="camel"):

@@ -4,22 +4,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import read_documents
 
 
 def read_manifests(file: Path) -> list[dict[str, Any]]:
     """The YAML documents of a file, or of stdin for `-`."""
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-        documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except OSError as error:
         raise ConfigError(f"--file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"--file {file}: it is not UTF-8 text") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--file {file}: not YAML: {' '.join(str(error).split())}") from error
+    documents = read_documents(text, f"--file {file}")
     for document in documents:
         if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
             raise ConfigError(f"--file {file}: a document is not a Kubernetes object")

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import Struct
 
 from trimtab import __version__
@@ -27,6 +26,7 @@ from trimtab.exporter.http.api import (
     VmUse,
 )
 from trimtab.exporter.http.problems import MEDIA_TYPE, Problem
+from trimtab.files.yaml import as_yaml
 from trimtab.model.scenarios.file import ScenarioFile
 
 Json = dict[str, Any]
@@ -43,13 +43,6 @@ OURS: tuple[type[Struct], ...] = (
     FeedbackResult,
     Problem,
 )
-
-
-class _Plain(yaml.SafeDumper):
-    """Without anchors: people read it, and not every tool knows them."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
 
 
 _REF = "#/components/schemas/"
@@ -80,9 +73,8 @@ _ABOUT = (
 
 def generate() -> dict[str, str]:
     """The generated file by path."""
-    text: str = yaml.dump(description(), Dumper=_Plain, sort_keys=False, width=100)
     note = "# Written by trimtab.exporter.http.openapi; do not edit.\n"
-    return {"docs/reference/exporter.openapi.yaml": note + text}
+    return {"docs/reference/exporter.openapi.yaml": note + as_yaml(description())}
 
 
 def description() -> Json:

@@ -8,9 +8,10 @@ k8s/qos/make-host-files.sh makes them.
 from typing import Any
 
 from trimtab import __version__
+from trimtab.files.yaml import as_yaml
 from trimtab.install.deployments import IMAGE
 from trimtab.install.manifests import head
-from trimtab.install.qos.scheduler import Order, dump, in_a_cluster
+from trimtab.install.qos.scheduler import Order, in_a_cluster
 
 HEAD = head("trimtab/install/qos/host_manifests.py")
 CONFIG = "/etc/kubernetes/scheduler-config.conf"
@@ -25,9 +26,9 @@ def generate() -> dict[str, str]:
     """The files by path; under measure-only/ the queue keeps its stock order."""
     return {
         "k8s/qos/scheduler-config.conf": HEAD + in_a_cluster("qos"),
-        "k8s/qos/kube-scheduler.yaml": HEAD + dump(static_pod("qos")),
+        "k8s/qos/kube-scheduler.yaml": HEAD + as_yaml(static_pod("qos")),
         "k8s/qos/measure-only/scheduler-config.conf": HEAD + in_a_cluster("stock"),
-        "k8s/qos/measure-only/kube-scheduler.yaml": HEAD + dump(static_pod("stock")),
+        "k8s/qos/measure-only/kube-scheduler.yaml": HEAD + as_yaml(static_pod("stock")),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
+from trimtab.files.yaml import as_yaml
 from trimtab.lab.components.scheduler import API_VERSION
 
 PLUGIN = "QosAware"
@@ -38,7 +39,7 @@ def with_plugin(text: str, order: Order, arguments: Manifest) -> str:
         profile["plugins"] = (profile.get("plugins") or {}) | enabled(order)
         others = [c for c in profile.get("pluginConfig") or () if c["name"] != PLUGIN]
         profile["pluginConfig"] = [*others, {"name": PLUGIN, "args": arguments}]
-    return dump(config | _backoff(order))
+    return as_yaml(config | _backoff(order))
 
 
 def _backoff(order: Order) -> Manifest:
@@ -56,13 +57,4 @@ def in_a_cluster(order: Order) -> str:
         **_backoff(order),
         "profiles": [{"schedulerName": "default-scheduler", "plugins": enabled(order)}],
     }
-    return dump(config)
-
-
-def dump(config: Manifest) -> str:
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
-            return True  # an anchor in a configuration file puzzles its readers
-
-    text: str = yaml.dump(config, Dumper=Plain, sort_keys=False)
-    return text
+    return as_yaml(config)

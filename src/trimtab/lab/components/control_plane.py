@@ -4,8 +4,7 @@ The exact command lines are what tests/unit/lab/golden shows. Each surprising fl
 beside it.
 """
 
-import yaml
-
+from trimtab.files.yaml import as_yaml
 from trimtab.kube.http.callers import API_SERVER as WEBHOOK_CLIENT
 from trimtab.lab.components.component import ApiGet, Component, HttpsGet, SocketAccepts
 from trimtab.lab.components.identity import ClientCert, ServerCert, kubeconfig_file
@@ -74,8 +73,8 @@ def admission_files(lab: Lab) -> dict[str, str]:
         ],
     }
     return {
-        WEBHOOK_CREDENTIALS: yaml.safe_dump(credentials, sort_keys=False),
-        ADMISSION_FILE: yaml.safe_dump(admission, sort_keys=False),
+        WEBHOOK_CREDENTIALS: as_yaml(credentials),
+        ADMISSION_FILE: as_yaml(admission),
     }
 
 

@@ -8,9 +8,9 @@ in trimtab-system with tokens in files, exactly as in a cluster. All of them get
 import base64
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
+from trimtab.files.yaml import as_yaml
 from trimtab.model.names import SYSTEM_NAMESPACE
 
 NAMESPACE = SYSTEM_NAMESPACE
@@ -75,8 +75,7 @@ def _kubeconfig(lab: str, server: str, ca: bytes, user: dict[str, str]) -> str:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
-    text: str = yaml.safe_dump(config, sort_keys=False)
-    return text
+    return as_yaml(config)
 
 
 def _base64(data: bytes) -> str:

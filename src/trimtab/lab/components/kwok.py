@@ -7,8 +7,7 @@ gone when its grace is over.
 
 from typing import Any
 
-import yaml
-
+from trimtab.files.yaml import as_documents
 from trimtab.lab.components.component import Component, DeleteNodeLeases, HttpGet
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.lab.components.stack import Lab
@@ -117,8 +116,7 @@ def kwok_config(nodes: int) -> str:
         "kind": "KwokConfiguration",
         "options": options,
     }
-    text: str = yaml.safe_dump_all([head, *stages()], sort_keys=False)
-    return text
+    return as_documents(head, *stages())
 
 
 def stages() -> list[dict[str, Any]]:

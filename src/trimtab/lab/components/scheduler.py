@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import as_yaml
 from trimtab.lab.components.component import Component, HttpsGet
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.lab.components.stack import Lab
@@ -55,8 +56,7 @@ def scheduler_config(placement: Placement, scale: int, own: str | None) -> str:
         "podInitialBackoffSeconds": config.get("podInitialBackoffSeconds", 1),
         "podMaxBackoffSeconds": config.get("podMaxBackoffSeconds", max(1, 10 // scale)),
     }
-    text: str = yaml.safe_dump(config, sort_keys=False)
-    return text
+    return as_yaml(config)
 
 
 def parse_config(text: str, where: str | Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Components run with this directory as their working directory, so they name file
 it; that also keeps the paths of unix sockets short, which may have 107 bytes and no more.
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -89,30 +88,6 @@ class Home(Struct, frozen=True):
                 spec = lab.read_spec()
                 ports[lab.name] = spec.ports if spec else {}
         return ports
-
-
-def make_private_dir(path: Path) -> None:
-    """A directory that only its owner can enter, parents included where they are made."""
-    for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    path.chmod(0o700)
-
-
-def write_private(path: Path, data: str | bytes) -> bool:
-    """Write a file of mode 0600 so that readers see the old or the new text; False if unchanged."""
-    content = data.encode() if isinstance(data, str) else data
-    if path.exists() and path.read_bytes() == content:
-        return False
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-    return True
 
 
 def _decode_spec(data: bytes, lab: LabDir) -> LabSpec:

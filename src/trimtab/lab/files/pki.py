@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
+from trimtab.files.writing import write_private
 from trimtab.lab.components.identity import ClientCert, ServerCert
-from trimtab.lab.files.layout import write_private
 
 CA_DAYS, LEAF_DAYS, RENEW_DAYS = 3650, 365, 30
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab.components.identity import by_certificate, by_token, kubeconfig_file, token_file
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.components.stack import CA_BUNDLE, Lab, Stack
-from trimtab.lab.files.layout import LabDir, make_private_dir, write_private
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, draw
 from trimtab.lab.spec import LabSpec

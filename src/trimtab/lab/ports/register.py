@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from trimtab.lab.files.layout import Home, LabDir, make_private_dir, write_private
-from trimtab.lab.files.lock import held, is_held
+from trimtab.files.lock import held, is_held
+from trimtab.files.writing import make_private_dir, write_private
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
 
 SHARED = Path("/tmp")  # not $TMPDIR and not $HOME: those differ between shells of one user

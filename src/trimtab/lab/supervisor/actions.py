@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from trimtab.errors import NotReady, TrimtabError
+from trimtab.files.writing import write_private
 from trimtab.lab.api import Api, ApiError
 from trimtab.lab.components.component import (
     Action,
@@ -22,7 +23,6 @@ from trimtab.lab.components.component import (
 from trimtab.lab.components.identity import NAMESPACE
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 from trimtab.lab.components.objects import node, probe_pod
-from trimtab.lab.files.layout import write_private
 from trimtab.lab.spec import NodeSize
 
 PARALLEL = 32

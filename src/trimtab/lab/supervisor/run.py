@@ -17,11 +17,12 @@ import msgspec
 from msgspec import structs
 
 from trimtab.errors import ConfigError
+from trimtab.files.lock import held
+from trimtab.files.writing import write_private
 from trimtab.lab.api import Api
 from trimtab.lab.components.component import Action, Component, Plan, Unit
 from trimtab.lab.files import logs
-from trimtab.lab.files.layout import LabDir, write_private
-from trimtab.lab.files.lock import held
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import SUPERVISOR_LOCK
 from trimtab.lab.process import Run, identify
 from trimtab.lab.spec import LabSpec

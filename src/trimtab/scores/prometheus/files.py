@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-import yaml
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import as_yaml
 from trimtab.scores.catalog import CATALOG
 from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.prometheus import openshift
@@ -111,21 +111,3 @@ def _plain(group: Group) -> dict[str, Any]:
         if not rule.get("labels", True):
             del rule["labels"]
     return data
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes text of several lines as it is: a rule file inside a ConfigMap stays readable."""
-
-
-def _text(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def as_yaml(data: object) -> str:
-    """Keys in their order, long text folded, text of several lines as it is."""
-    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
-    return text

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import as_yaml
 from trimtab.model.yaml_text import parse_text
-from trimtab.scores.prometheus.files import as_yaml
 from trimtab.scores.prometheus.records import duration
 
 SLOW_S = 60.0

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import as_yaml
 from trimtab.model.yaml_text import parse_text
-from trimtab.scores.prometheus.files import as_yaml
 from trimtab.scores.prometheus.records import duration, number
 
 _UNITS = {

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import structs
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError, Unavailable
+from trimtab.files.writing import write_private
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap
 from trimtab.lab import control
-from trimtab.lab.files.layout import write_private
 from trimtab.lab.spec import name_option
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.stacks.loop.connection import Loop

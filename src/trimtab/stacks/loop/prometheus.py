@@ -8,8 +8,7 @@ read as the node's name.
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from trimtab.files.yaml import as_yaml
 from trimtab.lab import Component, Lab
 from trimtab.lab.components.component import HttpGet
 from trimtab.scores.prometheus.records import duration
@@ -63,8 +62,7 @@ def prometheus_config(lab: Lab) -> str:
             *(_job(lab, name) | _encrypted() for name in ENCRYPTED),
         ],
     }
-    text: str = yaml.safe_dump(config, sort_keys=False)
-    return text
+    return as_yaml(config)
 
 
 def _exporter(lab: Lab, pace_s: float) -> dict[str, Any]:

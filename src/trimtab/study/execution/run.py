@@ -10,6 +10,7 @@ from collections.abc import Callable
 from msgspec import MsgspecError, json
 
 from trimtab.errors import ConfigError, NotReady
+from trimtab.files.writing import write_whole
 from trimtab.study.execution.engines import Engine, execute
 from trimtab.study.execution.tasks import ALL, Shard, Task, cells_of, make_tasks
 from trimtab.study.inputs.file import warnings_about
@@ -18,7 +19,7 @@ from trimtab.study.report.report import render
 from trimtab.study.results.collect import Runs, gather, missing, study_result
 from trimtab.study.results.frames import events_parquet, runs_parquet
 from trimtab.study.results.result import StudyResult
-from trimtab.study.results.store import Store, write_whole
+from trimtab.study.results.store import Store
 
 
 def run_missing(

@@ -8,14 +8,13 @@
 Every file appears in one piece or not at all, so a killed study leaves nothing half-written.
 """
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from trimtab.errors import ConfigError
+from trimtab.files.writing import write_whole
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.inputs.identity import Versions, versions
 from trimtab.study.inputs.plan import Cells, Plan
@@ -108,20 +107,6 @@ class Store:
 
     def _scenario(self, index: int) -> Path:
         return self.inputs / "scenarios" / f"{index:03}.json"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a kill, never finds half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _pretty(value: object) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
+from trimtab.files.writing import write_private
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.http.web import Web, tells
@@ -19,7 +20,6 @@ from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key, ObjectMeta
 from trimtab.kube.runtime.controller import Controller, Done
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Job, Service
-from trimtab.lab.files.layout import write_private
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
 from trimtab.stacks.loop.projector.programs import Programs

@@ -1,4 +1,4 @@
-"""File locks that end with their holder. They say who may choose ports, start or run a lab."""
+"""File locks that end with their holder, however it ends."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trimtab.errors import Conflict
-from trimtab.lab.files.layout import make_private_dir
+from trimtab.files.writing import make_private_dir
 
 POLL_S = 0.02
 
@@ -17,33 +17,39 @@ POLL_S = 0.02
 def held(path: Path, wait_s: float) -> Iterator[None]:
     """While inside, nobody else holds the lock; Conflict if it cannot be had in time."""
     make_private_dir(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with opened(path) as lock:
         deadline = time.monotonic() + wait_s
-        while not _locked(descriptor):
+        while not take(lock):
             if time.monotonic() > deadline:
                 raise Conflict(f"{path}: another trimtab process has had it for {wait_s:g} s")
             time.sleep(POLL_S)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_held(path: Path) -> bool:
     """Does somebody hold the lock now?"""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        with opened(path, create=False) as lock:
+            return not take(lock)
     except FileNotFoundError:
         return False
+
+
+@contextmanager
+def opened(path: Path, *, create: bool = True) -> Iterator[int]:
+    """The descriptor of a lock's file, not locked yet; closing it gives the lock back."""
+    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    descriptor = os.open(path, flags, 0o600)
     try:
-        return not _locked(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def take(lock: int, *, wait: bool = False) -> bool:
+    """Lock it; False if another process has it, unless `wait`."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True
