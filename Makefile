@@ -48,6 +48,10 @@ dev-setup: engines ## A lab that plays OpenShift for the advisor, but for its op
 run: .venv/product ## The advisor's operator in this terminal, on the lab of dev-setup
 	@$(TRIMTAB) run advisor --open-metrics --kubeconfig "$$($(TRIMTAB) lab kubeconfig --name advisor)"
 
+quick: .venv/dev ## Checks, unit tests, contract tests of what changed: two minutes, while you work
+	@scripts/check --quick
+	@scripts/test --changed
+
 test: .venv/dev engines check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
 	@scripts/test
 
@@ -82,4 +86,4 @@ lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
 clean: ## Remove .venv and caches of the tools (labs and engines stay)
 	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache
 
-.PHONY: help setup demo engines up down dev-setup run test test-full unit check bench conformance verify generate fmt lock clean
+.PHONY: help setup demo engines up down dev-setup run quick test test-full unit check bench conformance verify generate fmt lock clean

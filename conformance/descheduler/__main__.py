@@ -9,8 +9,9 @@ from tempfile import gettempdir
 from conformance.descheduler.judge.chance import not_chance
 from conformance.descheduler.judge.compare import judge
 from conformance.descheduler.judge.rules import REQUIRED
-from conformance.descheduler.recording import load, save
+from conformance.descheduler.recording import Recording, load, load_together, save, save_together
 from conformance.descheduler.run import WORKERS, Tally, numbers_for, run
+from conformance.descheduler.selection import telling
 
 _SAVED = Path(gettempdir()) / "trimtab-conformance"
 
@@ -22,7 +23,8 @@ def main() -> int:
     parser.add_argument("-s", "--seed", type=int, default=1)
     parser.add_argument("-w", "--workers", type=int, default=WORKERS)
     parser.add_argument("--session", type=int, help="only this session of the seed, once more")
-    parser.add_argument("--replay", type=Path, help="judge a saved case again, without programs")
+    parser.add_argument("--replay", type=Path, help="judge saved cycles again, without programs")
+    parser.add_argument("--record", type=Path, help="keep cycles that touch every rule (.xz)")
     parser.add_argument("-o", "--output", type=Path, default=_SAVED)
     options = parser.parse_args()
     if options.replay:
@@ -32,15 +34,27 @@ def main() -> int:
     numbers = chosen or numbers_for(options.cycles, options.seed)
     print(f"seed {options.seed}: {len(numbers)} sessions")
     tally = run(
-        options.seed, numbers, workers=options.workers, report=_progress(started, options.output)
+        options.seed,
+        numbers,
+        workers=options.workers,
+        keep=options.record is not None,
+        report=_progress(started, options.output),
     )
+    if options.record:
+        save_together(telling(tally.recordings), options.record)
     return _conclude(tally, options.output)
 
 
 def _replay(path: Path) -> int:
-    problems = judge(load(path)).problems
-    print("\n".join(problems) or f"{path}: agrees")
+    together = path.suffix == ".xz"
+    cycles = load_together(path) if together else [load(path)]
+    problems = [problem for cycle in cycles for problem in _named(cycle)]
+    print("\n".join(problems) or f"{path}: {len(cycles)} agree")
     return 1 if problems else 0
+
+
+def _named(cycle: Recording) -> list[str]:
+    return [f"{cycle.name}: {problem}" for problem in judge(cycle).problems]
 
 
 def _progress(started: float, output: Path) -> Callable[[Tally], None]:

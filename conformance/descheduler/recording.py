@@ -1,5 +1,6 @@
 """What the real descheduler did with one case: enough to judge it again at any time, offline."""
 
+import lzma
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,3 +75,12 @@ def save(recordings: Sequence[Recording], directory: Path) -> list[Path]:
 
 def load(path: Path) -> Recording:
     return msgspec.json.decode(path.read_bytes(), type=Recording)
+
+
+def save_together(recordings: Sequence[Recording], path: Path) -> None:
+    """All in one compressed file: cycles of a session have most of their cluster in common."""
+    path.write_bytes(lzma.compress(msgspec.msgpack.encode(recordings), preset=9))
+
+
+def load_together(path: Path) -> list[Recording]:
+    return msgspec.msgpack.decode(lzma.decompress(path.read_bytes()), type=list[Recording])

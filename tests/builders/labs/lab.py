@@ -12,8 +12,7 @@ none of its processes is left.
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from builders.waiting import wait_until
 from trimtab.engines import locate
 from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab import (
@@ -208,11 +208,3 @@ def write_plan(lab: LabDir, *units: Component | Task) -> None:
 def a_script(name: str, script: str, **changes: Any) -> Component:
     """A component that runs a piece of shell."""
     return Component(name=name, argv=("/bin/sh", "-c", script), **changes)
-
-
-def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = 60.0) -> None:
-    """Poll until `holds()`; an AssertionError with `otherwise` after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)

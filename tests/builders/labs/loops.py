@@ -10,7 +10,6 @@ Numbers come from Prometheus, decisions from the descheduler's log and the webho
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 from msgspec import Struct
 
 from builders.labs.lab import RunningLab, running_lab
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.lab import Stack
 from trimtab.model.scenarios.io import load_scenario
@@ -41,16 +41,6 @@ T = TypeVar("T")
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ONE_HOT_NODE = EXAMPLES / "scenarios" / "one-hot-node.yaml"
 QUIET = 3
-LIMIT_S = 400.0
-"""For machines that do a dozen other things; a quiet one needs a minute."""
-
-
-def wait_until(holds: Callable[[], bool], otherwise: str, timeout_s: float = LIMIT_S) -> None:
-    """Look twice a second; each look asks several programs, and the machine has work to do."""
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.5)
 
 
 def vm_of(pod: str) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab
+from builders.waiting import wait_until
 from trimtab.files.writing import write_private
 from trimtab.install.qos.scheduler import PLUGIN
 from trimtab.lab.components.scheduler import CONFIG_FILE
@@ -145,9 +146,7 @@ class QueueLab:
             self.renew()
 
     def await_tried(self, namespace: str, count: int) -> list[str]:
-        wait_until(
-            lambda: len(self.attempts(namespace)) == count, "not all pods were tried", timeout_s=60
-        )
+        wait_until(lambda: len(self.attempts(namespace)) == count, "not all pods were tried")
         return self.attempts(namespace)
 
 

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from builders.labs.lab import RunningLab, wait_until
+from builders.labs.lab import RunningLab
 from builders.labs.vm import trimtab
+from builders.waiting import wait_until
 from builders.witnesses.chronicle import Chronicle, complaints
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from builders.proxies.scripted_go import WRITES_A_PROGRAM, a_go, everything_in, is_gone, with_go_in
+from builders.waiting import wait_until
 from trimtab.engines import locate
 
 # Speaks until it is let go on: as the real go, it dies of a closed pipe when nobody listens.
@@ -47,13 +47,6 @@ class Site:
         return is_gone((self.here / "go.pid").read_text().strip())
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     site = Site(tmp_path)
@@ -76,7 +69,7 @@ def test_an_interrupted_build_leaves_nothing_behind(
     site: Site, sent: signal.Signals, code: int
 ) -> None:
     process = site.build()
-    eventually(site.go_is_compiling)
+    wait_until(site.go_is_compiling)
     process.send_signal(sent)
     process.communicate()
     assert process.returncode == code
@@ -86,7 +79,7 @@ def test_an_interrupted_build_leaves_nothing_behind(
 
 def test_a_killed_build_leaves_only_what_the_next_one_removes(site: Site) -> None:
     process = site.build()
-    eventually(site.go_is_compiling)
+    wait_until(site.go_is_compiling)
     process.kill()
     process.communicate()
     (left,) = everything_in(site.cache)
@@ -100,7 +93,7 @@ def test_a_killed_build_leaves_only_what_the_next_one_removes(site: Site) -> Non
 
 def test_a_second_build_waits_for_the_first_and_finds_its_work_done(site: Site) -> None:
     first = site.build()
-    eventually(site.go_is_compiling)
+    wait_until(site.go_is_compiling)
     second = site.build()
     assert second.stderr is not None
     said = second.stderr.readline()
@@ -121,7 +114,7 @@ def test_the_compilers_of_a_killed_build_are_waited_for(site: Site) -> None:
     {WRITES_A_PROGRAM}""",
     )
     first = site.build()
-    eventually(site.go_is_compiling)
+    wait_until(site.go_is_compiling)
     first.kill()
     first.communicate()
     second = site.build()

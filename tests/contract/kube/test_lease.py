@@ -1,7 +1,6 @@
 """Leader election on a real API server, with short terms."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -126,7 +125,7 @@ async def test_a_lease_that_someone_deletes_is_taken_anew(client: Client, namesp
     async def exists() -> bool:
         return bool(await client.list(LEASES, namespace))
 
-    await eventually(exists)
+    await until(exists)
     await until(lambda: first.elector.leading)
     assert (await read(client, namespace)).spec.holder_identity == "first"
     await first.stop()
@@ -144,9 +143,3 @@ async def test_a_lease_that_someone_gives_to_another_is_lost_at_once(
     await until(lambda: not first.acting)
     assert (await read(client, namespace)).spec.holder_identity == "usurper"
     await first.stop()
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
-        while not await condition():
-            await asyncio.sleep(0.02)

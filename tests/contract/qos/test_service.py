@@ -1,8 +1,7 @@
 """The whole service against a real API server: accounts, stamps, checkpoints, restarts."""
 
-import asyncio
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -145,13 +144,7 @@ async def written(
         ledger = found[0].status.ledger if found else None
         return ledger is not None and ledger.as_of > 0 and so(ledger.pods)
 
-    await eventually(look)
-
-
-async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
-        while not await look():
-            await asyncio.sleep(0.1)
+    await until(look)
 
 
 async def test_what_cannot_be_replayed_is_a_gap_that_says_so(
@@ -256,7 +249,7 @@ async def test_a_broken_promise_is_told_at_the_owner(
                 (each.reason, each.regarding.name) == ("SLOViolated", "web") for each in events
             )
 
-        await eventually(told)
+        await until(told)
         assert running.qos.elector.leading
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from builders.waiting import wait_until
 from trimtab.study.execution.run import load_result
 from trimtab.study.results.store import Store
 
@@ -57,7 +57,7 @@ class Begun:
         self.workers: list[psutil.Process] = []
 
     def goes_on_until(self, condition: Callable[[], bool]) -> None:
-        await_until(lambda: condition() or self.process.poll() is not None)
+        wait_until(lambda: condition() or self.process.poll() is not None)
         assert self.process.poll() is None, "the study was over before it could be interrupted"
         self.workers = self.children()
 
@@ -93,13 +93,6 @@ def hears_ctrl_c(process: psutil.Process) -> bool:
     return not deaf & 1 << (signal.SIGINT - 1)
 
 
-def await_until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < limit, "nothing happened for too long"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def begun(study: Path) -> Iterator[Begun]:
     """A study with some chunks done and some not."""
@@ -127,7 +120,7 @@ def finish(study: Path) -> subprocess.CompletedProcess[str]:
 def test_a_killed_study_continues_and_comes_out_the_same(begun: Begun, study: Path) -> None:
     os.kill(begun.process.pid, signal.SIGKILL)
     begun.process.wait()
-    await_until(begun.is_deserted)
+    wait_until(begun.is_deserted)
     kept = {path: path.stat().st_mtime_ns for path in begun.chunks()}
     done = finish(study)
     assert done.returncode == 0, done.stderr
@@ -179,7 +172,7 @@ def test_a_killed_repetition_leaves_no_process_and_no_warning(study: Path) -> No
             running.goes_on_until(running.is_simulating)
             running.process.send_signal(how)
             running.process.wait()
-            await_until(running.is_deserted)
+            wait_until(running.is_deserted)
             assert "resource_tracker" not in running.errors.read_text()
 
 
@@ -189,6 +182,6 @@ def test_ctrl_c_leaves_a_study_that_continues(begun: Begun, study: Path) -> None
     said = begun.errors.read_text()
     assert "the same command continues" in said
     assert "Traceback" not in said
-    await_until(begun.is_deserted)
+    wait_until(begun.is_deserted)
     assert not list(begun.store.path.rglob(".*")), "no half-written file is left"
     assert finish(study).returncode == 0

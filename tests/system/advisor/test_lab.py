@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.labs.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab
+from builders.waiting import wait_until
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.stacks.advisor.machine_configs import CURRENT
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack

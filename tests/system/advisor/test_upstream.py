@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from builders.labs.lab import running_lab
-from builders.labs.loops import ONE_HOT_NODE, LoopLab, wait_until
+from builders.labs.loops import ONE_HOT_NODE, LoopLab
+from builders.waiting import wait_until
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack

@@ -11,7 +11,7 @@ SEED = 1
 
 @pytest.fixture(scope="session")
 def standard_run() -> Tally:
-    """Every theme once, at least 120 cycles; all recordings are kept for the mutants."""
+    """Every theme once, at least 120 cycles; all recordings are kept."""
     return run(SEED, numbers_for(120, SEED), keep=True)
 
 

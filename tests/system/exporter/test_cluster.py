@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from builders.labs.exporter_http import Endpoint, running_exporter
-from builders.labs.lab import RunningLab, wait_until
+from builders.labs.lab import RunningLab
 from builders.values.exporter import samples
+from builders.waiting import wait_until
 from trimtab.kube.machines import INITIAL_NODE
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from builders.labs.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab
+from builders.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 

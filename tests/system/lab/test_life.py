@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.labs.lab import RunningLab, running_lab, wait_until
+from builders.labs.lab import RunningLab, running_lab
+from builders.waiting import wait_until
 from trimtab.errors import ConfigError
 
 pytestmark = pytest.mark.engines

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.labs.lab import RunningLab, a_script, running_lab, wait_until
+from builders.labs.lab import RunningLab, a_script, running_lab
+from builders.waiting import wait_until
 from trimtab.engines import locate
 from trimtab.lab import Contribution, Lab, Service, Stack
 from trimtab.lab.api import Api, ApiError

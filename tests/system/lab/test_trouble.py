@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders.labs.lab import RunningLab, wait_until
+from builders.labs.lab import RunningLab
+from builders.waiting import wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
 from trimtab.lab import Home, LabStatus, Means, Wish, up

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from builders.labs.lab import wait_until
 from builders.labs.queues import QueueLab
+from builders.waiting import wait_until
 from trimtab.benchmarks.queue.experiment import Experiment, Group, Served
 from trimtab.benchmarks.queue.side import NAMESPACE, Play
 from trimtab.kube.client import Client

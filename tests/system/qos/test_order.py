@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from builders.labs.lab import wait_until
 from builders.labs.queues import KEY, NODES, SLOTS, QueueLab, inversions
+from builders.waiting import wait_until
 from trimtab.engines import locate
 from trimtab.lab.components.scheduler import CONFIG_FILE
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.lab import wait_until
 from builders.labs.queues import QueueLab
+from builders.waiting import wait_until
 from builders.witnesses.independent import Independent
 
 pytestmark = pytest.mark.engines

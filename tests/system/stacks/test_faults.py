@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from builders.labs.loops import LIMIT_S, LoopLab, vm_of, wait_until
+from builders.labs.loops import LoopLab, vm_of
 from builders.proxies.trouble import TROUBLES, troubled
+from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.invariants import Witness, guarded
 
 pytestmark = pytest.mark.engines

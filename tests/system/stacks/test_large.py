@@ -10,7 +10,8 @@ from collections import Counter
 
 import pytest
 
-from builders.labs.loops import LoopLab, running_loop, wait_until
+from builders.labs.loops import LoopLab, running_loop
+from builders.waiting import wait_until
 from builders.witnesses.invariants import guarded
 from trimtab.model.load.curve import Constant
 from trimtab.model.machines import Node, Vm

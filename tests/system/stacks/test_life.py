@@ -2,7 +2,8 @@
 
 import pytest
 
-from builders.labs.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab
+from builders.waiting import wait_until
 from trimtab.cli.lab import context
 from trimtab.cli.main import app
 from trimtab.stacks.loop.state.ready import await_cycle

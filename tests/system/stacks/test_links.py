@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from builders.labs.lab import wait_until
 from builders.labs.loops import LoopLab
+from builders.waiting import wait_until
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.stacks.loop.connection import Loop

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from builders.labs.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab
+from builders.waiting import wait_until
 from trimtab.cli.sim.commands import app
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.labs.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab
+from builders.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 GUIDE = Path(__file__).parents[3] / "docs/guide/monitoring.md"

@@ -6,7 +6,8 @@ import httpx2
 import pytest
 import yaml
 
-from builders.labs.loops import LoopLab, wait_until
+from builders.labs.loops import LoopLab
+from builders.waiting import wait_until
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.stacks.loop.projector.policy_file import with_algorithm

@@ -2,7 +2,8 @@
 
 import pytest
 
-from builders.labs.loops import LIMIT_S, LoopLab, running_loop, wait_until
+from builders.labs.loops import LoopLab, running_loop
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.virt.soft_taints import APPROPRIATE, KEYS, OVER
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 from msgspec import structs
 
-from builders.labs.loops import LIMIT_S, ONE_HOT_NODE, LoopLab, running_loop, wait_until
+from builders.labs.loops import ONE_HOT_NODE, LoopLab, running_loop
+from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.invariants import guarded
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario

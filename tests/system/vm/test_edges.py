@@ -9,8 +9,8 @@ import httpx2
 import pytest
 import trustme
 
-from builders.labs.lab import wait_until
 from builders.labs.vmcluster import Cluster
+from builders.waiting import wait_until
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, TooManyRequests
 from trimtab.kube.machines import MIGRATIONS, VMS
@@ -179,7 +179,7 @@ def test_a_migration_of_no_vm_fails_and_is_cleaned_later(cluster: Cluster, home:
 
     wait_until(told, "no reason")
     assert reasons - {""} == {f'there is no VM "{home}/nobody"'}
-    wait_until(lambda: cluster.migrations(home) == [], "it stays for ever", timeout_s=240)
+    wait_until(lambda: cluster.migrations(home) == [], "it stays for ever", limit_s=240)
 
 
 # What the controller may do with pods

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from trimtab.exporter.http.token import Access
 from trimtab.exporter.nodes.page import Page
 from trimtab.exporter.scenario.in_memory import Memory
 
+EXAMPLES = 300 if os.environ.get("TRIMTAB_TEST_FULL") else 60
 NUMBERS = (
     *("1e999", "-1e999", "1e308", "5e-324", "NaN", "Infinity", "-0.0", "0", "-1", "1.5"),
     *("99999999999999999999999999", "1000000000000", "9" * 400, "9" * 5000, "true", "null"),
@@ -100,7 +102,7 @@ def in_memory() -> tuple[Exporter, Page]:
     return Exporter(memory, page, memory, Access()), page
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(bodies)
 @example(OURS.format(*GOOD[:7], "99999999999999999999999999", *GOOD[8:], "null", 5, 1).encode())
 @example(CLASSIC.format('"a"', "1e999", "0.2", "0.3", "0.4").encode())
@@ -113,7 +115,7 @@ def test_no_scenario_is_answered_with_a_server_error(body: bytes) -> None:
     page.text()  # what was accepted can be measured
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(anything, st.text()).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_wish_is_answered_with_a_server_error(body: bytes) -> None:
     exporter, _ = in_memory()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from builders.labs.lab import wait_until
+from builders.waiting import wait_until
 from trimtab.lab.process import await_end, end, identify, is_alive
 from trimtab.lab.supervisor.child import how_it_ended, spawn
 

@@ -24,7 +24,9 @@ from trimtab.qos.queue.key import Horizon, Place, Situation, SortKey, queue_key
 
 HORIZON = Horizon(margin=30 * SECOND, ageing=600 * SECOND)
 LONGEST_LIFE_S = 30.0
-HOURS = 2
+FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
+HOURS = 2 if FULL else 1
+"""More than twice the longest wait that a test below allows for."""
 
 
 class Controller:
@@ -121,7 +123,7 @@ def bound_s(controllers: list[Controller]) -> float:
 
 
 promises = st.tuples(st.sampled_from([1.0, 0.99, 0.9, 0.8, 0.5, 0.2, 0.0]), st.integers(1, 4))
-some = settings(max_examples=30 if os.environ.get("TRIMTAB_TEST_FULL") else 4)
+some = settings(max_examples=30 if FULL else 4)
 
 
 def played(places: int, promised: list[tuple[float, int]], seed: int) -> Game:

@@ -1,0 +1,37 @@
+"""Which tests stay together on one worker of xdist: those that share a lab or an API server.
+
+A directory with a conftest.py shares what that starts and goes to one worker as a whole;
+elsewhere every file stands for itself. What takes longest goes first, so that nobody waits for it
+at the end.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+
+class BySharing(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Hands out directories and files, in the order of collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = PurePosixPath(nodeid.partition("::")[0])
+        shares = (Path(self.config.rootpath) / file.parent / "conftest.py").exists()
+        return str(file.parent if shares else file)
+
+
+def scheduler(config: pytest.Config, log: Any) -> BySharing:
+    return BySharing(config, log)
+
+
+def put_first(items: list[pytest.Item], tier: Path, longest: Sequence[str]) -> None:
+    """Sort the items of `tier` so that files and directories named in `longest` come first."""
+
+    def turn(item: pytest.Item) -> int:
+        names = (item.path.parent.relative_to(tier).parts[0], item.path.stem)
+        return min((longest.index(n) for n in names if n in longest), default=len(longest))
+
+    ours = iter(sorted((item for item in items if tier in item.path.parents), key=turn))
+    items[:] = [next(ours) if tier in item.path.parents else item for item in items]

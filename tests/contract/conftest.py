@@ -1,0 +1,15 @@
+"""The tests that share an API server stay on one worker."""
+
+from pathlib import Path
+
+import pytest
+
+from builders.scheduling import put_first, scheduler
+
+LONGEST_FIRST = ("kube", "qos", "test_behaviour", "study")
+
+pytest_xdist_make_scheduler = scheduler
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_first(items, Path(__file__).parent, LONGEST_FIRST)
