@@ -80,10 +80,19 @@ fmt: .venv/dev ## Format the code
 	@$(BIN)/ruff check --quiet --fix-only src tests conformance scripts && $(BIN)/ruff format --quiet src tests conformance scripts
 	@"$$("$$($(TRIMTAB) engines go)" env GOROOT)/bin/gofmt" -w engines
 
+docs: .venv/dev ## The documents as a site with search: site/index.html, opened without a server; links are checked
+	@scripts/docs
+
+dist: .venv/dev ## Wheel and sdist in dist/, each proved by installing it and running the demo elsewhere
+	@scripts/dist
+
+image: ## The image of all services, with podman, buildah or docker (BASE=IMAGE for a mirror's Python)
+	@scripts/image $(if $(BASE),--base $(BASE))
+
 lock: .venv/dev ## Write requirements/*.lock from pyproject.toml
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock
 
 clean: ## Remove .venv and caches of the tools (labs and engines stay)
 	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache
 
-.PHONY: help setup demo engines up down dev-setup run quick test test-full unit check bench conformance verify generate fmt lock clean
+.PHONY: help setup demo engines up down dev-setup run quick test test-full unit check bench conformance verify generate fmt docs dist image lock clean

@@ -103,16 +103,46 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     return _run(demo_study(), Store(out), engine, Shard(), fresh=fresh, json=False)
 
 
-@app.command(help_epilogue=examples("trimtab study report results/demo"))
-def report(directory: Path, /) -> None:
-    """Write result.json, the Parquet files and report.html anew from the runs in DIRECTORY."""
-    from trimtab.study.execution.run import write_results
+@app.command(
+    help_epilogue=examples(
+        "trimtab study report results/demo",
+        "trimtab study report results/demo --figures paper/figures --format pdf",
+    )
+)
+def report(
+    directory: Path,
+    /,
+    *,
+    figures: Path | None = None,
+    formats: Annotated[str, Parameter(name="--format")] = "svg,pdf",
+) -> None:
+    """Write result.json, the Parquet files and report.html anew from the runs in DIRECTORY.
+
+    Parameters
+    ----------
+    directory
+        The study's directory.
+    figures
+        Also write the report's charts as vector figures for a paper into this directory.
+    formats
+        Formats of the figures: svg, pdf or both.
+    """
+    from trimtab.cli.common.output_files import check_directory, writing
+    from trimtab.study.execution.run import save_figures, write_results
+    from trimtab.study.figures.files import chosen_formats
     from trimtab.study.results.store import Store
     from trimtab.view.study import tell
 
+    kinds = chosen_formats(formats)
+    if figures is not None:
+        check_directory(figures, "--figures")
     store = Store(directory)
-    write_results(store)
+    result = write_results(store)
     tell(f"{store.path / 'report.html'}")
+    if figures is not None:
+        with writing(figures, "--figures"):
+            for path in save_figures(store, result, figures, kinds):
+                tell(f"{path}")
 
 
 @app.command(

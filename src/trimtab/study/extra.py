@@ -5,7 +5,7 @@ from types import ModuleType
 
 from trimtab.errors import TrimtabError
 
-_EXTRA_OF = {"dask": "dask", "distributed": "dask"}
+_EXTRA_OF = {"dask": "dask", "distributed": "dask", "matplotlib": "figures"}
 
 
 class MissingExtra(TrimtabError):

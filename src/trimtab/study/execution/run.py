@@ -5,7 +5,8 @@ everything that decides an outcome. So the same command continues a study that w
 grows one whose file got more seeds, and does nothing for one that is complete.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from msgspec import MsgspecError, json
 
@@ -13,6 +14,7 @@ from trimtab.errors import ConfigError, NotReady
 from trimtab.files.writing import write_whole
 from trimtab.study.execution.engines import Engine, execute
 from trimtab.study.execution.tasks import ALL, Shard, Task, cells_of, make_tasks
+from trimtab.study.figures import FORMATS, draw_all, save_all
 from trimtab.study.inputs.file import warnings_about
 from trimtab.study.inputs.plan import Cells, Plan
 from trimtab.study.report.report import render
@@ -63,6 +65,14 @@ def write_results(store: Store) -> StudyResult:
     write_whole(store.path / "report.html", page.encode())
     write_whole(store.path / "result.json", json.format(json.encode(result), indent=2) + b"\n")
     return result
+
+
+def save_figures(
+    store: Store, result: StudyResult, directory: Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """The charts of the report as vector figures in `directory`; the paths."""
+    plan, cells, runs = read_runs(store)
+    return save_all(draw_all(plan, cells, runs, result), directory, formats)
 
 
 def read_runs(store: Store) -> tuple[Plan, Cells, Runs]:

@@ -47,12 +47,12 @@ def _candidate(candidate: Candidate, label: str, usual: Candidate) -> dict[str, 
     return {
         "label": label,
         "thresholds": candidate.thresholds,
-        "family": _family(candidate, usual),
+        "family": family_of(candidate, usual),
         "own": candidate.is_own,
     }
 
 
-def _family(candidate: Candidate, usual: Candidate) -> str:
+def family_of(candidate: Candidate, usual: Candidate) -> str:
     """What candidates have in common that differ in their thresholds only."""
     first = msgspec.structs.replace(usual, score=candidate.score, thresholds=None)
     return labels([first, msgspec.structs.replace(candidate, thresholds=None)])[1]
