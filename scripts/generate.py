@@ -24,6 +24,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.truth.lint.reference:generate",
     "trimtab.install.qos.manifests:generate",
     "trimtab.scores.prometheus.files:generated_files",
+    "trimtab.stacks.reference:generate",
     "trimtab.scores.reference:generate",
     "trimtab.install.vm.reference:generate",
 )

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from msgspec import Struct
 
+from trimtab.stacks.registry import lab_ports
+
 GB = 1e9
 BUILD_BYTES = 6 * GB  # module cache 0.7, go's build cache 3.2 to 4, programs 0.6
 LAB_BYTES = 1 * GB
@@ -19,19 +21,8 @@ OPEN_FILES = 4096
 INOTIFY_INSTANCES = 64
 SOCKET_PATH = 107  # the kernel's limit for the path of a unix socket
 
-# Where a lab looks first; it moves if one is taken.
-PORTS: Mapping[int, str] = {
-    6443: "kube-apiserver",
-    9090: "Prometheus",
-    8000: "exporter",
-    9443: "eviction webhook",
-    8443: "descheduler metrics",
-    10000: "QoS page",
-    9444: "QoS webhook",
-    10001: "scheduler bindings",
-    8444: "advisor metrics",
-    8080: "dashboard",
-}
+PORTS: Mapping[int, str] = {port: name for name, port in lab_ports().items()}
+"""Where a lab looks first; it moves if one is taken."""
 
 
 class Finding(Struct, frozen=True):

@@ -38,6 +38,7 @@ from trimtab.stacks.loop.settings import (
     LoopSettings,
     check_interval,
 )
+from trimtab.stacks.registry import PROGRAMS
 from trimtab.stacks.services import projector, scenario, soft_tainter
 from trimtab.vm import settings as vm_settings
 
@@ -48,7 +49,7 @@ SERVICES = (
     projector.SERVICE,
     scenario.SERVICE,
 )
-PORTS = {"prometheus": 9090, "descheduler": 10258, **ports(SERVICES)}
+PORTS = PROGRAMS | ports(SERVICES)
 SOFT_TAINTER_PORT = soft_tainter.SERVICE.ports
 FOCUS_ABOVE = 50
 """Nodes up to which Prometheus evaluates every score often: that takes it less than 0.2 s."""
