@@ -116,7 +116,7 @@ class Accepted(Wire, frozen=True):
     """The field is not there, and may stay away."""
 
 
-class Change(Wire, frozen=True):
+class FieldChange(Wire, frozen=True):
     """Ours: a field that is not as it was applied, as it is now."""
 
     field: str = ""
@@ -162,7 +162,7 @@ class Taking(Wire, frozen=True):
     manager: str = ""
 
 
-class Reason(Wire, frozen=True):
+class FieldReason(Wire, frozen=True):
     """Ours: why the profile sets a field; `changes` where the plan gives it another value."""
 
     field: str = ""
@@ -190,14 +190,14 @@ class Item(Wire, frozen=True):
     """Ours: names of items that must be Completed, in effect, before this one starts."""
     takes: tuple[Taking, ...] = ()
     warnings: tuple[str, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[FieldReason, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     """Ours: fields that it leaves to others, because the spec says so."""
     applied: bool = False
     """Ours: the write was made; what is still waited for is its effect."""
     drifted: bool = False
     """Ours: it was Completed, and is not as it was then."""
-    drift: tuple[Change, ...] = ()
+    drift: tuple[FieldChange, ...] = ()
     """Ours: in which fields."""
     accepted: tuple[Accepted, ...] = ()
     """Ours: values of others that it leaves as they are."""
@@ -236,7 +236,7 @@ class Remediation(Wire, frozen=True):
     paused: bool = False
 
 
-class Event(Wire, frozen=True):
+class HistoryLine(Wire, frozen=True):
     """Ours: one line of the bounded audit history."""
 
     at: datetime | None = None
@@ -274,7 +274,7 @@ class PlatformStatus(Wire, frozen=True):
     """Ours: this plan takes back what was applied."""
     remediation: Remediation | None = None
     warnings: tuple[str, ...] = ()
-    history: tuple[Event, ...] = ()
+    history: tuple[HistoryLine, ...] = ()
 
 
 class VirtPlatformConfig(Object, frozen=True):

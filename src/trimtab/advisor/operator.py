@@ -16,15 +16,24 @@ from trimtab.advisor import metrics
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster import fresh_look
 from trimtab.advisor.cluster.advertise import advertisement
-from trimtab.advisor.cluster.objects import Access
-from trimtab.advisor.cluster.reading import Reading
+from trimtab.advisor.cluster.objects import ClusterObjects
+from trimtab.advisor.cluster.reading import ClusterReader
 from trimtab.advisor.cluster.records import Records
 from trimtab.advisor.cluster.watches import Watches
 from trimtab.advisor.cluster.writing import carry_out
 from trimtab.advisor.decide.approval import asked_at
 from trimtab.advisor.decide.execution import acted
 from trimtab.advisor.decide.phases import next_step, wants
-from trimtab.advisor.decide.situation import Act, Look, News, Remember, Rest, Situation, Step, Write
+from trimtab.advisor.decide.situation import (
+    Announcement,
+    CarryOut,
+    ConfigSituation,
+    Pause,
+    ReadMore,
+    Step,
+    StoreRecord,
+    WriteStatus,
+)
 from trimtab.advisor.decide.transition import become
 from trimtab.advisor.profiles.registry import Registry, built_in
 from trimtab.advisor.settings import Settings
@@ -64,7 +73,7 @@ class Operator(Controller):
         self._settings = settings
         self._registry = registry or built_in()
         self._now = now
-        self._access = Access(client, self._registry.resources())
+        self._access = ClusterObjects(client, self._registry.resources())
         self._records = Records(client, settings.namespace)
         self.configs = Reflector(reading or client, FREE_CONFIGS)
         self.watches = Watches(reading or client, queue.add)
@@ -129,33 +138,37 @@ class Operator(Controller):
                 await self._write(raw, blank, step)
             return None
 
-    def _situation(self, config: VirtPlatformConfig) -> Situation:
+    def _situation(self, config: VirtPlatformConfig) -> ConfigSituation:
         known = config.spec.profile in self._registry
         impact = self._registry.get(config.spec.profile).impact if known else ""
         now = self._now().replace(microsecond=0)
-        return Situation(config=config, now=now, version=self._settings.version, impact=impact)
+        return ConfigSituation(
+            config=config, now=now, version=self._settings.version, impact=impact
+        )
 
-    async def _step(self, raw: Free, config: VirtPlatformConfig, access: Access) -> Rest | None:
-        """Decide once and do it; a Rest ends the turn."""
+    async def _step(
+        self, raw: Free, config: VirtPlatformConfig, access: ClusterObjects
+    ) -> Pause | None:
+        """Decide once and do it; a Pause ends the turn."""
         s = structs.replace(self._situation(config), asked_at=asked_at(raw))
         profile = config.spec.profile
         known = self._registry.get(profile) if profile in self._registry else None
         wanted = wants(s)
         record = await self._records.read(config.metadata.name) if wanted else s.seen.record
-        reading = Reading(access, known, record)
+        reading = ClusterReader(access, known, record)
         s = structs.replace(s, seen=await reading.see(s, wanted))
         step = next_step(s)
-        if isinstance(step, Look):
+        if isinstance(step, ReadMore):
             s = structs.replace(s, seen=await reading.see(s, (step.want,)))
             step = next_step(s)
-        if isinstance(step, Rest) and fresh_look.is_asked(s):
+        if isinstance(step, Pause) and fresh_look.is_asked(s):
             wanted = ("plan",) if fresh_look.needs_plan(s) else ()
             step = fresh_look.answered(structs.replace(s, seen=await reading.see(s, wanted)))
-        if isinstance(step, Act):
+        if isinstance(step, CarryOut):
             step = await self._act(s, step, access)
         return await self._do(raw, config, step)
 
-    async def _act(self, s: Situation, step: Act, access: Access) -> Step:
+    async def _act(self, s: ConfigSituation, step: CarryOut, access: ClusterObjects) -> Step:
         started = time.perf_counter()
         result = await carry_out(access, step, s.seen.record, s.config.spec.ignore)
         outcome = type(result).__name__.lower()
@@ -163,21 +176,21 @@ class Operator(Controller):
         log.info("item carried out", item=step.item.name, verb=step.item.verb, outcome=outcome)
         return acted(s, step.item, result)
 
-    async def _do(self, raw: Free, config: VirtPlatformConfig, step: Step) -> Rest | None:
+    async def _do(self, raw: Free, config: VirtPlatformConfig, step: Step) -> Pause | None:
         match step:
-            case Write():
+            case WriteStatus():
                 await self._write(raw, config, step)
-            case Remember(record):
+            case StoreRecord(record):
                 await self._records.write(config.metadata.name, record)
-            case Rest():
+            case Pause():
                 return step
-            case Look() | Act():
+            case ReadMore() | CarryOut():
                 raise AssertionError(f"{step} leads to a step of this kind again")
             case _:
                 assert_never(step)
         return None
 
-    async def _write(self, raw: Free, config: VirtPlatformConfig, step: Write) -> None:
+    async def _write(self, raw: Free, config: VirtPlatformConfig, step: WriteStatus) -> None:
         step = await self._stored(raw, config, step)
         name, before = config.metadata.name, config.status
         metrics.writes.labels(name).inc()
@@ -187,7 +200,9 @@ class Operator(Controller):
             log.info("phase entered", config=name, phase=step.status.phase, was=before.phase)
         self._tell(config, step.news)
 
-    async def _stored(self, raw: Free, config: VirtPlatformConfig, step: Write) -> Write:
+    async def _stored(
+        self, raw: Free, config: VirtPlatformConfig, step: WriteStatus
+    ) -> WriteStatus:
         """What the API server takes: a plan that it refuses to store fails, and says why."""
         try:
             await self._replace(raw, step)
@@ -200,11 +215,11 @@ class Operator(Controller):
             await self._replace(raw, step)
         return step
 
-    async def _replace(self, raw: Free, step: Write) -> None:
+    async def _replace(self, raw: Free, step: WriteStatus) -> None:
         body = raw | {"status": encoded(step.status)}
         await self._client.replace(FREE_CONFIGS, body, subresource="status")
 
-    def _tell(self, config: VirtPlatformConfig, news: tuple[News, ...]) -> None:
+    def _tell(self, config: VirtPlatformConfig, news: tuple[Announcement, ...]) -> None:
         for each in news:
             self._recorder.record(
                 CONFIGS.reference(config),

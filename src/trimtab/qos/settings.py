@@ -11,7 +11,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
 from trimtab.kube.runtime.options import INTERNAL, Option, Port, Seconds
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.qos.promise.limits import Limits, Slo
+from trimtab.qos.promise.limits import PromiseLimits, Slo
 from trimtab.qos.promise.slo import parse_slo, spelled
 
 NAME = "qos"
@@ -84,7 +84,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Option(names=("--scheduler-name",), write=tuple, several=True)
     ] = ("default-scheduler",)
     """Pods of these schedulers are stamped; may be repeated."""
-    limits: Limits = Limits()
+    limits: PromiseLimits = PromiseLimits()
     """Who may promise how much."""
     legacy: bool = False
     """Read the bare annotations `slo` and `controller`; all others share one row without a

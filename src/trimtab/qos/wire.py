@@ -9,10 +9,10 @@ from operator import itemgetter
 from msgspec import field
 
 from trimtab.kube.resources import Kind, Object, Wire
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.ledger.spans import AS_USUAL, Counting
-from trimtab.qos.ledger.sums import Sums, Window
+from trimtab.qos.ledger.sums import FadingWindow, TimeSums
 from trimtab.qos.ledger.vm_time import Life
 
 GROUP, VERSION = "qos.trimtab.dev", "v1alpha1"
@@ -27,8 +27,8 @@ class LedgerStatus(Wire, frozen=True):
     """Of the pods: from here on a watch tells what happened since."""
     complete_version: str = ""
     """Up to here all accounts were written down, not only this one."""
-    closed: Sums = field(default_factory=Sums)
-    window: Window = field(default_factory=Window)
+    closed: TimeSums = field(default_factory=TimeSums)
+    window: FadingWindow = field(default_factory=FadingWindow)
     pods: tuple[Incarnation, ...] = ()
     done: tuple[str, ...] = ()
     left: dict[str, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class LedgerStatus(Wire, frozen=True):
 
 
 class QosAccountSpec(Wire, frozen=True):
-    owner: Owner | None = None
+    owner: AccountOwner | None = None
 
 
 class QosAccountStatus(Wire, frozen=True):
@@ -84,7 +84,7 @@ def written_down(account: Account, now: int, version: str, complete: str = "") -
     )
 
 
-def read_back(owner: Owner, ledger: LedgerStatus, counting: Counting = AS_USUAL) -> Account:
+def read_back(owner: AccountOwner, ledger: LedgerStatus, counting: Counting = AS_USUAL) -> Account:
     """The account that was written down."""
     account = Account(owner, counting)
     account.known_until = ledger.as_of
@@ -100,16 +100,18 @@ def read_back(owner: Owner, ledger: LedgerStatus, counting: Counting = AS_USUAL)
     return account
 
 
-def _window(ledger: LedgerStatus, half_life: int) -> Window:
+def _window(ledger: LedgerStatus, half_life: int) -> FadingWindow:
     """The window as it was; with another half-life it begins with the lifetime's share."""
     if not half_life or ledger.window.half_life == half_life:
-        return Window(half_life, ledger.window.as_of, ledger.window.running, ledger.window.waiting)
+        return FadingWindow(
+            half_life, ledger.window.as_of, ledger.window.running, ledger.window.waiting
+        )
     sums = ledger.closed
     total = sums.running + sums.waiting
     weight = min(1.0, half_life / 0.6931471805599453 / total) if total else 0.0
-    return Window(half_life, ledger.as_of, sums.running * weight, sums.waiting * weight)
+    return FadingWindow(half_life, ledger.as_of, sums.running * weight, sums.waiting * weight)
 
 
-def object_name(owner: Owner) -> str:
+def object_name(owner: AccountOwner) -> str:
     """Unique among owners: another one of the same name has another uid."""
     return f"{owner.name[:200].lower().replace('_', '-').strip('.-')}-{owner.uid[:8]}"

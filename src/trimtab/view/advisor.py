@@ -6,14 +6,14 @@ from typing import Any
 from msgspec import structs
 from rich.text import Text
 
-from trimtab.advisor.api import Event, Item, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.api import HistoryLine, Item, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.decide.accepted_drift import shown
 from trimtab.advisor.decide.history import PastPlan
 from trimtab.advisor.guidance import PHASES, told
 from trimtab.advisor.plan.diff import has_changes
-from trimtab.advisor.plan.profile import Profile
+from trimtab.advisor.plan.profile import PlatformProfile
 from trimtab.advisor.plan.reasons import changing
-from trimtab.advisor.plan.summary import Summary, summarise
+from trimtab.advisor.plan.summary import PlanSummary, summarise
 from trimtab.view.terminal import out, show_table
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -127,7 +127,7 @@ def show_config(config: VirtPlatformConfig) -> None:
         out.print(Text(f"  next: {PHASES[status.phase].next}", style="dim"))
 
 
-def show_history(events: Sequence[Event]) -> None:
+def show_history(events: Sequence[HistoryLine]) -> None:
     columns = ["TIME", "WHAT", "PLAN", "BY", "OUTCOME"]
     rows = [(_time(e), e.what, e.plan_id, e.by, e.outcome) for e in events]
     show_table(columns, rows, whole=["TIME", "PLAN"], drop=["PLAN", "BY"])
@@ -143,11 +143,11 @@ def show_past_plans(starts: Sequence[PastPlan]) -> None:
         out.print(coloured(plan.diff), end="")
 
 
-def _time(event: Event) -> str:
+def _time(event: HistoryLine) -> str:
     return event.at.strftime("%Y-%m-%d %H:%M:%S") if event.at else ""
 
 
-def show_profile(profile: Profile, options: Sequence[tuple[str, str, str]]) -> None:
+def show_profile(profile: PlatformProfile, options: Sequence[tuple[str, str, str]]) -> None:
     """What a profile does, and its options with defaults and meaning."""
     out.print(Text(profile.name, style="bold"))
     out.print(Text(f"  {profile.description}"))
@@ -181,5 +181,5 @@ def as_json(config: VirtPlatformConfig) -> dict[str, Any]:
     }
 
 
-def plain(summary: Summary) -> dict[str, Any]:
+def plain(summary: PlanSummary) -> dict[str, Any]:
     return structs.asdict(summary) | {"text": str(summary)}

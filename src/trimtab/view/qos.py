@@ -6,7 +6,7 @@ from typing import Any
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.text import duration
 from trimtab.qos.queue.overbooking import Advice, shortage
-from trimtab.qos.queue.waiting import Explanation, Waiter
+from trimtab.qos.queue.waiting import QueueExplanation, Waiter
 from trimtab.view.terminal import err, out, show_table
 
 TIERS = ("urgent", "waiting", "carefree")
@@ -33,7 +33,7 @@ def show_queue(pods: Sequence[Waiter]) -> None:
     err.print("an estimate: the scheduler's attempts and back-off are not known here")
 
 
-def show_explanation(told: Explanation) -> None:
+def show_explanation(told: QueueExplanation) -> None:
     """Where a pod is, who is before it and why."""
     pod = told.pod
     wait = told.expected_wait_seconds
@@ -54,7 +54,7 @@ def show_explanation(told: Explanation) -> None:
         show_table(("ahead", "controller", "because"), rows)
 
 
-def _position(told: Explanation) -> str:
+def _position(told: QueueExplanation) -> str:
     if told.pod.position is None:
         return "none: it is in no queue"
     return f"{told.pod.position}, {told.ahead_total} ahead"

@@ -17,10 +17,10 @@ from msgspec import Struct
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.ledger.spans import Counting
-from trimtab.qos.ledger.sums import Reading
+from trimtab.qos.ledger.sums import AccountReading
 from trimtab.qos.ledger.time_to_violation import SECOND, Pace
 from trimtab.qos.page.accounts import AccountView, AccountViews
 from trimtab.qos.promise.slo import Promise
@@ -28,9 +28,9 @@ from trimtab.qos.queue.key import horizon_of
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
 from trimtab.qos.queue.waiting import WaitingQueue
-from trimtab.qos.service.service import Qos, QosService, assemble, page_web
+from trimtab.qos.service.service import QosParts, QosService, assemble, page_web
 from trimtab.qos.settings import Settings
-from trimtab.qos.tracking.stores import Stores
+from trimtab.qos.tracking.stores import QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
 few = settings(max_examples=20)
@@ -48,8 +48,10 @@ def when(second: float | None) -> datetime | None:
     return None if second is None else datetime.fromtimestamp(START + second, UTC)
 
 
-def an_owner(name: str = "web", kind: str = "Deployment", namespace: str = "default") -> Owner:
-    return Owner(f"uid-{namespace}-{name}", kind, name, namespace, "apps/v1")
+def an_owner(
+    name: str = "web", kind: str = "Deployment", namespace: str = "default"
+) -> AccountOwner:
+    return AccountOwner(f"uid-{namespace}-{name}", kind, name, namespace, "apps/v1")
 
 
 def a_life(
@@ -105,7 +107,9 @@ def a_view(
     """An account as it is shown; times in nanoseconds."""
     account = an_account()
     account.incarnations = incarnations
-    reading = Reading(running, waiting, binding, running, waiting, False, Pace(1, 0), 0, 0, 0)
+    reading = AccountReading(
+        running, waiting, binding, running, waiting, False, Pace(1, 0), 0, 0, 0
+    )
     promise = Promise(slo, "pod", f"{slo:g}")
     horizon = horizon_of(Settings(), is_vm=False)
     return AccountView(name, account, promise, reading, qos, ttv, approximate, at(0), horizon)
@@ -168,7 +172,7 @@ class World:
     def __init__(self, settings: Settings | None = None, *, measured: bool = True) -> None:
         self.second = 0.0
         self.settings = settings or Settings()
-        self.stores = Stores(unconnected())
+        self.stores = QosStores(unconnected())
         self.tracker = AccountTracker(self.stores, self.settings, self.now)
         self.tracker.ledger.bindings_heard = measured
         self.stamper = Stamper(self.tracker, self.settings)
@@ -210,7 +214,7 @@ class World:
 class Running(Struct):
     """A service in this process, and a way to its page."""
 
-    qos: Qos
+    qos: QosParts
     service: QosService
     http: httpx2.AsyncClient
 
@@ -228,7 +232,7 @@ class Running(Struct):
 @asynccontextmanager
 async def running_qos(client: Client, settings: Settings) -> AsyncIterator[Running]:
     """The service, ready; stopped at the end as by SIGTERM."""
-    qos = Qos(client, settings)
+    qos = QosParts(client, settings)
     web = page_web(qos, settings)
     service = await assemble(qos, web, settings)
     task = asyncio.create_task(service.run())

@@ -27,26 +27,26 @@ from trimtab.advisor.decide.approval import REQUESTED_BY
 from trimtab.advisor.decide.execution import acted
 from trimtab.advisor.decide.phases import next_step, wants
 from trimtab.advisor.decide.situation import (
-    Act,
+    Announcement,
     Applied,
+    CarryOut,
+    ConfigSituation,
     Contested,
-    Look,
-    News,
+    Pause,
+    ReadMore,
     Refused,
-    Remember,
-    Rest,
     Result,
     Seen,
-    Situation,
     Step,
+    StoreRecord,
     Trouble,
     Want,
-    Write,
+    WriteStatus,
 )
 from trimtab.advisor.plan.plan import Preview, make_plan, plan_of, target_of
-from trimtab.advisor.plan.pools import Health
-from trimtab.advisor.plan.profile import Draft, Wish
-from trimtab.advisor.plan.rollback import Record, leaving, releasing, restoring
+from trimtab.advisor.plan.pools import PoolHealth
+from trimtab.advisor.plan.profile import DesiredObject, Draft
+from trimtab.advisor.plan.rollback import RollbackRecord, leaving, releasing, restoring
 from trimtab.kube.resources import Free, ObjectMeta
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,18 +82,18 @@ class World:
         self.now = START
         self.version = "1"
         self.objects: dict[TargetRef, Free] = {DESCHEDULER: deepcopy(LIVE)}
-        self.record = Record()
+        self.record = RollbackRecord()
         self.limit = 5
         self.logic = "a"
-        self.pool: Health = Health("ready", "ready")
-        self.after_apply: Health = Health("ready", "ready")
+        self.pool: PoolHealth = PoolHealth("ready", "ready")
+        self.after_apply: PoolHealth = PoolHealth("ready", "ready")
         self.trouble: Trouble | None = None
         self.refused = ""
         self.refused_early = ""
         self.rivals: tuple[Taking, ...] = ()
         self.writes: list[TargetRef] = []
         self.statuses = 0
-        self.news: list[News] = []
+        self.news: list[Announcement] = []
 
     # What users and others do
 
@@ -141,16 +141,16 @@ class World:
         wishes = (self._machine(),) if chosen.enable_psi_metrics else ()
         return Draft((*wishes, self._descheduler(chosen, bool(wishes))), {"limit": self.limit})
 
-    def _machine(self) -> Wish:
+    def _machine(self) -> DesiredObject:
         body: Free = {
             "apiVersion": "m/v1",
             "kind": "MachineConfig",
             "metadata": {"name": "psi"},
             "spec": {"kernelArguments": ["psi=1"]},
         }
-        return Wish("machine", body, ("spec.kernelArguments",), "High", "reboots", "will")
+        return DesiredObject("machine", body, ("spec.kernelArguments",), "High", "reboots", "will")
 
-    def _descheduler(self, chosen: LoadAwareOptions, after: bool) -> Wish:
+    def _descheduler(self, chosen: LoadAwareOptions, after: bool) -> DesiredObject:
         interval, node = chosen.descheduling_interval_seconds, chosen.eviction_limit_node
         spec = {"mode": "Automatic", "interval": interval, "limit": self.limit, "logic": self.logic}
         spec |= {} if node is None else {"node": node}
@@ -163,18 +163,20 @@ class World:
         fields = tuple(f"spec.{name}" for name in spec)
         depends = ("machine",) if after else ()
         severity = "Low" if DESCHEDULER in self.objects else "Medium"
-        return Wish("descheduler", body, fields, severity, "changes", "will", depends)  # type: ignore[arg-type]
+        return DesiredObject("descheduler", body, fields, severity, "changes", "will", depends)  # type: ignore[arg-type]
 
     # What the operator does
 
-    def situation(self) -> Situation:
-        return Situation(config=self.config, now=self.now, version=self.version, impact="High")
+    def situation(self) -> ConfigSituation:
+        return ConfigSituation(
+            config=self.config, now=self.now, version=self.version, impact="High"
+        )
 
-    def decide(self) -> tuple[Situation, Step]:
+    def decide(self) -> tuple[ConfigSituation, Step]:
         s = self.situation()
         s = structs.replace(s, seen=self._see(s, *wants(s)))
         step = next_step(s)
-        if isinstance(step, Look):
+        if isinstance(step, ReadMore):
             s = structs.replace(s, seen=self._see(s, step.want))
             step = next_step(s)
         return s, step
@@ -182,21 +184,21 @@ class World:
     def step(self) -> Step:
         """One decision, carried out."""
         s, step = self.decide()
-        if isinstance(step, Act):
+        if isinstance(step, CarryOut):
             step = acted(s, step.item, self._act(step))
         match step:
-            case Write(status, news):
+            case WriteStatus(status, news):
                 self.statuses += 1
                 self.config = structs.replace(self.config, status=status)
                 self.news += news
-            case Remember(record):
+            case StoreRecord(record):
                 self.record = record
         return step
 
     def run(self, most: int = 60) -> PlatformStatus:
         """Until there is nothing to do; an AssertionError if that does not come."""
         for _ in range(most):
-            if isinstance(self.step(), Rest):
+            if isinstance(self.step(), Pause):
                 return self.config.status
         raise AssertionError(f"no end of steps in {self.config.status.phase}")
 
@@ -207,7 +209,7 @@ class World:
     def phase(self) -> Phase | str:
         return self.config.status.phase
 
-    def _see(self, s: Situation, *wanted: Want) -> Seen:
+    def _see(self, s: ConfigSituation, *wanted: Want) -> Seen:
         seen = structs.replace(s.seen, record=self.record)
         for want in wanted:
             match want:
@@ -225,10 +227,10 @@ class World:
                     seen = structs.replace(seen, previews=self._previews(s))
         return seen
 
-    def _health(self, s: Situation) -> dict[str, Health]:
+    def _health(self, s: ConfigSituation) -> dict[str, PoolHealth]:
         return {i.name: self.pool for i in s.status.items if i.target_ref == MACHINE}
 
-    def _plan(self, s: Situation, seen: Seen) -> Seen:
+    def _plan(self, s: ConfigSituation, seen: Seen) -> Seen:
         live: dict[TargetRef, Free | None] = {
             prior.ref: deepcopy(self.objects.get(prior.ref)) for prior in self.record.priors
         }
@@ -246,7 +248,7 @@ class World:
         live |= {target_of(w.desired): previews[w.name].live for w in draft.wishes}
         return structs.replace(seen, draft=draft, plan=plan, live=live, health=health)
 
-    def _previews(self, s: Situation) -> dict[str, Preview]:
+    def _previews(self, s: ConfigSituation) -> dict[str, Preview]:
         return {i.name: self._preview(i.desired_state or {}) for i in s.status.items}
 
     def _preview(self, desired: Free) -> Preview:
@@ -266,7 +268,7 @@ class World:
         ]
         return (*found, *self.rivals)
 
-    def _act(self, step: Act) -> Result:
+    def _act(self, step: CarryOut) -> Result:
         item = step.item
         if self.refused:
             return Refused(self.refused)

@@ -10,7 +10,7 @@ from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import RENDERED, baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.plan.plan import Plan, target_of
+from trimtab.advisor.plan.plan import PlatformPlan, target_of
 from trimtab.advisor.plan.profile import Draft
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.kube.resources import Free
@@ -68,7 +68,9 @@ def drafted(cluster: Directory, options: Options | None = None, name: str = LOAD
     return profile.draft(options, cluster.facts(profile, options))
 
 
-def planned(cluster: Directory, options: Options | None = None, name: str = LOAD_AWARE) -> Plan:
+def planned(
+    cluster: Directory, options: Options | None = None, name: str = LOAD_AWARE
+) -> PlatformPlan:
     return plan_offline(built_in().get(name), options, cluster)
 
 

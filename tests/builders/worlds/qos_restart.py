@@ -13,7 +13,7 @@ from trimtab.kube.errors import Expired, Status
 from trimtab.kube.resources import ObjectMeta
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.ledger.pod_life import LifePod, PodMeta
-from trimtab.qos.service.rebuild import Outcome, Rebuild
+from trimtab.qos.service.rebuild import Rebuild, RebuildOutcome
 from trimtab.qos.wire import QosAccount, QosAccountSpec, QosAccountStatus, written_down
 
 NEWEST = 1000
@@ -76,7 +76,7 @@ def checkpoint(account: Account, second: float, version: int, complete: int = 0)
     return msgspec.json.decode(msgspec.json.encode(stored), type=QosAccount)
 
 
-def rebuilt(world: World, history: History) -> Outcome:
+def rebuilt(world: World, history: History) -> RebuildOutcome:
     """The outcome, once the world's ledger is what a restart makes of it."""
     world.stores.pods._version = str(history.newest)
     rebuild = Rebuild(history, world.tracker)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from builders.labs.advisor import Desk as Kubectl
 from builders.labs.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
 from trimtab.advisor.cluster.advertise import advertisement
-from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import Conflict, NotReady
@@ -65,8 +65,8 @@ async def _exists(client: Client) -> bool:
     return True
 
 
-def a_desk(client: Client) -> Desk:
-    return Desk(client, timeout_s=1.0, say=lambda _: None)
+def a_desk(client: Client) -> PlanRequests:
+    return PlanRequests(client, timeout_s=1.0, say=lambda _: None)
 
 
 async def advertise(client: Client) -> None:

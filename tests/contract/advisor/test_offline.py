@@ -18,14 +18,14 @@ from trimtab.advisor.api import (
     Spec,
     VirtPlatformConfig,
 )
-from trimtab.advisor.cluster.objects import Access
+from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.cluster.offline import plan_offline, read_directory
-from trimtab.advisor.cluster.reading import Reading
-from trimtab.advisor.decide.situation import Situation
+from trimtab.advisor.cluster.reading import ClusterReader
+from trimtab.advisor.decide.situation import ConfigSituation
 from trimtab.advisor.mocks.baseline import descheduler, hyperconverged, hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
-from trimtab.advisor.plan.plan import Plan, target_of
-from trimtab.advisor.plan.rollback import Record
+from trimtab.advisor.plan.plan import PlatformPlan, target_of
+from trimtab.advisor.plan.rollback import RollbackRecord
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.kube.client import Client
 
@@ -56,23 +56,23 @@ class Both:
 
     def __init__(self, server: ApiServer, client: Client, directory: Path) -> None:
         self.desk = Desk(server)
-        self.access = Access(client, built_in().resources())
+        self.access = ClusterObjects(client, built_in().resources())
         self.directory = directory
 
-    async def live(self, name: str, options: Options | None) -> Plan:
+    async def live(self, name: str, options: Options | None) -> PlatformPlan:
         config = VirtPlatformConfig(spec=Spec(profile=name, options=options))
-        situation = Situation(config=config, now=datetime.now(UTC), version="test")
-        reading = Reading(self.access, built_in().get(name), Record())
+        situation = ConfigSituation(config=config, now=datetime.now(UTC), version="test")
+        reading = ClusterReader(self.access, built_in().get(name), RollbackRecord())
         plan = (await reading.see(situation, ("plan",))).plan
-        assert isinstance(plan, Plan), plan
+        assert isinstance(plan, PlatformPlan), plan
         return plan
 
-    def offline(self, name: str, options: Options | None) -> Plan:
+    def offline(self, name: str, options: Options | None) -> PlatformPlan:
         text = self.desk.run("get", ",".join(SAVED), "-A", "-o", "json", "--show-managed-fields")
         (self.directory / "cluster.json").write_text(text)
         return plan_offline(built_in().get(name), options, read_directory(self.directory))
 
-    async def agree(self, name: str, options: Options | None = None) -> Plan:
+    async def agree(self, name: str, options: Options | None = None) -> PlatformPlan:
         """Plan both ways; the plans must be equal."""
         live, offline = await self.live(name, options), self.offline(name, options)
         for here, there in zip(live.items, offline.items, strict=True):
@@ -81,7 +81,7 @@ class Both:
         assert offline == live
         return live
 
-    async def carry_out(self, plan: Plan) -> None:
+    async def carry_out(self, plan: PlatformPlan) -> None:
         for item in plan.items:
             assert item.desired_state is not None
             await self.access.apply(item.target_ref, item.desired_state, "", force=True)

@@ -18,7 +18,7 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
 from trimtab.kube.resources import PODS, free_kind
-from trimtab.qos.promise.limits import Limits
+from trimtab.qos.promise.limits import PromiseLimits
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, parse
 from trimtab.qos.settings import Settings
@@ -46,7 +46,7 @@ async def stamping(
         webhook_port=free_port(),
         certificate=pem,
         key=pem,
-        limits=Limits(highest_slo=0.99, enforced=True, contact="the platform team"),
+        limits=PromiseLimits(highest_slo=0.99, enforced=True, contact="the platform team"),
     )
     ca = base64.b64encode(apiserver.ca.cert_pem.bytes()).decode()
     where = {"url": f"https://127.0.0.1:{settings.webhook_port}", "caBundle": ca}

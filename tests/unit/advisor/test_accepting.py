@@ -6,13 +6,13 @@ import pytest
 from msgspec import structs
 
 from builders.worlds.openshift import a_cluster, changed, load_aware
-from trimtab.advisor.api import Accepted, Change, Item, VirtPlatformConfig
+from trimtab.advisor.api import Accepted, FieldChange, Item, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline
 from trimtab.advisor.cluster.requests import with_accepted, without_accepted
 from trimtab.advisor.decide.accepted_drift import shown
 from trimtab.advisor.kinds import DESCHEDULER
 from trimtab.advisor.plan.diff import has_changes
-from trimtab.advisor.plan.plan import Plan, differs
+from trimtab.advisor.plan.plan import PlatformPlan, differs
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
 from trimtab.view.advisor import exceptions
@@ -22,7 +22,7 @@ OPTIONS = load_aware(enable_psi_metrics=False)
 HOURLY = Accepted(item=ITEM, field="spec.deschedulingIntervalSeconds", value=3600)
 
 
-def plan(*accepted: Accepted, **live: Any) -> Plan:
+def plan(*accepted: Accepted, **live: Any) -> PlatformPlan:
     cluster = changed(a_cluster(), DESCHEDULER, **live) if live else a_cluster()
     profile = built_in().get("load-aware-rebalancing")
     return plan_offline(profile, OPTIONS, cluster, (), accepted)
@@ -72,8 +72,8 @@ def test_the_profile_does_not_plan_otherwise_because_of_it() -> None:
 
 def config(*accepted: Accepted) -> VirtPlatformConfig:
     drift = (
-        Change(field="spec.mode", value="Predictive", by=("kubectl",)),
-        Change(field="spec.profiles", removed=True),
+        FieldChange(field="spec.mode", value="Predictive", by=("kubectl",)),
+        FieldChange(field="spec.profiles", removed=True),
     )
     blank = VirtPlatformConfig()
     return structs.replace(

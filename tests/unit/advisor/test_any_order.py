@@ -12,15 +12,15 @@ from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.decide.conditions import PHASES, find
 from trimtab.advisor.decide.history import MOST
-from trimtab.advisor.decide.situation import Rest, Trouble
+from trimtab.advisor.decide.situation import Pause, Trouble
 from trimtab.advisor.plan.ownership import is_kept
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 
 HEALTH = {
-    "ready": Health("ready", "ready"),
-    "waiting": Health("waiting", "updating"),
-    "blocked": Health("blocked", "paused"),
-    "failed": Health("failed", "degraded"),
+    "ready": PoolHealth("ready", "ready"),
+    "waiting": PoolHealth("waiting", "updating"),
+    "blocked": PoolHealth("blocked", "paused"),
+    "failed": PoolHealth("failed", "degraded"),
 }
 TROUBLES = (None, Trouble("prerequisite", "missing"), Trouble("generation", "refused"))
 
@@ -95,12 +95,12 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def come_to_rest(self) -> None:
         for _ in range(60):
-            if isinstance(self._step(), Rest):
+            if isinstance(self._step(), Pause):
                 break
         else:
             raise AssertionError(f"no end of steps in {self.world.phase}")
         before = self.world.statuses, len(self.world.writes)
-        assert isinstance(self._step(), Rest)
+        assert isinstance(self._step(), Pause)
         assert (self.world.statuses, len(self.world.writes)) == before
         if self.world.phase == "Completed":
             for item in self.world.config.status.items:

@@ -8,7 +8,7 @@ from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
 from trimtab.advisor.decide.conditions import find
 from trimtab.advisor.decide.situation import Trouble
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 
 MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
 OTHER = Options(load_aware=LoadAwareOptions(descheduling_interval_seconds=900))
@@ -170,12 +170,12 @@ def test_the_record_names_who_approved_which_plan_and_when() -> None:
     world = World()
     plan = world.run().plan_id
     world.edit("alice", action="Apply", approved_plan=plan)
-    world.after_apply = Health("waiting", "updating")
+    world.after_apply = PoolHealth("waiting", "updating")
     world.run()
     acted = world.now
     world.later(60)
     world.edit("carol", failure_policy="Continue")
-    world.pool = Health("ready", "ready")
+    world.pool = PoolHealth("ready", "ready")
     status = world.run()
     assert status.approval is not None
     assert (status.approval.plan_id, status.approval.by) == (plan, "alice")

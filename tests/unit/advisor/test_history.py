@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from builders.worlds.advisor import START, World
-from trimtab.advisor.api import Event, PlatformStatus
+from trimtab.advisor.api import HistoryLine, PlatformStatus
 from trimtab.advisor.decide.history import LONGEST_DIFF, MOST, MOST_DIFFS, past_plans, recorded
 from trimtab.errors import TrimtabError
 
@@ -67,6 +67,6 @@ def test_a_huge_diff_is_cut_between_lines_and_says_so() -> None:
     )
     world.edit(action="Apply")
     world.run()
-    line: Event = next(each for each in world.config.status.history if each.diff)
+    line: HistoryLine = next(each for each in world.config.status.history if each.diff)
     assert len(line.diff) < LONGEST_DIFF + 100
     assert line.diff.endswith("more lines, the history keeps no more\n")

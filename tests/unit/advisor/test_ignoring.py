@@ -12,7 +12,7 @@ from trimtab.advisor.decide.drift import what_changed
 from trimtab.advisor.kinds import DESCHEDULER
 from trimtab.advisor.plan.fields import parse_path, snapshot_hash
 from trimtab.advisor.plan.ignored_fields import overlooked, to_write
-from trimtab.advisor.plan.plan import Plan, differs
+from trimtab.advisor.plan.plan import PlatformPlan, differs
 from trimtab.advisor.plan.profile import OptionError
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
@@ -25,7 +25,7 @@ NESTED = Ignore(field="spec.profileCustomizations.devDeviationThresholds")
 OPTIONS = load_aware(enable_psi_metrics=False)
 
 
-def plan(*rules: Ignore, **live: Any) -> Plan:
+def plan(*rules: Ignore, **live: Any) -> PlatformPlan:
     cluster = changed(a_cluster(), DESCHEDULER, **live) if live else a_cluster()
     return plan_offline(built_in().get("load-aware-rebalancing"), OPTIONS, cluster, rules)
 

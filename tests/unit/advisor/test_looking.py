@@ -6,18 +6,18 @@ from msgspec import structs
 
 from trimtab.advisor.api import Phase, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN, answered, is_asked, needs_plan
-from trimtab.advisor.decide.situation import Seen, Situation
-from trimtab.advisor.plan.plan import Plan
+from trimtab.advisor.decide.situation import ConfigSituation, Seen
+from trimtab.advisor.plan.plan import PlatformPlan
 from trimtab.kube.resources import ObjectMeta
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def situation(phase: Phase, asked: str, plan_id: str = "a") -> Situation:
+def situation(phase: Phase, asked: str, plan_id: str = "a") -> ConfigSituation:
     meta = ObjectMeta(name="x", annotations={LOOK_AGAIN: asked} if asked else {})
     status = PlatformStatus(phase=phase, plan_id="a", looked_for="old")
-    seen = Seen(plan=Plan((), "", plan_id))
-    return Situation(VirtPlatformConfig(metadata=meta, status=status), NOW, "1", seen=seen)
+    seen = Seen(plan=PlatformPlan((), "", plan_id))
+    return ConfigSituation(VirtPlatformConfig(metadata=meta, status=status), NOW, "1", seen=seen)
 
 
 def test_only_another_request_is_one() -> None:

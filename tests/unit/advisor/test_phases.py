@@ -10,13 +10,13 @@ from builders.worlds.advisor import DESCHEDULER, LIVE, MACHINE, World
 from trimtab.advisor.api import LoadAwareOptions, Options, Taking
 from trimtab.advisor.decide import phases
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
-from trimtab.advisor.decide.situation import Rest, Trouble
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.decide.situation import Pause, Trouble
+from trimtab.advisor.plan.pools import PoolHealth
 
 MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
 BROKEN = Trouble("generation", "apply refused: spec.mode")
-WAITING = Health("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")
-READY = Health("ready", "ready")
+WAITING = PoolHealth("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")
+READY = PoolHealth("ready", "ready")
 
 
 def planned(**spec: object) -> World:
@@ -240,7 +240,7 @@ def test_nothing_is_written_twice_where_it_rests(happens: str) -> None:
     act(world)
     world.run()
     before = world.statuses, len(world.writes)
-    assert isinstance(world.step(), Rest)
+    assert isinstance(world.step(), Pause)
     assert (world.statuses, len(world.writes)) == before
 
 
@@ -404,7 +404,7 @@ def test_a_timeout_fires_and_ends_the_plan_by_its_policy(policy: str, phase: str
 
 def test_a_degraded_pool_is_a_failure_and_not_a_wait() -> None:
     world = planned()
-    world.after_apply = Health("failed", "MachineConfigPool 'worker' is degraded")
+    world.after_apply = PoolHealth("failed", "MachineConfigPool 'worker' is degraded")
     world.edit(action="Apply")
     assert world.run().phase == "Failed"
     assert [item.state for item in world.config.status.items] == ["Failed", "Pending"]

@@ -19,7 +19,7 @@ from trimtab.advisor.plan.plan import (
     target_of,
     worst,
 )
-from trimtab.advisor.plan.profile import Draft, Wish
+from trimtab.advisor.plan.profile import DesiredObject, Draft
 from trimtab.errors import ConfigError
 
 BODY: dict[str, Any] = {
@@ -30,8 +30,8 @@ BODY: dict[str, Any] = {
 }
 
 
-def a_wish(**changes: Any) -> Wish:
-    wish = Wish("i", BODY, ("spec.a",), "Low", "words", "message")
+def a_wish(**changes: Any) -> DesiredObject:
+    wish = DesiredObject("i", BODY, ("spec.a",), "Low", "words", "message")
     return structs.replace(wish, **changes)
 
 
@@ -95,7 +95,7 @@ def test_what_happened_to_an_item_is_not_its_logic() -> None:
         pytest.param([a_wish(severity="High")], id="another severity"),
     ],
 )
-def test_other_logic_differs(wishes: list[Wish]) -> None:
+def test_other_logic_differs(wishes: list[DesiredObject]) -> None:
     assert differs([an_item()], wishes)
 
 

@@ -9,7 +9,7 @@ from builders.worlds.openshift import a_cluster, changed
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
 from trimtab.advisor.mocks.baseline import WORKERS, pool
 from trimtab.advisor.plan import pools
-from trimtab.advisor.plan.profile import Facts
+from trimtab.advisor.plan.profile import ClusterFacts
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.psi import machine_config
 from trimtab.kube.resources import Free
@@ -31,12 +31,12 @@ def a_pool(name: str = "worker", *, wants: str = NEW, runs: str = NEW, **status:
     return obj
 
 
-def seen(*found: Free, arguments: tuple[str, ...] = ("psi=1",)) -> Facts:
+def seen(*found: Free, arguments: tuple[str, ...] = ("psi=1",)) -> ClusterFacts:
     def rendered(*words: str) -> Free:
         return {"spec": {"kernelArguments": list(words), "config": {}}}
 
     objects = {MACHINE_CONFIGS.ref(NEW): rendered(*arguments), MACHINE_CONFIGS.ref(OLD): rendered()}
-    return Facts(objects, {}, {MACHINE_CONFIG_POOLS: found})
+    return ClusterFacts(objects, {}, {MACHINE_CONFIG_POOLS: found})
 
 
 UPDATING = {"Updated": "False", "Updating": "True"}
@@ -152,7 +152,7 @@ def test_every_pool_that_takes_the_config_counts() -> None:
 def test_anything_else_is_in_effect_at_once(kind: str) -> None:
     desired = {"kind": kind, "metadata": {"name": "x"}}
     assert pools.effect_of(desired) is None
-    assert pools.health(desired, seen()) == pools.Health("ready", "applied")
+    assert pools.health(desired, seen()) == pools.PoolHealth("ready", "applied")
 
 
 def test_a_config_without_a_role_is_for_workers() -> None:
@@ -168,7 +168,7 @@ def test_swap_is_in_effect_when_its_files_are_on_the_nodes() -> None:
         found[part]["configuration"]["source"].append({"name": swap.NAME})
     facts = seen(found)
     assert pools.health(config, facts).state == "waiting"
-    with_files = Facts({**facts.objects, MACHINE_CONFIGS.ref(NEW): config}, {}, facts.lists)
+    with_files = ClusterFacts({**facts.objects, MACHINE_CONFIGS.ref(NEW): config}, {}, facts.lists)
     assert pools.health(config, with_files).healthy
 
 

@@ -15,10 +15,10 @@ from trimtab.advisor.kinds import (
 )
 from trimtab.advisor.plan.plan import target_of
 from trimtab.advisor.plan.prerequisites import missing, missing_text
-from trimtab.advisor.plan.profile import Need, Resource
+from trimtab.advisor.plan.profile import Prerequisite, Resource
 from trimtab.kube.errors import Invalid, NotFound, Status
 
-NEED = Need(KUBE_DESCHEDULERS, "install the Kube Descheduler Operator")
+NEED = Prerequisite(KUBE_DESCHEDULERS, "install the Kube Descheduler Operator")
 
 
 def a_crd(*, established: str = "True", version: str = "v1", served: bool = True) -> Any:
@@ -66,7 +66,7 @@ def test_kinds_of_kubernetes_itself_have_no_definition() -> None:
 
 def test_what_is_missing_is_a_list() -> None:
     assert missing_text([]) == ""
-    text = missing_text([NEED, Need(MACHINE_CONFIGS, "")]).splitlines()
+    text = missing_text([NEED, Prerequisite(MACHINE_CONFIGS, "")]).splitlines()
     assert text == [
         "Missing in this cluster:",
         "  - KubeDescheduler (operator.openshift.io.v1): install the Kube Descheduler Operator",

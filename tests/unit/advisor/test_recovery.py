@@ -7,10 +7,10 @@ import pytest
 from builders.worlds.advisor import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import Taking
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 
-READY, WAITING = Health("ready", "ready"), Health("waiting", "updating (Updated: 1/3)")
-DEGRADED = Health("failed", "MachineConfigPool 'worker' is degraded (1 machines)")
+READY, WAITING = PoolHealth("ready", "ready"), PoolHealth("waiting", "updating (Updated: 1/3)")
+DEGRADED = PoolHealth("failed", "MachineConfigPool 'worker' is degraded (1 machines)")
 ENDS = {"Abort": "Failed", "Continue": "CompletedWithErrors"}
 
 

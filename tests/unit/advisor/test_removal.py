@@ -6,10 +6,10 @@ from builders.worlds.advisor import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import MANAGER, Taking
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
 from trimtab.advisor.plan.ownership import given_up, left_behind
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.kube.resources import Free
 
-WAITING = Health("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")
+WAITING = PoolHealth("waiting", "MachineConfigPool 'worker' is updating (Updated: 1/3, Ready: 1/3)")
 
 
 def applied(world: World) -> World:

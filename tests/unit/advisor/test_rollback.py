@@ -9,7 +9,7 @@ from trimtab.advisor.api import MANAGER, Item, TargetRef
 from trimtab.advisor.plan.diff import has_changes
 from trimtab.advisor.plan.fields import lookup, parse_path
 from trimtab.advisor.plan.rollback import (
-    Record,
+    RollbackRecord,
     confirmed,
     leaving,
     put_back,
@@ -36,7 +36,7 @@ def an_item(*managed: str, **spec: Any) -> Item:
 
 def test_the_first_value_counts_however_often_it_is_applied() -> None:
     item = an_item("spec.mode", mode="new")
-    record = remembered(Record(), [item], {REF: live(mode="old")})
+    record = remembered(RollbackRecord(), [item], {REF: live(mode="old")})
     ours = live(mode="new")
     ours["metadata"]["managedFields"] = [{"manager": MANAGER, "operation": "Apply"}]
     assert remembered(record, [item], {REF: ours}) == record
@@ -50,7 +50,7 @@ def test_the_first_value_counts_however_often_it_is_applied() -> None:
 
 def test_what_was_noted_for_an_apply_that_never_came_is_noted_anew() -> None:
     item = an_item("spec.mode", mode="new")
-    record = remembered(Record(), [item], {REF: live(mode="old")})
+    record = remembered(RollbackRecord(), [item], {REF: live(mode="old")})
     later = live({"argocd": {"f:mode": {}}}, mode="newer")
     assert remembered(record, [item], {REF: later}).priors[0].fields[0].value == "newer"
     applied = confirmed(record, [REF])
@@ -62,7 +62,7 @@ def test_values_go_back_in_their_owners_names_and_additions_go() -> None:
         {"argocd": {"f:mode": {}}, "kubectl": {"f:map": {"f:a": {}}}}, mode="old", map={"a": 1}
     )
     item = an_item("spec.mode", "spec.map", "spec.new")
-    record = remembered(Record(), [item], {REF: before})
+    record = remembered(RollbackRecord(), [item], {REF: before})
     now = live(mode="ours", map={"a": 2, "b": 3}, new=1)
     assert restoring(record.priors[0], now) == {
         "argocd": {"spec": {"mode": "old"}},
@@ -74,7 +74,7 @@ def test_values_go_back_in_their_owners_names_and_additions_go() -> None:
 
 def test_maps_that_came_with_our_fields_go_with_them_unless_others_use_them() -> None:
     item = an_item("spec.a.b.c", "spec.a.b.d", "spec.kept.x")
-    record = remembered(Record(), [item], {REF: live(mode="old", kept={})})
+    record = remembered(RollbackRecord(), [item], {REF: live(mode="old", kept={})})
     ours = {"b": {"c": 1, "d": 2}}
     prior = record.priors[0]
     assert restoring(prior, live(mode="old", a=ours, kept={"x": 1})) == {
@@ -95,9 +95,11 @@ def test_releasing_takes_our_name_off_and_empties_the_list_only_by_saying_so() -
 
 
 def test_what_we_made_is_deleted_and_what_was_there_is_restored() -> None:
-    made = remembered(Record(), [an_item("spec.mode", mode="new")], {}).priors[0]
+    made = remembered(RollbackRecord(), [an_item("spec.mode", mode="new")], {}).priors[0]
     assert reverse_item(made, live(mode="new")).verb == "delete"
-    found = remembered(Record(), [an_item("spec.mode", mode="new")], {REF: live(mode="old")})
+    found = remembered(
+        RollbackRecord(), [an_item("spec.mode", mode="new")], {REF: live(mode="old")}
+    )
     item = reverse_item(found.priors[0], live(mode="new"))
     assert item.verb == "restore"
     assert "-  mode: new" in item.diff
@@ -115,7 +117,7 @@ _spec = st.dictionaries(
 @given(_spec, _spec)
 def test_putting_back_restores_managed_fields_and_leaves_the_rest(before: Any, now: Any) -> None:
     item = an_item("spec.a", "spec.b.x")
-    record = remembered(Record(), [item], {REF: live(**before)})
+    record = remembered(RollbackRecord(), [item], {REF: live(**before)})
     after = put_back(record.priors[0], live(**now))
     for path in ("spec.a", "spec.b.x"):
         then = lookup(live(**before), parse_path(path))

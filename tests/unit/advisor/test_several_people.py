@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
 from trimtab.advisor.decide.situation import Trouble
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 
 BUSY = ("InProgress", "RollingBack")
 PEOPLE = st.sampled_from(["alice", "bob", "carol"])
@@ -119,7 +119,7 @@ class SeveralPeople(RuleBasedStateMachine):
 
     @rule(state=st.sampled_from(["ready", "waiting", "failed"]))
     def roll_nodes(self, state: Any) -> None:
-        self.world.pool = self.world.after_apply = Health(state, state)
+        self.world.pool = self.world.after_apply = PoolHealth(state, state)
 
     @rule(steps=st.sampled_from([1, 3, 25]))
     def live(self, steps: int) -> None:

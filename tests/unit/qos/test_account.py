@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.values.qos import a_gated_life, a_life, an_account, an_owner, at, few
 from trimtab.qos.ledger.account import SETTLE, Account
 from trimtab.qos.ledger.pod_life import MOST_TURNS, Incarnation
-from trimtab.qos.ledger.pod_moments import Sight
+from trimtab.qos.ledger.pod_moments import Observation
 from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.time_to_violation import SECOND, Pace
 from trimtab.qos.wire import LedgerStatus, read_back, written_down
@@ -50,8 +50,8 @@ def test_time_behind_gates_is_counted_apart_and_not_as_waiting() -> None:
     assert (reading.gated, reading.gated_now) == (14 * S, 1)
     assert sums(account, 10) == (4, 2, 0)
     assert reading.pace == Pace(1, 0)
-    account.observe(a_life("a", 0), Sight(at(10), at(10)))
-    account.observe(a_life("a", 0, bound=15), Sight(at(15), at(15)))
+    account.observe(a_life("a", 0), Observation(at(10), at(10)))
+    account.observe(a_life("a", 0, bound=15), Observation(at(15), at(15)))
     account.observe(a_life("a", 0, bound=15, ended=20))
     account.settle(at(100))
     assert "a" not in account.pods

@@ -20,7 +20,7 @@ from trimtab.kube.resources import Key
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.service.checkpoint import Checkpoints
-from trimtab.qos.tracking.stores import OurVm, VmSpec
+from trimtab.qos.tracking.stores import OurVm, VmRunSpec
 from trimtab.qos.wire import QosAccount, QosAccountSpec
 
 GRACE = 30
@@ -195,7 +195,7 @@ class Service:
         self.world.tracker._aside.clear()
         self.world.stores.pods._version = str(self.cluster.version)
         vm = a_life_pod("vm").metadata
-        self.world.stores.vms[0].store.put(OurVm(metadata=vm, spec=VmSpec(running=True)))
+        self.world.stores.vms[0].store.put(OurVm(metadata=vm, spec=VmRunSpec(running=True)))
         self.checkpoints = Checkpoints(
             self.stored,  # type: ignore[arg-type]
             self.world.tracker,

@@ -14,11 +14,11 @@ from builders.values.qos import few
 from trimtab.qos.ledger.time_to_violation import SECOND, Pace, time_to_violation
 from trimtab.qos.queue.key import (
     INFINITE,
-    Decision,
     Horizon,
     Place,
-    Situation,
+    PodSituation,
     Stamp,
+    StampDecision,
     differs,
     parse,
     queue_key,
@@ -117,10 +117,10 @@ def test_only_one_spelling_is_a_stamp(text: str) -> None:
 
 def decide(
     ttv_s: float | None, slo: float = 0.8, waited_s: float = 0, pace: Pace = ALONE
-) -> Decision:
+) -> StampDecision:
     ttv = None if ttv_s is None else round(ttv_s * S)
     created = NOW - round(waited_s * S)
-    return queue_key(Situation(NOW, created, ttv, slo, pace), HORIZON)
+    return queue_key(PodSituation(NOW, created, ttv, slo, pace), HORIZON)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_nobody_starves_inside_a_rank(waited: int, later: list[tuple[int, int]])
         newcomer = time_to_violation(ran * S, 0, 0.9)
         assert newcomer is not None
         created = NOW + age * S
-        other = queue_key(Situation(created, created, newcomer, 0.9, ALONE), HORIZON).stamp
+        other = queue_key(PodSituation(created, created, newcomer, 0.9, ALONE), HORIZON).stamp
         assert (here, NOW - waited * S) <= (other, created)
 
 

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from builders.values.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
-from trimtab.qos.ledger.ledger import JOINED, LEFT, Change, Ledger
+from trimtab.qos.ledger.ledger import JOINED, LEFT, AccountChange, Ledger
 from trimtab.qos.ledger.owner import top_owner
 from trimtab.qos.ledger.pod_life import Gate
-from trimtab.qos.ledger.pod_moments import Sight, life_of
+from trimtab.qos.ledger.pod_moments import Observation, life_of
 from trimtab.qos.ledger.time_to_violation import SECOND
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")
 
 
-def seen(second: float) -> Sight:
-    return Sight(at(second), at(second))
+def seen(second: float) -> Observation:
+    return Observation(at(second), at(second))
 
 
 def known(*metas: ObjectMeta) -> dict[str, ObjectMeta]:
@@ -161,7 +161,7 @@ def test_a_pod_that_is_over_has_no_time_for_another_account() -> None:
 
 def test_each_transition_is_told_once() -> None:
     ledger = Ledger()
-    told: list[Change] = []
+    told: list[AccountChange] = []
     ledger.listen(told.append)
     for life in (a_life("a"), a_life("a", 0, 3), a_life("a", 0, 3), a_life("a", 0, 3, 5)):
         ledger.observe(life, an_owner())

@@ -12,7 +12,7 @@ from trimtab.kube.resources import Condition, Container, Node, NodeStatus, Objec
 from trimtab.qos.ledger.pod_life import Gate, LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND, Pace
 from trimtab.qos.promise.slo import ANNOTATION as SLO
-from trimtab.qos.queue.key import Horizon, Place, Situation, Stamp, queue_key
+from trimtab.qos.queue.key import Horizon, Place, PodSituation, Stamp, queue_key
 from trimtab.qos.queue.overbooking import Advice, shortage
 
 SET = controlled_by("StatefulSet", "farm")
@@ -116,9 +116,9 @@ def test_no_debt_lets_a_pod_pass_one_that_came_an_hour_earlier(
     debt_s: int, running: int, waiting: int, waited_s: int
 ) -> None:
     now = at(0)
-    late = Situation(now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, Pace(running, waiting))
+    late = PodSituation(now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, Pace(running, waiting))
     came = late.created - 3600 * SECOND
-    early = Situation(now, came, came - now, 0.9, Pace(0, 1))
+    early = PodSituation(now, came, came - now, 0.9, Pace(0, 1))
     keys = [
         Place(str(queue_key(each, HORIZON).stamp), each.created, uid).sort_key
         for each, uid in ((early, "a"), (late, "b"))
@@ -136,7 +136,9 @@ def test_more_replicas_never_put_a_controller_further_ahead(
 
     def due(count: int) -> int:
         pace = Pace(running, count)
-        return queue_key(Situation(now, now, -debt_s * SECOND, 0.9, pace), HORIZON).stamp.deadline
+        return queue_key(
+            PodSituation(now, now, -debt_s * SECOND, 0.9, pace), HORIZON
+        ).stamp.deadline
 
     assert due(waiting) <= due(waiting + more)
 

@@ -8,7 +8,7 @@ from builders.values.qos import World, a_life_pod
 from trimtab.kube.http.callers import Callers
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.page.answers import as_row
-from trimtab.qos.promise.limits import CEILING, Ask, Limits, Promised, ceiling_of, refusal
+from trimtab.qos.promise.limits import CEILING, Ask, Promised, PromiseLimits, ceiling_of, refusal
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.webhook import AdmissionRequest, Webhook
@@ -28,11 +28,11 @@ ROOM = Promised(30.0, 40.0)
     ],
 )
 def test_a_namespace_has_its_own_ceiling(annotations: dict[str, str], ceiling: float) -> None:
-    assert ceiling_of(annotations, Limits(highest_slo=0.9)) == ceiling
+    assert ceiling_of(annotations, PromiseLimits(highest_slo=0.9)) == ceiling
 
 
 def test_a_promise_above_the_ceiling_is_named_with_who_how_much_and_whom_to_ask() -> None:
-    why = refusal(WEB, 0.95, ROOM, Limits(contact="the platform team"))
+    why = refusal(WEB, 0.95, ROOM, PromiseLimits(contact="the platform team"))
     assert why == (
         "Deployment team-a/web asks for an SLO of 0.99; namespace team-a may promise 0.95 at "
         "most. Lower it, or ask the platform team"
@@ -40,14 +40,14 @@ def test_a_promise_above_the_ceiling_is_named_with_who_how_much_and_whom_to_ask(
 
 
 def test_a_promise_beyond_the_budget_says_what_is_promised_already() -> None:
-    why = refusal(WEB, 1.0, ROOM, Limits(budget=0.75, contact="the platform team"))
+    why = refusal(WEB, 1.0, ROOM, PromiseLimits(budget=0.75, contact="the platform team"))
     assert why is not None
     assert "asks for 1.98 cores (0.99 of 2); 30 of the 30 that may be promised are" in why
     assert why.endswith("or ask the platform team")
 
 
 def test_without_limits_nothing_is_refused() -> None:
-    assert refusal(WEB, 1.0, Promised(500.0, 40.0), Limits()) is None
+    assert refusal(WEB, 1.0, Promised(500.0, 40.0), PromiseLimits()) is None
 
 
 @given(
@@ -61,13 +61,13 @@ def test_what_is_let_in_never_exceeds_the_budget(
     admitted: list[tuple[float, float]] = []
     for slo, cores in asks:
         promised = Promised(sum(s * c for s, c in admitted), 10.0)
-        if refusal(Ask("w", "n", slo, cores), 1.0, promised, Limits(budget=budget)) is None:
+        if refusal(Ask("w", "n", slo, cores), 1.0, promised, PromiseLimits(budget=budget)) is None:
             admitted.append((slo, cores))
     assert sum(slo * cores for slo, cores in admitted) <= budget * 10.0 + 1e-6
 
 
 def a_world(*, enforced: bool) -> World:
-    limits = Limits(highest_slo=0.9, enforced=enforced, contact="ops")
+    limits = PromiseLimits(highest_slo=0.9, enforced=enforced, contact="ops")
     world = World(Settings(limits=limits))
     meta = ObjectMeta(name="default", annotations={CEILING: "0.95"})
     world.stores.namespaces.store.put(Namespace(metadata=meta))

@@ -11,7 +11,7 @@ from builders.values.qos import World, a_life_pod, controlled_by, few, when
 from builders.worlds.qos_restart import NEWEST, Happening, History, checkpoint, rebuilt
 from trimtab.kube.resources import OwnerReference
 from trimtab.qos.ledger.pod_life import LifePod, PodMeta, Written
-from trimtab.qos.service.rebuild import Outcome
+from trimtab.qos.service.rebuild import RebuildOutcome
 from trimtab.qos.wire import QosAccount
 
 KINDS = {
@@ -81,7 +81,7 @@ def a_world(kind: str) -> World:
 
 def restarted(
     kind: str, events: list[Happening], saved_at: float, back_at: float, gone: bool = False
-) -> tuple[World, World, Outcome]:
+) -> tuple[World, World, RebuildOutcome]:
     """A world that saw everything, and one that was away from its checkpoint until `back_at`."""
     live = a_world(kind)
     before = [event for event in events if event.at <= saved_at]

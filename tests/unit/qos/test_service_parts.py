@@ -17,7 +17,7 @@ from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
-from trimtab.qos.service.bindings import Answer, Binding, Bindings
+from trimtab.qos.service.bindings import Binding, Bindings, BindingsAnswer
 from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics
 from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.settings import Settings
@@ -30,7 +30,7 @@ def a_binding(uid: str, start: float, seconds: float, result: str = "bound") -> 
 
 def heard(world: World, *bindings: Binding, offset: int = 0) -> Bindings:
     source = Bindings("", world.tracker.ledger, lambda: offset)
-    source.take(Answer("now", 2, bindings))
+    source.take(BindingsAnswer("now", 2, bindings))
     return source
 
 
@@ -64,10 +64,10 @@ async def test_a_binding_before_its_pod_is_seen_is_kept() -> None:
     world = World()
     source = Bindings("", world.tracker.ledger, lambda: 0)
     now = datetime.now(UTC)
-    source.take(Answer("now", 2, (Binding(1, "uid-p", "bound", now, 0.5),)))
+    source.take(BindingsAnswer("now", 2, (Binding(1, "uid-p", "bound", now, 0.5),)))
     seconds = now.timestamp() - START
     world.put(a_life_pod("p", created=int(seconds) - 1))
-    source.take(Answer("now", 2))
+    source.take(BindingsAnswer("now", 2))
     assert world.account("uid-p").pods["uid-p"].exact
 
 
@@ -83,7 +83,7 @@ async def test_another_scheduler_is_asked_for_all_its_bindings() -> None:
         asked.append(since)
         started = "first" if len(asked) == 1 else "second"
         found = told if started == "second" and since == "0" else ()
-        return httpx2.Response(200, content=msgspec.json.encode(Answer(started, 2, found)))
+        return httpx2.Response(200, content=msgspec.json.encode(BindingsAnswer(started, 2, found)))
 
     source = Bindings("http://scheduler", world.tracker.ledger, lambda: 0)
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:

@@ -6,9 +6,16 @@ from hypothesis import strategies as st
 
 from builders.values.qos import few
 from trimtab.errors import ConfigError
-from trimtab.qos.promise.slo import ANNOTATION, Declarations, Terms, parse_slo, promised, read_slo
+from trimtab.qos.promise.slo import (
+    ANNOTATION,
+    Declarations,
+    PromiseTerms,
+    parse_slo,
+    promised,
+    read_slo,
+)
 
-TERMS = Terms(0.80, {"gold": 0.999})
+TERMS = PromiseTerms(0.80, {"gold": 0.999})
 GOOD = {
     "0": 0.0,
     "1": 1.0,
@@ -81,6 +88,6 @@ def test_a_declaration_that_cannot_be_read_is_passed_over_but_not_in_silence() -
 def test_bare_annotations_count_only_in_legacy_mode() -> None:
     bare = Declarations({"slo": "0.5"}, {}, {})
     assert promised(bare, TERMS)[0].slo == 0.8
-    assert promised(bare, Terms(0.8, {}, legacy=True))[0].slo == 0.5
+    assert promised(bare, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.5
     both = Declarations({"slo": "0.5", ANNOTATION: "0.9"}, {}, {})
-    assert promised(both, Terms(0.8, {}, legacy=True))[0].slo == 0.9
+    assert promised(both, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.9

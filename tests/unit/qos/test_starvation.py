@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from builders.values.qos import START
 from trimtab.qos.ledger.time_to_violation import SECOND, Pace, time_to_violation
-from trimtab.qos.queue.key import Horizon, Place, Situation, SortKey, queue_key
+from trimtab.qos.queue.key import Horizon, Place, PodSituation, SortKey, queue_key
 
 HORIZON = Horizon(margin=30 * SECOND, ageing=600 * SECOND)
 LONGEST_LIFE_S = 30.0
@@ -82,7 +82,7 @@ class Game:
 
     def _key(self, pod: Waiting) -> SortKey:
         owner = pod.controller
-        situation = Situation(self.now, pod.created, owner.ttv(self.now), owner.slo, owner.pace)
+        situation = PodSituation(self.now, pod.created, owner.ttv(self.now), owner.slo, owner.pace)
         stamp = queue_key(situation, HORIZON).stamp
         return Place(str(stamp), pod.created, pod.uid).sort_key
 

@@ -11,7 +11,7 @@ from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.settings import Settings
-from trimtab.qos.tracking.stores import AnyVm, OurVm, VmSpec, VmStatus
+from trimtab.qos.tracking.stores import AnyVm, OurVm, VmRunSpec, VmRunStatus
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")
@@ -248,7 +248,7 @@ async def test_an_unreadable_declaration_is_kept_until_it_is_mended() -> None:
 
 def a_vm(*, running: bool = True, created: float = 0) -> OurVm:
     pod = a_life_pod("db", created=created)
-    return OurVm(metadata=pod.metadata, spec=VmSpec(running=running))
+    return OurVm(metadata=pod.metadata, spec=VmRunSpec(running=running))
 
 
 async def test_a_new_vm_waits_from_its_creation_and_stops_when_its_user_stops_it() -> None:
@@ -291,16 +291,18 @@ async def test_an_old_vms_past_is_not_invented() -> None:
 @pytest.mark.parametrize(
     ("spec", "status", "wanted"),
     [
-        (VmSpec(running=True), "", True),
-        (VmSpec(running=False), "", False),
-        (VmSpec(run_strategy="Always"), "Running", True),
-        (VmSpec(run_strategy="Halted"), "Running", False),
-        pytest.param(VmSpec(run_strategy="Manual"), "Stopped", False, id="stopped by hand"),
-        pytest.param(VmSpec(run_strategy="Manual"), "Running", True, id="started by hand"),
+        (VmRunSpec(running=True), "", True),
+        (VmRunSpec(running=False), "", False),
+        (VmRunSpec(run_strategy="Always"), "Running", True),
+        (VmRunSpec(run_strategy="Halted"), "Running", False),
+        pytest.param(VmRunSpec(run_strategy="Manual"), "Stopped", False, id="stopped by hand"),
+        pytest.param(VmRunSpec(run_strategy="Manual"), "Running", True, id="started by hand"),
     ],
 )
-def test_kubevirts_ways_to_say_that_a_vm_is_wanted(spec: VmSpec, status: str, wanted: bool) -> None:
-    assert AnyVm(spec=spec, status=VmStatus(printable_status=status)).wanted == wanted
+def test_kubevirts_ways_to_say_that_a_vm_is_wanted(
+    spec: VmRunSpec, status: str, wanted: bool
+) -> None:
+    assert AnyVm(spec=spec, status=VmRunStatus(printable_status=status)).wanted == wanted
 
 
 async def test_what_happens_before_the_ledger_is_rebuilt_is_not_lost() -> None:

@@ -8,7 +8,7 @@ import pytest
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, ROLE
 from trimtab.advisor.mocks.baseline import WORKERS, machine_config, pool
 from trimtab.advisor.plan import pools
-from trimtab.advisor.plan.profile import Facts
+from trimtab.advisor.plan.profile import ClusterFacts
 from trimtab.advisor.profiles import psi, swap
 from trimtab.kube.resources import Condition, Free, Node, NodeSpec, NodeStatus, ObjectMeta
 from trimtab.stacks.advisor.machine_configs import (
@@ -134,7 +134,7 @@ def test_a_roll_out_takes_every_node_once_and_health_agrees_with_it() -> None:
         told = status(current, members_now, wanted)
         current = current | {"spec": POOL["spec"] | {"configuration": wanted}, "status": told}
         objects = {MACHINE_CONFIGS.ref(each["metadata"]["name"]): each for each in (target, old)}
-        facts = Facts(objects, {}, {MACHINE_CONFIG_POOLS: (current,)})
+        facts = ClusterFacts(objects, {}, {MACHINE_CONFIG_POOLS: (current,)})
         step = next_step(current, members_now, wanted["name"], now, REBOOT_S)
         assert pools.health(PSI, facts).healthy == (step is None)
         assert sum(node.spec.unschedulable for node in members_now) <= 1

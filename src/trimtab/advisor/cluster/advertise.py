@@ -4,7 +4,7 @@
 """
 
 from trimtab.advisor.api import GROUP
-from trimtab.advisor.plan.profile import Profile
+from trimtab.advisor.plan.profile import PlatformProfile
 from trimtab.kube.resources import Free
 
 DESCRIPTION = f"{GROUP}/description"
@@ -13,7 +13,7 @@ AUTO_CREATED = f"{GROUP}/auto-created"
 CATEGORY = f"{GROUP}/category"
 
 
-def advertisement(profile: Profile) -> Free:
+def advertisement(profile: PlatformProfile) -> Free:
     return {
         "metadata": {
             "name": profile.name,

@@ -6,32 +6,32 @@ looked at. It changes nothing of what is wanted, so it approves nothing either.
 
 from msgspec import structs
 
-from trimtab.advisor.decide.situation import Situation, Write
+from trimtab.advisor.decide.situation import ConfigSituation, WriteStatus
 from trimtab.advisor.decide.transition import become
-from trimtab.advisor.plan.plan import Plan
+from trimtab.advisor.plan.plan import PlatformPlan
 
 LOOK_AGAIN = "advisor.kubevirt.io/look-again"
 """Annotation that asks for another look at the cluster, by another value."""
 MOST = 64
 
 
-def is_asked(s: Situation) -> bool:
+def is_asked(s: ConfigSituation) -> bool:
     return _asked(s) not in ("", s.status.looked_for)
 
 
-def needs_plan(s: Situation) -> bool:
+def needs_plan(s: ConfigSituation) -> bool:
     """A plan under review is made again; in other phases every look compares the cluster."""
     return s.status.phase == "ReviewRequired"
 
 
-def answered(s: Situation) -> Write:
+def answered(s: ConfigSituation) -> WriteStatus:
     """The same plan, as of now; or on to another one."""
     status = structs.replace(s.status, looked_for=_asked(s), looked_at=s.now)
     plan = s.seen.plan
-    if not needs_plan(s) or (isinstance(plan, Plan) and plan.plan_id == s.status.plan_id):
-        return Write(status)
+    if not needs_plan(s) or (isinstance(plan, PlatformPlan) and plan.plan_id == s.status.plan_id):
+        return WriteStatus(status)
     return become(s, "Drafting", status=status)
 
 
-def _asked(s: Situation) -> str:
+def _asked(s: ConfigSituation) -> str:
     return s.config.metadata.annotations.get(LOOK_AGAIN, "")[:MOST]

@@ -27,7 +27,7 @@ class Watched(NamedTuple):
     name: str = ""
 
 
-class Access:
+class ClusterObjects:
     """The API by TargetRef; what was looked at is kept in `seen`, to be watched."""
 
     def __init__(self, client: Client, resources: Iterable[Resource]) -> None:
@@ -35,9 +35,9 @@ class Access:
         self._resources = {(r.api_version, r.kind): r for r in (*resources, CRDS)}
         self.seen: set[Watched] = set()
 
-    def looking(self) -> "Access":
+    def looking(self) -> "ClusterObjects":
         """The same, with nothing looked at yet."""
-        return Access(self._client, self._resources.values())
+        return ClusterObjects(self._client, self._resources.values())
 
     def resource(self, ref: TargetRef) -> Resource:
         resource = self._resources.get((ref.api_version, ref.kind))

@@ -15,8 +15,14 @@ from trimtab.advisor.cluster.server_apply import forced_apply, schema_of
 from trimtab.advisor.decide.accepted_drift import accepting
 from trimtab.advisor.kinds import NAMESPACES, resource_of
 from trimtab.advisor.plan.ignored_fields import ignoring, overlooked, to_write
-from trimtab.advisor.plan.plan import Plan, Preview, make_plan, target_of, wished_item
-from trimtab.advisor.plan.profile import Facts, MissingError, Profile, Resource, Wish
+from trimtab.advisor.plan.plan import PlatformPlan, Preview, make_plan, target_of, wished_item
+from trimtab.advisor.plan.profile import (
+    ClusterFacts,
+    DesiredObject,
+    MissingError,
+    PlatformProfile,
+    Resource,
+)
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 
@@ -30,16 +36,16 @@ class Directory(Struct, frozen=True):
     objects: Mapping[TargetRef, Free] = field(default_factory=dict)
     crds: Mapping[str, Free] = field(default_factory=dict)
 
-    def facts(self, profile: Profile, options: Options | None) -> Facts:
+    def facts(self, profile: PlatformProfile, options: Options | None) -> ClusterFacts:
         """As the API would answer: what is not in the directory does not exist."""
         lists = {kind: self._all(kind) for kind in profile.lists(options)}
         known: dict[TargetRef, Free | None] = {}
-        facts = Facts(known, self.crds, lists)
+        facts = ClusterFacts(known, self.crds, lists)
         while new := [ref for ref in profile.reads(options, facts) if ref not in known]:
             known |= {ref: self.objects.get(ref) for ref in new}
-            facts = Facts(known, self.crds, lists)
+            facts = ClusterFacts(known, self.crds, lists)
         asked = {ref: obj for ref, obj in known.items() if not self._unknown(ref)}
-        return Facts(asked, self.crds, lists)
+        return ClusterFacts(asked, self.crds, lists)
 
     def _all(self, kind: Resource) -> tuple[Free, ...]:
         wanted = (kind.api_version, kind.kind)
@@ -71,12 +77,12 @@ def read_directory(path: Path) -> Directory:
 
 
 def plan_offline(
-    profile: Profile,
+    profile: PlatformProfile,
     options: Options | None,
     directory: Directory,
     ignore: tuple[Ignore, ...] = (),
     accepted: tuple[Accepted, ...] = (),
-) -> Plan:
+) -> PlatformPlan:
     """The plan that the operator would draft on a cluster in that state."""
     missing = [need for need in profile.needs(options) if need.resource.crd not in directory.crds]
     if missing:
@@ -89,7 +95,7 @@ def plan_offline(
     return make_plan(draft, previews, options)
 
 
-def _preview(wish: Wish, directory: Directory, ignore: tuple[Ignore, ...]) -> Preview:
+def _preview(wish: DesiredObject, directory: Directory, ignore: tuple[Ignore, ...]) -> Preview:
     item = wished_item(wish)
     ref, live = item.target_ref, directory.objects.get(item.target_ref)
     resource = resource_of(ref.api_version, ref.kind)

@@ -5,17 +5,24 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from trimtab.advisor.api import Ignore, Item, Options, Spec, TargetRef
-from trimtab.advisor.cluster.objects import Access
+from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.decide.accepted_drift import accepting
-from trimtab.advisor.decide.situation import Seen, Situation, Trouble, Want
+from trimtab.advisor.decide.situation import ConfigSituation, Seen, Trouble, Want
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, namespace_of
 from trimtab.advisor.plan import pools
 from trimtab.advisor.plan.ignored_fields import ignoring, overlooked, to_write
-from trimtab.advisor.plan.plan import Plan, Preview, make_plan, plan_of, target_of, wished_item
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.plan import (
+    PlatformPlan,
+    Preview,
+    make_plan,
+    plan_of,
+    target_of,
+    wished_item,
+)
+from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.advisor.plan.prerequisites import missing, missing_text
-from trimtab.advisor.plan.profile import Draft, Facts, OptionError, Profile, Resource
-from trimtab.advisor.plan.rollback import Record, leaving
+from trimtab.advisor.plan.profile import ClusterFacts, Draft, OptionError, PlatformProfile, Resource
+from trimtab.advisor.plan.rollback import RollbackRecord, leaving
 from trimtab.errors import ConfigError
 from trimtab.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from trimtab.kube.resources import Free
@@ -27,15 +34,17 @@ RIGHTS = (
 )
 
 
-class Reading:
+class ClusterReader:
     """One look: objects are read once, however many questions there are."""
 
-    def __init__(self, access: Access, profile: Profile | None, record: Record) -> None:
+    def __init__(
+        self, access: ClusterObjects, profile: PlatformProfile | None, record: RollbackRecord
+    ) -> None:
         self._access = access
         self._profile = profile
         self._record = record
 
-    async def see(self, s: Situation, wants: Iterable[Want]) -> Seen:
+    async def see(self, s: ConfigSituation, wants: Iterable[Want]) -> Seen:
         """What was seen before, and what else is wanted."""
         seen = structs.replace(s.seen, record=self._record)
         for want in wants:
@@ -52,7 +61,7 @@ class Reading:
                     seen = structs.replace(seen, previews=await self._previews(s))
         return seen
 
-    async def _look(self, s: Situation, seen: Seen) -> Seen:
+    async def _look(self, s: ConfigSituation, seen: Seen) -> Seen:
         items, rules = s.status.items, s.config.spec.ignore
         live = {
             item.target_ref: overlooked(item, await self._access.get(item.target_ref), rules)
@@ -60,13 +69,15 @@ class Reading:
         }
         return structs.replace(seen, live=live, health=await self._health(items, live))
 
-    async def _facts(self, profile: Profile, options: Options | None, crds: Facts) -> Facts:
+    async def _facts(
+        self, profile: PlatformProfile, options: Options | None, crds: ClusterFacts
+    ) -> ClusterFacts:
         lists = {kind: await self._access.all(kind) for kind in profile.lists(options)}
         known: Live = {}
-        facts = Facts(known, crds.crds, lists)
+        facts = ClusterFacts(known, crds.crds, lists)
         while new := [ref for ref in profile.reads(options, facts) if ref not in known]:
             known |= {ref: await self._get(ref) for ref in new}
-            facts = Facts(known, crds.crds, lists)
+            facts = ClusterFacts(known, crds.crds, lists)
         return facts
 
     async def _get(self, ref: TargetRef) -> Free | None:
@@ -89,7 +100,9 @@ class Reading:
         if lacking:
             return Trouble("prerequisite", missing_text(lacking))
         try:
-            return profile.draft(options, await self._facts(profile, options, Facts({}, crds)))
+            return profile.draft(
+                options, await self._facts(profile, options, ClusterFacts({}, crds))
+            )
         except OptionError as error:
             return Trouble("prerequisite", str(error))
         except Forbidden as error:
@@ -97,7 +110,7 @@ class Reading:
         except ConfigError as error:
             return Trouble("generation", str(error))
 
-    async def _plan(self, s: Situation, seen: Seen) -> Seen:
+    async def _plan(self, s: ConfigSituation, seen: Seen) -> Seen:
         if s.status.reverse:
             return await self._reverse_plan(s, seen)
         draft = await self._draft(s.config.spec.options)
@@ -135,12 +148,14 @@ class Reading:
         live, after = (overlooked(item, obj, rules) for obj in (found.live, found.after))
         return structs.replace(found, live=live, after=after)
 
-    async def _reverse_plan(self, s: Situation, seen: Seen) -> Seen:
+    async def _reverse_plan(self, s: ConfigSituation, seen: Seen) -> Seen:
         old = await self._recorded(())
         items = leaving(self._record, (), old)
         return await self._planned(seen, plan_of(items, old, {}, s.config.spec.options), old)
 
-    async def _planned(self, seen: Seen, plan: Plan, live: Mapping[TargetRef, Free | None]) -> Seen:
+    async def _planned(
+        self, seen: Seen, plan: PlatformPlan, live: Mapping[TargetRef, Free | None]
+    ) -> Seen:
         health = await self._health(plan.items, live)
         return structs.replace(seen, plan=plan, live=live, health=health)
 
@@ -149,7 +164,7 @@ class Reading:
         refs = [prior.ref for prior in self._record.priors if prior.ref not in kept]
         return {ref: await self._access.get(ref) for ref in refs}
 
-    async def _previews(self, s: Situation) -> dict[str, Preview]:
+    async def _previews(self, s: ConfigSituation) -> dict[str, Preview]:
         return {
             item.name: await self._repreview(item, s.config.spec.ignore)
             for item in s.status.items
@@ -165,18 +180,18 @@ class Reading:
 
     async def _health(
         self, items: tuple[Item, ...], live: Mapping[TargetRef, Free | None]
-    ) -> dict[str, Health]:
+    ) -> dict[str, PoolHealth]:
         waiting = [item for item in items if item.target_ref.kind == MACHINE_CONFIGS.kind]
         if not waiting:
             return {}
         lists = {MACHINE_CONFIG_POOLS: await self._access.all(MACHINE_CONFIG_POOLS)}
-        bare = Facts({}, {}, lists)
+        bare = ClusterFacts({}, {}, lists)
         objects = {ref: await self._access.get(ref) for ref in pools.reads(bare)}
-        facts = Facts(objects, {}, lists)
+        facts = ClusterFacts(objects, {}, lists)
         return {item.name: _verdict(item, live.get(item.target_ref), facts) for item in waiting}
 
 
-def _verdict(item: Item, live: Free | None, facts: Facts) -> Health:
+def _verdict(item: Item, live: Free | None, facts: ClusterFacts) -> PoolHealth:
     if item.verb == "delete":
         return pools.gone(item.target_ref.name, facts)
     wanted = live if item.verb == "restore" else item.desired_state

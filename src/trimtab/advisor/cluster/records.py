@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 
 from msgspec import DecodeError, json
 
-from trimtab.advisor.plan.rollback import Record
+from trimtab.advisor.plan.rollback import RollbackRecord
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
@@ -26,20 +26,20 @@ class Records:
         self._client = client
         self._namespace = namespace
 
-    async def read(self, config: str) -> Record:
+    async def read(self, config: str) -> RollbackRecord:
         try:
             secret = await self._client.get(SECRETS, secret_name(config), self._namespace)
         except NotFound:
-            return Record()
+            return RollbackRecord()
         try:
-            return json.decode(b64decode(secret.data[_KEY]), type=Record)
+            return json.decode(b64decode(secret.data[_KEY]), type=RollbackRecord)
         except (KeyError, ValueError, DecodeError) as error:
             raise ConfigError(
                 f"Secret {self._namespace}/{secret_name(config)}: not a record of ours "
                 f"({error!r}); restore it from a backup, or delete it to give up the way back"
             ) from error
 
-    async def write(self, config: str, record: Record) -> None:
+    async def write(self, config: str, record: RollbackRecord) -> None:
         """An empty record needs no Secret."""
         name = secret_name(config)
         if not record.priors:

@@ -27,7 +27,7 @@ MANAGER = "trimtab-cli"
 _FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 
 
-class Desk:
+class PlanRequests:
     """One cluster; `say` hears how it goes while something is awaited."""
 
     def __init__(

@@ -1,17 +1,17 @@
 """Carrying out one item: at most one attempt, never more than was reviewed."""
 
 from trimtab.advisor.api import Ignore, Item
-from trimtab.advisor.cluster.objects import Access, takings
-from trimtab.advisor.decide.situation import Act, Applied, Contested, Refused, Result
+from trimtab.advisor.cluster.objects import ClusterObjects, takings
+from trimtab.advisor.decide.situation import Applied, CarryOut, Contested, Refused, Result
 from trimtab.advisor.plan.ignored_fields import to_write
-from trimtab.advisor.plan.rollback import Record, releasing, restoring
+from trimtab.advisor.plan.rollback import RollbackRecord, releasing, restoring
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import ApplyConflict
 from trimtab.kube.errors import Forbidden, Invalid, NotFound
 
 
 async def carry_out(
-    access: Access, step: Act, record: Record, ignore: tuple[Ignore, ...] = ()
+    access: ClusterObjects, step: CarryOut, record: RollbackRecord, ignore: tuple[Ignore, ...] = ()
 ) -> Result:
     """Raises Conflict or Unavailable where another attempt may do better."""
     try:
@@ -26,7 +26,7 @@ async def carry_out(
         return Refused(str(error))
 
 
-async def _apply(access: Access, step: Act, ignore: tuple[Ignore, ...]) -> Result:
+async def _apply(access: ClusterObjects, step: CarryOut, ignore: tuple[Ignore, ...]) -> Result:
     item = step.item
     complete(item)
     live = await access.get(item.target_ref)
@@ -54,14 +54,14 @@ def complete(item: Item) -> None:
         raise ConfigError(f"item {item.name}: its desiredState has no {lacking[0]}; plan again")
 
 
-async def _delete(access: Access, item: Item) -> Result:
+async def _delete(access: ClusterObjects, item: Item) -> Result:
     live = await access.get(item.target_ref)
     if live is not None:
         await access.delete(item.target_ref, live)
     return Applied()
 
 
-async def _restore(access: Access, item: Item, record: Record) -> Result:
+async def _restore(access: ClusterObjects, item: Item, record: RollbackRecord) -> Result:
     """Put back each field in its former owner's name, then take our name off the object."""
     live, prior = await access.get(item.target_ref), record.of(item.target_ref)
     if live is None or prior is None:

@@ -12,7 +12,7 @@ from msgspec import structs
 from trimtab.advisor.api import Accepted
 from trimtab.advisor.plan.fields import Path, lookup, parse_path
 from trimtab.advisor.plan.ignored_fields import left_out, put
-from trimtab.advisor.plan.profile import Draft, Wish
+from trimtab.advisor.plan.profile import DesiredObject, Draft
 from trimtab.kube.resources import Free
 
 
@@ -31,7 +31,7 @@ def accepting(draft: Draft, given: tuple[Accepted, ...], live: Mapping[str, Free
     return structs.replace(draft, wishes=wishes, warnings=(*draft.warnings, *idle))
 
 
-def _with(wish: Wish, given: Iterable[Accepted], live: Free | None) -> Wish:
+def _with(wish: DesiredObject, given: Iterable[Accepted], live: Free | None) -> DesiredObject:
     held = tuple(each for each in given if each.item == wish.name and _holds(each, wish, live))
     desired = wish.desired
     for each in held:
@@ -42,7 +42,7 @@ def _with(wish: Wish, given: Iterable[Accepted], live: Free | None) -> Wish:
     return structs.replace(wish, desired=desired, accepted=held)
 
 
-def _holds(each: Accepted, wish: Wish, live: Free | None) -> bool:
+def _holds(each: Accepted, wish: DesiredObject, live: Free | None) -> bool:
     path = parse_path(each.field)
     if live is None or not any(_is_inside(path, parse_path(root)) for root in wish.managed_fields):
         return False

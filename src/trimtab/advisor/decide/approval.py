@@ -23,7 +23,7 @@ from msgspec import convert, structs, to_builtins
 
 from trimtab.advisor.api import Approval, Asked, PlatformStatus
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, is_true, marked
-from trimtab.advisor.decide.situation import Situation, Write
+from trimtab.advisor.decide.situation import ConfigSituation, WriteStatus
 from trimtab.advisor.decide.transition import become
 from trimtab.advisor.plan.fields import digest
 from trimtab.kube.resources import Free
@@ -34,7 +34,7 @@ FIRST = "first"
 """Stands for the first plan that will be made."""
 
 
-def noted(s: Situation) -> Situation:
+def noted(s: ConfigSituation) -> ConfigSituation:
     """With what the spec asks for now, and which plan that stands for."""
     spec, was = s.config.spec, _before(s)
     turned = spec.action != was.action
@@ -62,13 +62,13 @@ def noted(s: Situation) -> Situation:
     return _with(s, structs.replace(s.status, asked=now))
 
 
-def _first(s: Situation, was: Asked) -> str:
+def _first(s: ConfigSituation, was: Asked) -> str:
     """The first plan to come, if this edit is the only one: after two that nobody looked at in
     between, the options may be somebody else's."""
     return FIRST if s.config.metadata.generation <= was.generation + 1 else ""
 
 
-def _before(s: Situation) -> Asked:
+def _before(s: ConfigSituation) -> Asked:
     """What was asked before; a status without it was written by an older operator."""
     if s.status.asked is not None or not s.status.plan_id:
         return s.status.asked or Asked()
@@ -83,13 +83,13 @@ def _before(s: Situation) -> Asked:
     )
 
 
-def _chosen(s: Situation) -> str:
+def _chosen(s: ConfigSituation) -> str:
     """What a plan is made from, as far as people choose it."""
     spec = s.config.spec
     return digest(to_builtins((spec.options, spec.ignore, spec.accepted)))[:12]
 
 
-def is_approved(s: Situation, plan_id: str) -> bool:
+def is_approved(s: ConfigSituation, plan_id: str) -> bool:
     """Whether somebody said yes to this plan, and it was not started for that yet."""
     spec, asked = s.config.spec, s.status.asked or Asked()
     by_name = spec.approved_plan == plan_id and not asked.used
@@ -98,7 +98,7 @@ def is_approved(s: Situation, plan_id: str) -> bool:
     return spec.action == "Apply" and (by_name or asked.plan in (plan_id, FIRST))
 
 
-def granted(s: Situation, status: PlatformStatus) -> PlatformStatus:
+def granted(s: ConfigSituation, status: PlatformStatus) -> PlatformStatus:
     """The status of an approved plan that starts: what was asked for is used up."""
     asked = status.asked or Asked()
     used = asked.used or asked.approved_plan == status.plan_id
@@ -128,7 +128,7 @@ def acknowledged(status: PlatformStatus, reason: str, now: datetime) -> Platform
     return status
 
 
-def begun_anew(s: Situation, detail: str = "") -> Write:
+def begun_anew(s: ConfigSituation, detail: str = "") -> WriteStatus:
     """To Pending because of an edit, which also takes note of whatever was marked."""
     return become(s, "Pending", detail, status=acknowledged(s.status, "Acknowledged", s.now))
 
@@ -149,11 +149,11 @@ def _asks(entry: Free) -> bool:
     return "f:action" in fields or "f:approvedPlan" in fields
 
 
-def _with(s: Situation, status: PlatformStatus) -> Situation:
+def _with(s: ConfigSituation, status: PlatformStatus) -> ConfigSituation:
     return structs.replace(s, config=structs.replace(s.config, status=status))
 
 
-def waiting_text(s: Situation, plan_id: str) -> str:
+def waiting_text(s: ConfigSituation, plan_id: str) -> str:
     """What the reviewer is to do, in a sentence."""
     spec, asked = s.config.spec, s.status.asked or Asked()
     how = f"approve it with: spec.approvedPlan: {plan_id}"

@@ -7,8 +7,8 @@ diff, because apply does not remove it: it is named all the same.
 
 from msgspec import structs
 
-from trimtab.advisor.api import Change, Item, PlatformStatus
-from trimtab.advisor.decide.situation import Look, Situation, Step
+from trimtab.advisor.api import FieldChange, Item, PlatformStatus
+from trimtab.advisor.decide.situation import ConfigSituation, ReadMore, Step
 from trimtab.advisor.decide.transition import become, stay
 from trimtab.advisor.plan.diff import has_changes, object_diff
 from trimtab.advisor.plan.fields import (
@@ -28,7 +28,7 @@ from trimtab.kube.resources import Free
 DRIFT = "drift detected"
 
 
-def is_drifted(s: Situation) -> bool:
+def is_drifted(s: ConfigSituation) -> bool:
     """Changed since it was completed, or not as wanted, removal included."""
     stored, items = s.status.source_snapshot_hash, s.status.items
     changed = bool(stored) and snapshot_hash(items, s.seen.live) != stored
@@ -41,12 +41,12 @@ def _has_strayed(item: Item, live: Free | None) -> bool:
     return not is_kept(item.desired_state, live)
 
 
-def drifting(s: Situation) -> Step | None:
+def drifting(s: ConfigSituation) -> Step | None:
     """To Drifted, or a Drifted that tells more exactly; None if nothing is to be written."""
     if not is_drifted(s):
         return None
     if not s.seen.previews:
-        return Look("previews")
+        return ReadMore("previews")
     after = reported(s)
     text = "; ".join(f"{i.name}: {i.message}" for i in after.items if i.drifted)
     if s.status.phase == "Drifted":
@@ -54,7 +54,7 @@ def drifting(s: Situation) -> Step | None:
     return become(s, "Drifted", text, status=after)
 
 
-def reported(s: Situation, *, back: bool = False) -> PlatformStatus:
+def reported(s: ConfigSituation, *, back: bool = False) -> PlatformStatus:
     """The items with what has become of them; `back` when all is as it was again."""
     items = tuple(
         _returned(s, item) if back else _told(s, item, s.seen.previews.get(item.name))
@@ -63,14 +63,14 @@ def reported(s: Situation, *, back: bool = False) -> PlatformStatus:
     return structs.replace(s.status, items=items)
 
 
-def _returned(s: Situation, item: Item) -> Item:
+def _returned(s: ConfigSituation, item: Item) -> Item:
     live = s.seen.live.get(item.target_ref)
     diff = object_diff(item.target_ref, live, live) if live is not None else ""
     message = "in desired state again" if item.drifted else item.message
     return structs.replace(item, drifted=False, message=message, diff=diff, drift=())
 
 
-def _told(s: Situation, item: Item, preview: Preview | None) -> Item:
+def _told(s: ConfigSituation, item: Item, preview: Preview | None) -> Item:
     if preview is None or item.state != "Completed":
         return item
     item = with_changes(item, preview.live, preview.after)
@@ -92,7 +92,7 @@ def what_changed(item: Item, live: Free | None) -> list[str]:
     return told
 
 
-def changes_of(item: Item, live: Free | None) -> tuple[Change, ...]:
+def changes_of(item: Item, live: Free | None) -> tuple[FieldChange, ...]:
     """Each field that is not as desired, or not asked for, as it is now."""
     if live is None:
         return ()
@@ -104,15 +104,15 @@ def changes_of(item: Item, live: Free | None) -> tuple[Change, ...]:
             have, want = lookup(live, path), lookup(item.desired_state, path)
             if want[0] and not (have[0] and is_satisfied(want[1], have[1])):
                 by = others_of(live, path)
-                found.append(Change(".".join(path), have[1], removed=not have[0], by=by))
+                found.append(FieldChange(".".join(path), have[1], removed=not have[0], by=by))
     added = [
-        Change(path, lookup(live, parse_path(path))[1], added=True, by=managers)
+        FieldChange(path, lookup(live, parse_path(path))[1], added=True, by=managers)
         for path, managers in strangers(live, item)
     ]
     return (*found, *added)
 
 
-def _by(change: Change) -> str:
+def _by(change: FieldChange) -> str:
     what = "removed" if change.removed else "added" if change.added else "changed"
     who = f" by {', '.join(change.by)}" if change.by else ""
     return f"{change.field} {what}{who}"

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from trimtab.advisor.api import PlatformStatus, Remediation
 from trimtab.advisor.decide.conditions import EDIT_WAR, is_true
-from trimtab.advisor.decide.situation import News, Rest, Situation, Step, Write
+from trimtab.advisor.decide.situation import Announcement, ConfigSituation, Pause, Step, WriteStatus
 from trimtab.advisor.decide.transition import become, mark
 
 ROUNDS = 3
@@ -19,11 +19,11 @@ WINDOW = timedelta(minutes=10)
 CHECK_S = 60.0
 
 
-def remedy(s: Situation) -> Step:
+def remedy(s: ConfigSituation) -> Step:
     """Apply again what drifted, unless that was done too often lately."""
     past = s.status.remediation or Remediation()
     if past.paused:
-        return Rest(CHECK_S)
+        return Pause(CHECK_S)
     recent = tuple(at for at in past.at if s.now - at < WINDOW)
     if len(recent) >= ROUNDS:
         return _pause(s, structs.replace(past, at=recent, paused=True, running=False))
@@ -36,7 +36,7 @@ def remedy(s: Situation) -> Step:
     return become(s, "InProgress", text, items=items, remediation=again)
 
 
-def _pause(s: Situation, remediation: Remediation) -> Step:
+def _pause(s: ConfigSituation, remediation: Remediation) -> Step:
     rivals = "; ".join(f"{item.target_ref}: {item.message}" for item in s.status.items)
     text = (
         f"Paused after {ROUNDS} re-applies within {WINDOW}: somebody else writes the same fields "
@@ -44,10 +44,10 @@ def _pause(s: Situation, remediation: Remediation) -> Step:
     )
     status = mark(s, s.status, EDIT_WAR, True, "Paused", text)
     paused = structs.replace(status, remediation=remediation)
-    return Write(paused, (News("EditWar", text, warning=True),))
+    return WriteStatus(paused, (Announcement("EditWar", text, warning=True),))
 
 
-def resumed(s: Situation) -> PlatformStatus:
+def resumed(s: ConfigSituation) -> PlatformStatus:
     """Begun anew: by an edit of the spec, or because all is as it was."""
     status = structs.replace(s.status, remediation=None)
     if not is_true(status, EDIT_WAR):

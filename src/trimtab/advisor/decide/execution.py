@@ -15,17 +15,17 @@ from trimtab.advisor.decide.approval import begun_anew
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN
 from trimtab.advisor.decide.drift import DRIFT, is_drifted, what_changed
 from trimtab.advisor.decide.situation import (
-    Act,
     Applied,
+    CarryOut,
+    ConfigSituation,
     Contested,
-    Look,
+    Pause,
+    ReadMore,
     Refused,
-    Remember,
-    Rest,
     Result,
-    Situation,
     Step,
-    Write,
+    StoreRecord,
+    WriteStatus,
 )
 from trimtab.advisor.decide.transition import become, mark, moved, with_item
 from trimtab.advisor.plan import durations
@@ -33,10 +33,10 @@ from trimtab.advisor.plan.diff import object_diff
 from trimtab.advisor.plan.fields import snapshot_hash
 from trimtab.advisor.plan.ownership import is_kept, is_same
 from trimtab.advisor.plan.plan import Preview, all_over, all_pending, differs, stored
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.advisor.plan.profile import Draft
 from trimtab.advisor.plan.rollback import (
-    Record,
+    RollbackRecord,
     confirmed,
     forgotten,
     is_taken_back,
@@ -47,7 +47,7 @@ from trimtab.advisor.plan.rollback import (
 POLL_S = 10.0
 
 
-def execute(s: Situation) -> Step:
+def execute(s: ConfigSituation) -> Step:
     status, spec = s.status, s.config.spec
     if spec.action == "DryRun" and (s.edited or _unwritten(status)):
         return begun_anew(s, "Stopped; what was applied stays, the rest is planned anew")
@@ -59,10 +59,10 @@ def execute(s: Situation) -> Step:
         return objection
     record = remembered(s.seen.record, _unwritten(status), s.seen.live)
     if record != s.seen.record:
-        return Remember(record)
+        return StoreRecord(record)
     watched = _watched(s)
     if watched != status.items:
-        return Write(structs.replace(status, items=watched))
+        return WriteStatus(structs.replace(status, items=watched))
     if all_over(status.items):
         return _finish(s)
     item = next(each for each in status.items if each.state not in ("Completed", "Failed"))
@@ -75,7 +75,7 @@ STALE = (
 )
 
 
-def _is_stale(s: Situation) -> bool:
+def _is_stale(s: ConfigSituation) -> bool:
     """The optimistic lock: asked once, before anything is written."""
     status = s.status
     if s.config.spec.bypass_optimistic_lock or not status.source_snapshot_hash:
@@ -85,13 +85,13 @@ def _is_stale(s: Situation) -> bool:
     return snapshot_hash(status.items, s.seen.live) != status.source_snapshot_hash
 
 
-def _objection(s: Situation) -> Step | None:
+def _objection(s: ConfigSituation) -> Step | None:
     """Before anything is written: what speaks against any of the items now."""
     items = s.status.items
     if not all_pending(items):
         return None
     if any(_is_unseen(s, item) for item in items):
-        return Look("previews")
+        return ReadMore("previews")
     for item in items:
         preview = s.seen.previews.get(item.name)
         if preview and preview.refused and s.config.spec.failure_policy == "Abort":
@@ -101,7 +101,7 @@ def _objection(s: Situation) -> Step | None:
     return None
 
 
-def _more(s: Situation, item: Item) -> tuple[Taking, ...]:
+def _more(s: ConfigSituation, item: Item) -> tuple[Taking, ...]:
     """Fields of others that were not in the plan that was reviewed."""
     preview, prior = s.seen.previews.get(item.name), s.seen.record.of(item.target_ref)
     takes: tuple[Taking, ...] = ()
@@ -119,12 +119,12 @@ def _unwritten(status: PlatformStatus) -> tuple[Item, ...]:
     return tuple(i for i in status.items if i.state == "Pending")
 
 
-def _watched(s: Situation) -> tuple[Item, ...]:
+def _watched(s: ConfigSituation) -> tuple[Item, ...]:
     """Items that were completed, looked at again while others are under way."""
     return tuple(_rechecked(s, item) for item in s.status.items)
 
 
-def _rechecked(s: Situation, item: Item) -> Item:
+def _rechecked(s: ConfigSituation, item: Item) -> Item:
     if item.state != "Completed" or item.verb != "apply":
         return item
     kept = is_kept(item.desired_state, s.seen.live.get(item.target_ref))
@@ -134,14 +134,14 @@ def _rechecked(s: Situation, item: Item) -> Item:
     return structs.replace(item, drifted=not kept, message=message)
 
 
-def _advance(s: Situation, item: Item) -> Step:
+def _advance(s: ConfigSituation, item: Item) -> Step:
     if item.state == "Pending":
         return _begin(s, item)
     if not item.applied:
         return _carried_out(s, item)
     if item.verb == "apply" and not is_kept(item.desired_state, s.seen.live.get(item.target_ref)):
         return _undone(s, item)
-    health = s.seen.health.get(item.name, Health("ready", _DONE[item.verb]))
+    health = s.seen.health.get(item.name, PoolHealth("ready", _DONE[item.verb]))
     if health.state == "ready":
         return _write(s, _completed(s, item, health.message))
     if health.state == "failed":
@@ -149,7 +149,7 @@ def _advance(s: Situation, item: Item) -> Step:
     return _wait(s, item, health)
 
 
-def _begin(s: Situation, item: Item) -> Step:
+def _begin(s: ConfigSituation, item: Item) -> Step:
     states = {each.name: each.state for each in s.status.items}
     missing = [name for name in item.depends_on if states.get(name) == "Failed"]
     if missing:
@@ -161,22 +161,22 @@ _DONE = {"apply": "applied", "delete": "deleted", "restore": "restored"}
 _DOING = {"apply": "applying", "delete": "deleting", "restore": "restoring"}
 
 
-def _carried_out(s: Situation, item: Item) -> Step:
+def _carried_out(s: ConfigSituation, item: Item) -> Step:
     """Write it, unless the cluster already is as the item says, by our hand."""
     if item.verb != "apply":
         written = is_taken_back(item, s.seen.record, s.seen.live.get(item.target_ref))
     elif _is_unseen(s, item):
-        return Look("previews")
+        return ReadMore("previews")
     else:
         written = _is_written(s.seen.previews.get(item.name))
     if written:
         return _write(s, structs.replace(item, applied=True))
     if item.verb != "apply" and (more := _more(s, item)):
         return _contested(s, item, more)
-    return Act(item, force=s.config.spec.bypass_optimistic_lock)
+    return CarryOut(item, force=s.config.spec.bypass_optimistic_lock)
 
 
-def _is_unseen(s: Situation, item: Item) -> bool:
+def _is_unseen(s: ConfigSituation, item: Item) -> bool:
     """Whether a dry run must tell first what applying the item would do now."""
     is_applied = item.verb == "apply" and item.desired_state is not None
     return is_applied and item.name not in s.seen.previews
@@ -188,7 +188,7 @@ def _is_written(preview: Preview | None) -> bool:
     return is_same(preview.live, preview.after)
 
 
-def _undone(s: Situation, item: Item) -> Step:
+def _undone(s: ConfigSituation, item: Item) -> Step:
     """Somebody took back what we wrote before it was in effect."""
     told = ", ".join(what_changed(item, s.seen.live.get(item.target_ref)))
     text = f"{item.target_ref} is not as it was applied: {told}"
@@ -199,7 +199,7 @@ def _undone(s: Situation, item: Item) -> Step:
     return become(s, "Drafting", status=status)
 
 
-def _wait(s: Situation, item: Item, health: Health) -> Step:
+def _wait(s: ConfigSituation, item: Item, health: PoolHealth) -> Step:
     limit_s = durations.seconds(s.config.spec.wait_timeout)
     since = item.last_transition_time or s.now
     waited_s = (s.now - since).total_seconds()
@@ -209,22 +209,22 @@ def _wait(s: Situation, item: Item, health: Health) -> Step:
     waiting = moved(s, item, "InProgress", health.message, applied=True)
     if waiting != item:
         return _write(s, waiting)
-    return Rest(POLL_S if limit_s is None else min(POLL_S, max(0.05, limit_s - waited_s)))
+    return Pause(POLL_S if limit_s is None else min(POLL_S, max(0.05, limit_s - waited_s)))
 
 
-def failed(s: Situation, item: Item, message: str) -> Step:
+def failed(s: ConfigSituation, item: Item, message: str) -> Step:
     """The failure policy: stop here, or note it and go on."""
     items = with_item(s.status.items, moved(s, item, "Failed", message))
     if s.config.spec.failure_policy == "Abort":
         return become(s, "Failed", f"{item.name}: {message}", items=items)
-    return Write(structs.replace(s.status, items=items))
+    return WriteStatus(structs.replace(s.status, items=items))
 
 
-def _write(s: Situation, item: Item) -> Write:
-    return Write(structs.replace(s.status, items=with_item(s.status.items, item)))
+def _write(s: ConfigSituation, item: Item) -> WriteStatus:
+    return WriteStatus(structs.replace(s.status, items=with_item(s.status.items, item)))
 
 
-def _completed(s: Situation, item: Item, message: str) -> Item:
+def _completed(s: ConfigSituation, item: Item, message: str) -> Item:
     live = s.seen.live.get(item.target_ref)
     return moved(
         s,
@@ -237,7 +237,7 @@ def _completed(s: Situation, item: Item, message: str) -> Item:
     )
 
 
-def acted(s: Situation, item: Item, result: Result) -> Step:
+def acted(s: ConfigSituation, item: Item, result: Result) -> Step:
     """What an attempt to write came to."""
     match result:
         case Applied():
@@ -248,14 +248,14 @@ def acted(s: Situation, item: Item, result: Result) -> Step:
             return _contested(s, item, takes)
 
 
-def _contested(s: Situation, item: Item, takes: tuple[Taking, ...]) -> Step:
+def _contested(s: ConfigSituation, item: Item, takes: tuple[Taking, ...]) -> Step:
     who = ", ".join(f"{take.field} from {take.manager}" for take in takes)
     text = f"{_DOING[item.verb].capitalize()} {item.target_ref} would now also take {who}"
     status = mark(s, s.status, REVIEW_AGAIN, True, "ConflictsChanged", text)
     return become(s, "Drafting", status=status)
 
 
-def _finish(s: Situation) -> Step:
+def _finish(s: ConfigSituation) -> Step:
     status = s.status
     errors = [item.name for item in status.items if item.state == "Failed"]
     done = [item for item in status.items if item.state == "Completed"]
@@ -263,9 +263,9 @@ def _finish(s: Situation) -> Step:
     applied = [item.target_ref for item in done if item.verb == "apply"]
     record = confirmed(forgotten(s.seen.record, undone), applied)
     if status.reverse and not errors:
-        record = Record()
+        record = RollbackRecord()
     if record != s.seen.record:
-        return Remember(record)
+        return StoreRecord(record)
     if errors:
         return become(s, "CompletedWithErrors", f"Failed: {', '.join(errors)}", **_settled(s))
     if status.reverse:
@@ -276,7 +276,7 @@ def _finish(s: Situation) -> Step:
     return become(s, "Completed", **_settled(s))
 
 
-def _still_drifted(s: Situation) -> bool:
+def _still_drifted(s: ConfigSituation) -> bool:
     """True if the re-apply finished but the managed fields still differ from the baseline."""
     remediation = s.status.remediation
     if remediation is None or not remediation.running:
@@ -284,7 +284,7 @@ def _still_drifted(s: Situation) -> bool:
     return is_drifted(s)
 
 
-def _ended(s: Situation) -> dict[str, Any]:
+def _ended(s: ConfigSituation) -> dict[str, Any]:
     """A baseline is what a completed plan left: until there is one, only what is wanted counts."""
     remediation = s.status.remediation
     if remediation is None:
@@ -292,7 +292,7 @@ def _ended(s: Situation) -> dict[str, Any]:
     return {"remediation": structs.replace(remediation, running=False)}
 
 
-def _settled(s: Situation) -> dict[str, Any]:
+def _settled(s: ConfigSituation) -> dict[str, Any]:
     """The baseline for drift is what is live now; inputs, if they would plan the same."""
     items = tuple(item for item in s.status.items if item.verb == "apply" or item.state == "Failed")
     changes: dict[str, Any] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from trimtab.advisor.api import Event, Item, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.api import HistoryLine, Item, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.plan.diff import capped, has_changes
 from trimtab.errors import TrimtabError
 
@@ -22,9 +22,11 @@ def recorded(
     by: str = "",
     outcome: str = "",
     diff: str = "",
-) -> tuple[Event, ...]:
+) -> tuple[HistoryLine, ...]:
     """The history with one more line; the oldest lines go first, diffs before their lines."""
-    line = Event(at=now, what=what, plan_id=status.plan_id, by=by, outcome=outcome[:256], diff=diff)
+    line = HistoryLine(
+        at=now, what=what, plan_id=status.plan_id, by=by, outcome=outcome[:256], diff=diff
+    )
     lines = (*status.history, line)[-MOST:]
     with_diff = [place for place, each in enumerate(lines) if each.diff]
     too_old = set(with_diff[:-MOST_DIFFS])

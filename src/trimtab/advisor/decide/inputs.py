@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.advisor.decide.conditions import INPUT_DRIFT
-from trimtab.advisor.decide.situation import Situation, Write
+from trimtab.advisor.decide.situation import ConfigSituation, WriteStatus
 from trimtab.advisor.decide.transition import become, mark
 from trimtab.advisor.plan.plan import differs, stored
 from trimtab.advisor.plan.profile import Draft
 
 
-def inputs_changed(s: Situation, draft: Draft) -> bool:
+def inputs_changed(s: ConfigSituation, draft: Draft) -> bool:
     """Whether other inputs lead to another plan."""
     same = stored(draft.inputs) == s.status.inputs
     return not same and differs(s.status.items, draft.wishes, severities=False)
 
 
-def input_drift(s: Situation, draft: Draft) -> Write:
+def input_drift(s: ConfigSituation, draft: Draft) -> WriteStatus:
     """Plan again, and have it reviewed whatever the action says."""
     names = changed_inputs(s.status.inputs, stored(draft.inputs))
     text = "Changed since it was planned: " + ", ".join(names)

@@ -63,14 +63,22 @@ from trimtab.advisor.decide.history import recorded
 from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
 from trimtab.advisor.decide.settled import drifted, settled, upgradable
-from trimtab.advisor.decide.situation import Remember, Rest, Situation, Step, Trouble, Want, Write
+from trimtab.advisor.decide.situation import (
+    ConfigSituation,
+    Pause,
+    Step,
+    StoreRecord,
+    Trouble,
+    Want,
+    WriteStatus,
+)
 from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan import durations
 from trimtab.advisor.plan.fields import is_ours
 from trimtab.advisor.plan.ownership import left_behind
-from trimtab.advisor.plan.plan import Plan, changes_nothing, worst
+from trimtab.advisor.plan.plan import PlatformPlan, changes_nothing, worst
 from trimtab.advisor.plan.profile import Draft
-from trimtab.advisor.plan.rollback import Record, forgotten, is_taken_back
+from trimtab.advisor.plan.rollback import RollbackRecord, forgotten, is_taken_back
 from trimtab.advisor.plan.summary import summarise
 
 PREREQUISITES_S = 120.0
@@ -90,7 +98,7 @@ _WANTS: dict[str, tuple[Want, ...]] = {
 }
 
 
-def wants(s: Situation) -> tuple[Want, ...]:
+def wants(s: ConfigSituation) -> tuple[Want, ...]:
     """What must be read before `next_step` can decide."""
     if s.config.spec.action == "Ignore":
         return () if s.status.phase == "Ignored" else ("recorded",)
@@ -100,19 +108,19 @@ def wants(s: Situation) -> tuple[Want, ...]:
     return tuple(w for w in wanted if not (s.status.reverse and w == "draft"))
 
 
-def next_step(s: Situation) -> Step:
+def next_step(s: ConfigSituation) -> Step:
     now = noted(s)
     step = _next_step(now)
-    if isinstance(step, Rest) and now.status != s.status:
-        return Write(now.status)
+    if isinstance(step, Pause) and now.status != s.status:
+        return WriteStatus(now.status)
     return step
 
 
-def _next_step(s: Situation) -> Step:
+def _next_step(s: ConfigSituation) -> Step:
     if s.config.spec.action == "Ignore":
         return _ignore(s)
     if (problem := durations.problem(s.config.spec.wait_timeout)) is not None:
-        return become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else Rest()
+        return become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else Pause()
     if s.status.phase == "Ignored" or _turned(s):
         return begun_anew(s)
     match s.status.phase:
@@ -133,20 +141,20 @@ def _next_step(s: Situation) -> Step:
         case "Failed":
             return begun_anew(s) if s.edited else recovered(s)
         case "RolledBack":
-            return begun_anew(s) if s.edited else Rest()
+            return begun_anew(s) if s.edited else Pause()
         case _:
             reverse = s.config.spec.action == "Rollback"
             return become(s, "Drafting", status=resumed(s), reverse=reverse)
 
 
-def _ignore(s: Situation) -> Step:
+def _ignore(s: ConfigSituation) -> Step:
     severity = worst(s.status.items, s.impact)
     if s.status.phase == "Ignored" and s.status.impact_severity == severity:
-        return Rest()
+        return Pause()
     return become(s, "Ignored", _ignored_text(s), impact_severity=severity)
 
 
-def _ignored_text(s: Situation) -> str:
+def _ignored_text(s: ConfigSituation) -> str:
     """Also after the object was deleted and made anew: what is still there of an earlier plan."""
     priors = s.seen.record.priors
     ours = ", ".join(str(prior.ref) for prior in priors if is_ours(s.seen.live.get(prior.ref)))
@@ -157,18 +165,18 @@ def _ignored_text(s: Situation) -> str:
     return f"{TEXTS['Ignored']}. {what} its mark on {ours}; action: Rollback takes it back"
 
 
-def _is_news(s: Situation) -> bool:
+def _is_news(s: ConfigSituation) -> bool:
     return s.edited or s.status.phase != "Failed"
 
 
-def _turned(s: Situation) -> bool:
+def _turned(s: ConfigSituation) -> bool:
     """Whether the plan goes forward and the action back, or the other way round."""
     if s.status.phase in ("", "Pending", "Ignored"):
         return False
     return s.status.reverse != (s.config.spec.action == "Rollback")
 
 
-def _draft(s: Situation) -> Step:
+def _draft(s: ConfigSituation) -> Step:
     plan = s.seen.plan
     if isinstance(plan, Trouble):
         return _troubled(s, plan)
@@ -182,7 +190,7 @@ def _draft(s: Situation) -> Step:
     return become(s, "ReviewRequired", text, status=shown(fresh))
 
 
-def _is_clean(s: Situation, plan: Plan) -> bool:
+def _is_clean(s: ConfigSituation, plan: PlatformPlan) -> bool:
     """Whether nothing of ours is left on what leaves the plan, ownership included."""
     return all(
         not left_behind(item.desired_state, s.seen.live.get(item.target_ref))
@@ -192,7 +200,7 @@ def _is_clean(s: Situation, plan: Plan) -> bool:
     )
 
 
-def _planned(s: Situation, plan: Plan) -> PlatformStatus:
+def _planned(s: ConfigSituation, plan: PlatformPlan) -> PlatformStatus:
     return structs.replace(
         s.status,
         items=plan.items,
@@ -209,18 +217,18 @@ def _planned(s: Situation, plan: Plan) -> PlatformStatus:
     )
 
 
-def _troubled(s: Situation, trouble: Trouble) -> Step:
+def _troubled(s: ConfigSituation, trouble: Trouble) -> Step:
     if trouble.kind == "generation":
         return become(s, "Failed", trouble.message)
     return become(s, "PrerequisiteFailed", trouble.message)
 
 
-def _nothing_to_do(s: Situation, plan: Plan, fresh: PlatformStatus) -> Step:
+def _nothing_to_do(s: ConfigSituation, plan: PlatformPlan, fresh: PlatformStatus) -> Step:
     """Already as wished: completed, or waiting for what was applied before to take effect."""
     over = [item.target_ref for item in plan.items if item.verb != "apply"]
-    rest = Record() if s.status.reverse else forgotten(s.seen.record, over)
+    rest = RollbackRecord() if s.status.reverse else forgotten(s.seen.record, over)
     if rest != s.seen.record:
-        return Remember(rest)
+        return StoreRecord(rest)
     done = tuple(_found(s, item) for item in plan.items if item.verb == "apply")
     met = granted(s, fresh) if is_approved(s, plan.plan_id) else shown(fresh)
     after = acknowledged(structs.replace(met, items=done), "DriftResolved", s.now)
@@ -231,7 +239,7 @@ def _nothing_to_do(s: Situation, plan: Plan, fresh: PlatformStatus) -> Step:
     return become(s, "Completed", status=after)
 
 
-def _found(s: Situation, item: Item) -> Item:
+def _found(s: ConfigSituation, item: Item) -> Item:
     """An item that needs no write: it is in effect, or on its way."""
     health = s.seen.health.get(item.name)
     if health is None or health.state == "ready":
@@ -239,7 +247,7 @@ def _found(s: Situation, item: Item) -> Item:
     return moved(s, item, "InProgress", health.message, applied=True)
 
 
-def start(s: Situation, status: PlatformStatus) -> Write:
+def start(s: ConfigSituation, status: PlatformStatus) -> WriteStatus:
     """Approved: from here on items are carried out."""
     phase: Phase = "RollingBack" if status.reverse else "InProgress"
     after = granted(s, status)
@@ -248,16 +256,16 @@ def start(s: Situation, status: PlatformStatus) -> Write:
     return become(s, phase, f"Plan {status.plan_id}", status=structs.replace(after, history=line))
 
 
-def _prerequisites(s: Situation) -> Step:
+def _prerequisites(s: ConfigSituation) -> Step:
     if s.edited:
         return begun_anew(s)
     draft = s.seen.draft
     if not isinstance(draft, Trouble) or draft.kind == "generation":
         return become(s, "Pending")
-    return stay(s, draft.message) or Rest(PREREQUISITES_S)
+    return stay(s, draft.message) or Pause(PREREQUISITES_S)
 
 
-def _review(s: Situation) -> Step:
+def _review(s: ConfigSituation) -> Step:
     status = s.status
     if not status.reverse and s.asked_otherwise:
         return _replan(s, status, "OptionsChanged", "The options were edited during the review")
@@ -268,10 +276,10 @@ def _review(s: Situation) -> Step:
         return input_drift(s, draft)
     if is_approved(s, status.plan_id):
         return start(s, status)
-    return stay(s, waiting_text(s, status.plan_id)) or Rest(REVIEW_S)
+    return stay(s, waiting_text(s, status.plan_id)) or Pause(REVIEW_S)
 
 
-def _replan(s: Situation, status: PlatformStatus, reason: str, text: str) -> Write:
+def _replan(s: ConfigSituation, status: PlatformStatus, reason: str, text: str) -> WriteStatus:
     if s.config.spec.action == "Apply":
         status = mark(s, status, REVIEW_AGAIN, True, reason, text)
     return become(s, "Drafting", status=status)

@@ -8,18 +8,18 @@ from msgspec import structs
 
 from trimtab.advisor.api import Item, Phase
 from trimtab.advisor.decide.drift import DRIFT, what_changed
-from trimtab.advisor.decide.situation import Rest, Situation, Step, Write
+from trimtab.advisor.decide.situation import ConfigSituation, Pause, Step, WriteStatus
 from trimtab.advisor.decide.transition import become, moved
 from trimtab.advisor.plan.ownership import is_kept
 
 CHECK_S = 60.0
 
 
-def recovered(s: Situation) -> Step:
+def recovered(s: ConfigSituation) -> Step:
     """Waits for its effect again if the cause is gone; Drifted if what was applied changed."""
     items = s.status.items
     if not any(_is_written(item) for item in items):
-        return Rest()
+        return Pause()
     strayed = {item.name: told for item in items if (told := _strayed(s, item))}
     if not all(_is_written(item) for item in items):
         return _halfway(s, strayed)
@@ -35,19 +35,19 @@ def recovered(s: Situation) -> Step:
     if all(_is_well(s, item) for item in items):
         phase: Phase = "RollingBack" if s.status.reverse else "InProgress"
         return become(s, phase, "What it failed for is over", items=tuple(_resumed(s)))
-    return Rest(CHECK_S)
+    return Pause(CHECK_S)
 
 
 def _is_written(item: Item) -> bool:
     return item.state == "Completed" or item.applied
 
 
-def _is_well(s: Situation, item: Item) -> bool:
+def _is_well(s: ConfigSituation, item: Item) -> bool:
     health = s.seen.health.get(item.name)
     return health is None or health.state == "ready"
 
 
-def _resumed(s: Situation) -> list[Item]:
+def _resumed(s: ConfigSituation) -> list[Item]:
     return [
         moved(s, item, "InProgress", "waiting until it is in effect")
         if item.state == "Failed"
@@ -56,7 +56,7 @@ def _resumed(s: Situation) -> list[Item]:
     ]
 
 
-def _strayed(s: Situation, item: Item) -> str:
+def _strayed(s: ConfigSituation, item: Item) -> str:
     """What has become of an item that was applied, if it is not as it was."""
     live = s.seen.live.get(item.target_ref)
     if item.verb != "apply" or not _is_written(item) or is_kept(item.desired_state, live):
@@ -64,7 +64,7 @@ def _strayed(s: Situation, item: Item) -> str:
     return f"{DRIFT}: {', '.join(what_changed(item, live))}"[:1024]
 
 
-def _halfway(s: Situation, strayed: dict[str, str]) -> Step:
+def _halfway(s: ConfigSituation, strayed: dict[str, str]) -> Step:
     """The plan stays as it stopped; what changed of its items is told."""
     items = tuple(
         structs.replace(item, drifted=True, message=strayed[item.name])
@@ -73,5 +73,5 @@ def _halfway(s: Situation, strayed: dict[str, str]) -> Step:
         for item in s.status.items
     )
     if items != s.status.items:
-        return Write(structs.replace(s.status, items=items))
-    return Rest(CHECK_S)
+        return WriteStatus(structs.replace(s.status, items=items))
+    return Pause(CHECK_S)

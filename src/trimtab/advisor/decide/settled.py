@@ -9,7 +9,7 @@ from trimtab.advisor.decide.drift import drifting, is_drifted, reported
 from trimtab.advisor.decide.edit_war import remedy, resumed
 from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
-from trimtab.advisor.decide.situation import Rest, Situation, Step, Trouble, Write
+from trimtab.advisor.decide.situation import ConfigSituation, Pause, Step, Trouble, WriteStatus
 from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan.fields import snapshot_hash
 from trimtab.advisor.plan.plan import differs, stored
@@ -18,7 +18,7 @@ from trimtab.advisor.plan.profile import Draft
 CHECK_S = 60.0
 
 
-def settled(s: Situation) -> Step:
+def settled(s: ConfigSituation) -> Step:
     """Completed, with or without errors; the order of the questions is part of the contract."""
     draft = s.seen.draft
     if s.asked_otherwise:
@@ -36,34 +36,34 @@ def settled(s: Situation) -> Step:
     return drifting(s) or _unsettled(s) or _quiet(s)
 
 
-def _upgraded(s: Situation, draft: Draft) -> Write | None:
+def _upgraded(s: ConfigSituation, draft: Draft) -> WriteStatus | None:
     """Another version of the operator: would it plan the same?"""
     if s.status.operator_version == s.version:
         if not is_true(s.status, UPGRADE):
             return None
-        return Write(mark(s, s.status, UPGRADE, False, "Applied", "Applied by this version"))
+        return WriteStatus(mark(s, s.status, UPGRADE, False, "Applied", "Applied by this version"))
     if differs(s.status.items, draft.wishes, severities=False):
         text = f"Version {s.version} plans differently; set action: DryRun to see how"
         status = mark(s, s.status, UPGRADE, True, "LogicChanged", text)
         return become(s, "CompletedWithUpgrade", text, status=status)
-    return Write(_aligned(s, "NoLogicChange"))
+    return WriteStatus(_aligned(s, "NoLogicChange"))
 
 
-def _aligned(s: Situation, reason: str) -> PlatformStatus:
+def _aligned(s: ConfigSituation, reason: str) -> PlatformStatus:
     status = structs.replace(s.status, operator_version=s.version)
     return mark(s, status, UPGRADE, False, reason, f"Version {s.version} plans the same")
 
 
-def _fed(s: Situation, draft: Draft) -> Write | None:
+def _fed(s: ConfigSituation, draft: Draft) -> WriteStatus | None:
     """Inputs from outside: a change that plans the same is only noted."""
     if stored(draft.inputs) == s.status.inputs:
         return None
     if inputs_changed(s, draft):
         return input_drift(s, draft)
-    return Write(structs.replace(s.status, inputs=stored(draft.inputs)))
+    return WriteStatus(structs.replace(s.status, inputs=stored(draft.inputs)))
 
 
-def _unsettled(s: Situation) -> Write | None:
+def _unsettled(s: ConfigSituation) -> WriteStatus | None:
     """A pool that rolls again, perhaps for another's sake: wait for it as for our own change."""
     items = tuple(
         moved(s, item, "InProgress", health.message, applied=True)
@@ -78,48 +78,48 @@ def _unsettled(s: Situation) -> Write | None:
     return become(s, "InProgress", "Waiting until it is in effect again", items=items)
 
 
-def _quiet(s: Situation) -> Step:
+def _quiet(s: ConfigSituation) -> Step:
     if not s.status.source_snapshot_hash:
         baseline = snapshot_hash(s.status.items, s.seen.live)
-        return Write(structs.replace(s.status, source_snapshot_hash=baseline))
-    return (stay(s) if s.edited else None) or Rest(CHECK_S)
+        return WriteStatus(structs.replace(s.status, source_snapshot_hash=baseline))
+    return (stay(s) if s.edited else None) or Pause(CHECK_S)
 
 
-def upgradable(s: Situation) -> Step:
+def upgradable(s: ConfigSituation) -> Step:
     """CompletedWithUpgrade: until the user asks for a plan, or there is nothing to plan."""
     if s.edited:
         return begun_anew(s)
     draft = s.seen.draft
     if isinstance(draft, Draft) and not differs(s.status.items, draft.wishes, severities=False):
         return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
-    return Rest(CHECK_S)
+    return Pause(CHECK_S)
 
 
-def drifted(s: Situation) -> Step:
+def drifted(s: ConfigSituation) -> Step:
     heals = _heals(s)
     if s.asked_otherwise or (s.edited and not heals):
         return begun_anew(s)
     if (lacking := _lacking(s)) is not None:
         return lacking
     if s.edited:
-        return stay(s, status=resumed(s)) or Rest(CHECK_S)
+        return stay(s, status=resumed(s)) or Pause(CHECK_S)
     if not is_drifted(s):
         calm = structs.replace(s, config=structs.replace(s.config, status=resumed(s)))
         return become(s, "Completed", status=reported(calm, back=True))
     again = drifting(s)
     if again is not None:
         return again
-    return remedy(s) if heals else Rest(CHECK_S)
+    return remedy(s) if heals else Pause(CHECK_S)
 
 
-def _heals(s: Situation) -> bool:
+def _heals(s: ConfigSituation) -> bool:
     """Whether the plan that was approved is applied again without asking."""
     spec, approval = s.config.spec, s.status.approval
     approved = approval is not None and approval.plan_id == s.status.plan_id
     return approved and spec.action == "Apply" and spec.bypass_optimistic_lock
 
 
-def _lacking(s: Situation) -> Write | None:
+def _lacking(s: ConfigSituation) -> WriteStatus | None:
     """What the profile needs is gone, or other inputs would give another plan."""
     draft = s.seen.draft
     if isinstance(draft, Trouble) and draft.kind == "prerequisite":

@@ -14,10 +14,10 @@ from trimtab.advisor.api import (
     TargetRef,
     VirtPlatformConfig,
 )
-from trimtab.advisor.plan.plan import Plan, Preview
-from trimtab.advisor.plan.pools import Health
+from trimtab.advisor.plan.plan import PlatformPlan, Preview
+from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.advisor.plan.profile import Draft
-from trimtab.advisor.plan.rollback import Record
+from trimtab.advisor.plan.rollback import RollbackRecord
 from trimtab.kube.resources import Free
 
 Want = Literal["draft", "plan", "live", "previews", "recorded"]
@@ -34,14 +34,14 @@ class Seen(Struct, frozen=True):
     """What was read for this decision: only what it asked for."""
 
     draft: Draft | Trouble | None = None
-    plan: Plan | Trouble | None = None
+    plan: PlatformPlan | Trouble | None = None
     live: Mapping[TargetRef, Free | None] = {}
-    health: Mapping[str, Health] = {}
+    health: Mapping[str, PoolHealth] = {}
     previews: Mapping[str, Preview] = {}
-    record: Record = Record()
+    record: RollbackRecord = RollbackRecord()
 
 
-class Situation(Struct, frozen=True):
+class ConfigSituation(Struct, frozen=True):
     config: VirtPlatformConfig
     now: datetime
     version: str
@@ -68,7 +68,7 @@ class Situation(Struct, frozen=True):
         return (spec.options, spec.ignore, spec.accepted) != before
 
 
-class News(Struct, frozen=True):
+class Announcement(Struct, frozen=True):
     """Something to tell people: becomes an Event."""
 
     reason: str
@@ -76,20 +76,20 @@ class News(Struct, frozen=True):
     warning: bool = False
 
 
-class Write(Struct, frozen=True):
+class WriteStatus(Struct, frozen=True):
     """Store this status, then decide again."""
 
     status: PlatformStatus
-    news: tuple[News, ...] = ()
+    news: tuple[Announcement, ...] = ()
 
 
-class Remember(Struct, frozen=True):
+class StoreRecord(Struct, frozen=True):
     """Store this record before anything else happens; an empty one is deleted."""
 
-    record: Record
+    record: RollbackRecord
 
 
-class Act(Struct, frozen=True):
+class CarryOut(Struct, frozen=True):
     """Carry out this item, which the status already calls InProgress."""
 
     item: Item
@@ -97,19 +97,19 @@ class Act(Struct, frozen=True):
     """Take fields from other managers beyond those that were reviewed."""
 
 
-class Look(Struct, frozen=True):
+class ReadMore(Struct, frozen=True):
     """Decide again with this in sight."""
 
     want: Want
 
 
-class Rest(Struct, frozen=True):
+class Pause(Struct, frozen=True):
     """Nothing to do for so many seconds, or until something changes."""
 
     seconds: float | None = None
 
 
-Step = Write | Remember | Act | Look | Rest
+Step = WriteStatus | StoreRecord | CarryOut | ReadMore | Pause
 
 
 class Applied(Struct, frozen=True):

@@ -19,7 +19,7 @@ NOT_FOUND = {"__state": "NOT_FOUND"}
 Path = tuple[str, ...]
 
 
-class Owner(Struct, frozen=True, order=True):
+class FieldOwner(Struct, frozen=True, order=True):
     """A field manager, and how it came to its fields (Apply or Update)."""
 
     manager: str
@@ -99,7 +99,7 @@ def _are_named(value: Any) -> bool:
     return all(isinstance(entry, Mapping) and "name" in entry for entry in entries)
 
 
-def owners_of(obj: Free | None, path: Path) -> tuple[Owner, ...]:
+def owners_of(obj: Free | None, path: Path) -> tuple[FieldOwner, ...]:
     """Who owns the field or something in it; if nobody does, who owns a whole that it is in.
 
     The whole comes second: it may be the owner's own empty map, in which others have keys.
@@ -112,7 +112,9 @@ def owners_of(obj: Free | None, path: Path) -> tuple[Owner, ...]:
     ]
     deepest = max((depth for depth, _ in found), default=0)
     owning = [entry for depth, entry in found if depth == deepest and depth > 0]
-    return tuple(dict.fromkeys(Owner(e.get("manager", ""), e.get("operation", "")) for e in owning))
+    return tuple(
+        dict.fromkeys(FieldOwner(e.get("manager", ""), e.get("operation", "")) for e in owning)
+    )
 
 
 def _depth(fields: Free, path: Path) -> int:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from trimtab.advisor.api import MANAGER, Ignore, Ignored, Item
 from trimtab.advisor.plan.fields import Path, leaves, lookup, others_of, owners_of, parse_path
-from trimtab.advisor.plan.profile import Draft, OptionError, Wish
+from trimtab.advisor.plan.profile import DesiredObject, Draft, OptionError
 from trimtab.kube.resources import Free
 
 _HEAD = ("apiVersion", "kind", "metadata")
@@ -76,7 +76,7 @@ def ignoring(draft: Draft, rules: tuple[Ignore, ...], live: Mapping[str, Free | 
     return structs.replace(draft, wishes=wishes, warnings=(*draft.warnings, *idle))
 
 
-def _lessened(wish: Wish, rules: tuple[Ignore, ...], live: Free | None) -> Wish:
+def _lessened(wish: DesiredObject, rules: tuple[Ignore, ...], live: Free | None) -> DesiredObject:
     found = ignored(rules, wish.name, wish.managed_fields, wish.desired, live)
     if not found:
         return wish

@@ -13,7 +13,7 @@ from trimtab.advisor.plan.diff import has_changes, object_diff
 from trimtab.advisor.plan.fields import digest, parse_path, snapshot_hash
 from trimtab.advisor.plan.ignored_fields import left_out, managed_without, paths_of
 from trimtab.advisor.plan.ownership import given_up
-from trimtab.advisor.plan.profile import Draft, Wish
+from trimtab.advisor.plan.profile import DesiredObject, Draft
 from trimtab.advisor.plan.reasons import reasons_of, with_changes
 from trimtab.kube.resources import Free
 
@@ -30,7 +30,7 @@ class Preview(Struct, frozen=True):
     """Why the API server would not take it."""
 
 
-class Plan(Struct, frozen=True):
+class PlatformPlan(Struct, frozen=True):
     """What is reviewed; `plan_id` stands for all of it."""
 
     items: tuple[Item, ...]
@@ -50,7 +50,7 @@ def target_of(desired: Free) -> TargetRef:
     )
 
 
-def wished_item(wish: Wish) -> Item:
+def wished_item(wish: DesiredObject) -> Item:
     """As far as the profile knows it."""
     return Item(
         name=wish.name,
@@ -68,7 +68,7 @@ def wished_item(wish: Wish) -> Item:
     )
 
 
-def item_of(wish: Wish, preview: Preview) -> Item:
+def item_of(wish: DesiredObject, preview: Preview) -> Item:
     item = with_changes(wished_item(wish), preview.live, preview.after)
     diff = object_diff(item.target_ref, preview.live, preview.after)
     warnings = (*wish.warnings, *given_up(wish.desired, preview.live, preview.after))
@@ -81,7 +81,7 @@ def make_plan(
     options: Options | None,
     leaving: Sequence[Item] = (),
     live: Mapping[TargetRef, Free | None] | None = None,
-) -> Plan:
+) -> PlatformPlan:
     """The draft's items, then those that take back what is no longer wished for.
 
     `live` is what is known of the objects of `leaving`; the others are in the previews.
@@ -98,9 +98,11 @@ def plan_of(
     inputs: Free,
     options: Options | None,
     warnings: tuple[str, ...] = (),
-) -> Plan:
+) -> PlatformPlan:
     snapshot = snapshot_hash(items, live)
-    return Plan(items, snapshot, plan_id(items, inputs, options, snapshot), inputs, warnings)
+    return PlatformPlan(
+        items, snapshot, plan_id(items, inputs, options, snapshot), inputs, warnings
+    )
 
 
 def stored(inputs: Mapping[str, object]) -> Free:
@@ -130,7 +132,9 @@ def changes_nothing(items: Iterable[Item]) -> bool:
     return not any(has_changes(item.diff) for item in items)
 
 
-def differs(items: Iterable[Item], wishes: Sequence[Wish], *, severities: bool = True) -> bool:
+def differs(
+    items: Iterable[Item], wishes: Sequence[DesiredObject], *, severities: bool = True
+) -> bool:
     """Whether the profile would now make other items.
 
     Severity is left out once items were applied: it tells what applying would do to the
@@ -142,7 +146,7 @@ def differs(items: Iterable[Item], wishes: Sequence[Wish], *, severities: bool =
     return any(_differs(mine[wish.name], wish, severities) for wish in wishes)
 
 
-def _differs(item: Item, wish: Wish, severities: bool) -> bool:
+def _differs(item: Item, wish: DesiredObject, severities: bool) -> bool:
     paths = paths_of(item.ignored)
     apart = (*paths, *(parse_path(each.field) for each in item.accepted))
     return (

@@ -14,7 +14,7 @@ from msgspec import Struct
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, ROLE
 from trimtab.advisor.plan.kernel_arguments import is_effective
-from trimtab.advisor.plan.profile import Facts, Pool, dig
+from trimtab.advisor.plan.profile import ClusterFacts, Pool, dig
 from trimtab.kube.resources import Free
 
 DEFAULT_POOL = "worker"
@@ -22,7 +22,7 @@ State = Literal["ready", "waiting", "blocked", "failed"]
 _WORST: tuple[State, ...] = ("failed", "blocked", "waiting", "ready")
 
 
-class Health(Struct, frozen=True):
+class PoolHealth(Struct, frozen=True):
     """`blocked` waits for a person (a paused pool), `failed` will not heal by waiting."""
 
     state: State
@@ -41,43 +41,45 @@ def effect_of(desired: Free) -> Pool | None:
     return Pool(role, tuple(dig(desired, "spec", "kernelArguments") or ()))
 
 
-def reads(facts: Facts) -> tuple[TargetRef, ...]:
+def reads(facts: ClusterFacts) -> tuple[TargetRef, ...]:
     """The rendered configs that `health` looks into, given the pools in `facts.lists`."""
     names = [dig(pool, "status", "configuration", "name") for pool in _pools(facts)]
     return tuple(MACHINE_CONFIGS.ref(name) for name in dict.fromkeys(names) if name)
 
 
-def health(desired: Free, facts: Facts) -> Health:
+def health(desired: Free, facts: ClusterFacts) -> PoolHealth:
     """The worst of all pools that take the MachineConfig `desired`."""
     effect = effect_of(desired)
     if effect is None:
-        return Health("ready", "applied")
+        return PoolHealth("ready", "applied")
     pools = taken_by(desired, _pools(facts))
     if not pools:
-        return Health("waiting", f"Waiting for MachineConfigPool '{effect.name}': it is missing")
+        return PoolHealth(
+            "waiting", f"Waiting for MachineConfigPool '{effect.name}': it is missing"
+        )
     verdicts = [_judge(desired, effect, pool, facts) for pool in pools]
     worst = min(verdicts, key=lambda verdict: _WORST.index(verdict.state))
     if worst.state != "ready":
         return worst
-    return Health("ready", "; ".join(verdict.message for verdict in verdicts))
+    return PoolHealth("ready", "; ".join(verdict.message for verdict in verdicts))
 
 
-def gone(name: str, facts: Facts) -> Health:
+def gone(name: str, facts: ClusterFacts) -> PoolHealth:
     """Whether a deleted MachineConfig has left every pool's nodes."""
     holding = [p for p in _pools(facts) if name in (*_sources(p, "spec"), *_sources(p, "status"))]
     verdicts = [_leaving(name, pool) for pool in holding]
     if not verdicts:
-        return Health("ready", f"no pool runs '{name}' any more")
+        return PoolHealth("ready", f"no pool runs '{name}' any more")
     return min(verdicts, key=lambda verdict: _WORST.index(verdict.state))
 
 
-def _leaving(name: str, pool: Free) -> Health:
+def _leaving(name: str, pool: Free) -> PoolHealth:
     """A pool at rest that still names the config has not noticed the deletion yet."""
     progress = _progress(pool)
     if not progress.healthy:
         return progress
     title = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'"
-    return _paused(pool, title) or Health(
+    return _paused(pool, title) or PoolHealth(
         "waiting", f"{title} is processing changes: it still runs '{name}'"
     )
 
@@ -93,7 +95,7 @@ def taken(pool: Free, config: Free) -> bool:
     return _takes(pool, role, {ROLE: role} | _labels(config))
 
 
-def pool_named(name: str, facts: Facts) -> Free | None:
+def pool_named(name: str, facts: ClusterFacts) -> Free | None:
     return next((p for p in _pools(facts) if dig(p, "metadata", "name") == name), None)
 
 
@@ -101,26 +103,26 @@ def machines(pool: Free | None) -> int:
     return int(dig(pool or {}, "status", "machineCount") or 0)
 
 
-def arguments_of(pool: Free | None, facts: Facts) -> list[str]:
+def arguments_of(pool: Free | None, facts: ClusterFacts) -> list[str]:
     """The kernel arguments that the pool's nodes run with; none if that cannot be found out."""
     return list(dig(_rendered(pool or {}, facts), "spec", "kernelArguments") or ())
 
 
-def _judge(desired: Free, effect: Pool, pool: Free, facts: Facts) -> Health:
+def _judge(desired: Free, effect: Pool, pool: Free, facts: ClusterFacts) -> PoolHealth:
     name = str(dig(desired, "metadata", "name"))
     title = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'"
     if not pool.get("status"):
-        return Health("waiting", f"Waiting for {title}: it has no status yet")
+        return PoolHealth("waiting", f"Waiting for {title}: it has no status yet")
     trouble = _degraded(pool, title) or _overridden(effect, pool, facts, title)
     if trouble is not None:
         return trouble
     if name not in _sources(pool, "spec") and name not in _sources(pool, "status"):
-        return _paused(pool, title) or Health(
+        return _paused(pool, title) or PoolHealth(
             "waiting", f"{title} is processing changes: '{name}' is not in its rendered config yet"
         )
     progress = _progress(pool)
     if progress.healthy and not _carries(_rendered(pool, facts), desired):
-        return _paused(pool, title) or Health(
+        return _paused(pool, title) or PoolHealth(
             "waiting", f"{title} is processing changes: it runs '{name}' as it was before"
         )
     return progress
@@ -137,13 +139,13 @@ def _carries(rendered: Free, desired: Free) -> bool:
     )
 
 
-def _rendered(pool: Free, facts: Facts) -> Free:
+def _rendered(pool: Free, facts: ClusterFacts) -> Free:
     """The config that the pool's nodes run, or nothing if it was not found."""
     name = dig(pool, "status", "configuration", "name")
     return (facts.get(MACHINE_CONFIGS.ref(name)) if name else None) or {}
 
 
-def _progress(pool: Free) -> Health:
+def _progress(pool: Free) -> PoolHealth:
     """How far the pool's nodes are on the way to the config that it wants now."""
     title, status = f"MachineConfigPool '{dig(pool, 'metadata', 'name')}'", pool.get("status", {})
     total, counts = machines(pool), _counts(status)
@@ -152,28 +154,28 @@ def _progress(pool: Free) -> Health:
     if (trouble := _degraded(pool, title)) is not None:
         return trouble
     if there and total == 0:
-        return Health("ready", f"{title} has no machines; the first to join gets the config")
+        return PoolHealth("ready", f"{title} has no machines; the first to join gets the config")
     complete = status.get("updatedMachineCount") == status.get("readyMachineCount") == total
     conditions = _conditions(status)
     if there and complete and conditions.get("Updated") and not conditions.get("Updating"):
-        return Health("ready", f"{title} is ready ({counts})")
+        return PoolHealth("ready", f"{title} is ready ({counts})")
     if (paused := _paused(pool, title)) is not None:
         return paused
     if conditions.get("Updating"):
-        return Health("waiting", f"{title} is updating ({counts})")
+        return PoolHealth("waiting", f"{title} is updating ({counts})")
     if not conditions.get("Updated"):
-        return Health("waiting", f"{title} is processing changes ({counts})")
-    return Health("waiting", f"Waiting for {title} ({counts})")
+        return PoolHealth("waiting", f"{title} is processing changes ({counts})")
+    return PoolHealth("waiting", f"Waiting for {title} ({counts})")
 
 
-def _degraded(pool: Free, title: str) -> Health | None:
+def _degraded(pool: Free, title: str) -> PoolHealth | None:
     status = pool.get("status", {})
     count = int(status.get("degradedMachineCount") or 0)
     if not count and not _conditions(status).get("Degraded"):
         return None
     reasons = [c.get("message") for c in status.get("conditions") or () if _tells(c)]
     why = f": {reasons[0]}" if reasons else ""
-    return Health("failed", f"{title} is degraded ({count} machines){why}")
+    return PoolHealth("failed", f"{title} is degraded ({count} machines){why}")
 
 
 def _tells(condition: Free) -> bool:
@@ -182,7 +184,7 @@ def _tells(condition: Free) -> bool:
     return kind.endswith("Degraded") and true and bool(condition.get("message"))
 
 
-def _overridden(effect: Pool, pool: Free, facts: Facts, title: str) -> Health | None:
+def _overridden(effect: Pool, pool: Free, facts: ClusterFacts, title: str) -> PoolHealth | None:
     """Our config is on the nodes, but a later one takes the argument back."""
     wanted = dig(pool, "spec", "configuration", "name")
     running = dig(pool, "status", "configuration", "name")
@@ -192,13 +194,13 @@ def _overridden(effect: Pool, pool: Free, facts: Facts, title: str) -> Health | 
     lost = [a for a in effect.kernel_arguments if a in arguments and not is_effective(arguments, a)]
     if not lost:
         return None
-    return Health("failed", f"{title}: a later MachineConfig overrides {', '.join(lost)}")
+    return PoolHealth("failed", f"{title}: a later MachineConfig overrides {', '.join(lost)}")
 
 
-def _paused(pool: Free, title: str) -> Health | None:
+def _paused(pool: Free, title: str) -> PoolHealth | None:
     if not dig(pool, "spec", "paused"):
         return None
-    return Health("blocked", f"{title} is paused; unpause it to roll out the change")
+    return PoolHealth("blocked", f"{title} is paused; unpause it to roll out the change")
 
 
 def _counts(status: Mapping[str, Any]) -> str:
@@ -238,7 +240,7 @@ def _meets(rule: Free, labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _pools(facts: Facts) -> tuple[Free, ...]:
+def _pools(facts: ClusterFacts) -> tuple[Free, ...]:
     return facts.all(MACHINE_CONFIG_POOLS)
 
 

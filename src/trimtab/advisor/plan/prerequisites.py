@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from trimtab.advisor.plan.profile import Need
+from trimtab.advisor.plan.profile import Prerequisite
 from trimtab.kube.resources import Free
 
 _HEAD = "Missing in this cluster:"
 
 
-def missing(needs: Sequence[Need], crds: Mapping[str, Free | None]) -> tuple[Need, ...]:
+def missing(
+    needs: Sequence[Prerequisite], crds: Mapping[str, Free | None]
+) -> tuple[Prerequisite, ...]:
     return tuple(need for need in needs if not _serves(crds.get(need.resource.crd), need))
 
 
-def _serves(crd: Free | None, need: Need) -> bool:
+def _serves(crd: Free | None, need: Prerequisite) -> bool:
     """Whether the definition is there, established, and serves the version."""
     if crd is None:
         return False
@@ -24,14 +26,14 @@ def _serves(crd: Free | None, need: Need) -> bool:
     return told.get("Established") == "True" and served
 
 
-def missing_text(needs: Sequence[Need]) -> str:
+def missing_text(needs: Sequence[Prerequisite]) -> str:
     """A header, and a line for each definition; nothing if nothing is missing."""
     if not needs:
         return ""
     return "\n".join([_HEAD, *(_bullet(need) for need in needs)])
 
 
-def _bullet(need: Need) -> str:
+def _bullet(need: Prerequisite) -> str:
     resource = need.resource
     where = f"{resource.group}.{resource.version}"
     return f"  - {resource.kind} ({where})" + (f": {need.hint}" if need.hint else "")

@@ -39,7 +39,7 @@ class Resource(Struct, frozen=True, order=True):
         )
 
 
-class Need(Struct, frozen=True):
+class Prerequisite(Struct, frozen=True):
     """A resource that must exist before the profile can plan, and how to get it."""
 
     resource: Resource
@@ -48,7 +48,7 @@ class Need(Struct, frozen=True):
     """Whether another served version will do as well."""
 
 
-class Facts(Struct, frozen=True):
+class ClusterFacts(Struct, frozen=True):
     """What was read of the cluster: objects (None = absent) and the CRDs' schemas."""
 
     objects: Mapping[TargetRef, Free | None]
@@ -73,7 +73,7 @@ class Pool(Struct, frozen=True):
     kernel_arguments: tuple[str, ...] = ()
 
 
-class Wish(Struct, frozen=True):
+class DesiredObject(Struct, frozen=True):
     """One object as the profile wants it; becomes an item of the plan."""
 
     name: str
@@ -97,7 +97,7 @@ class Wish(Struct, frozen=True):
 class Draft(Struct, frozen=True):
     """A profile's answer: its wishes in order, and the inputs it derived them from."""
 
-    wishes: tuple[Wish, ...]
+    wishes: tuple[DesiredObject, ...]
     inputs: Mapping[str, Any] = {}
     """Values from outside the options that shaped the wishes (HyperConverged's limits, the
     descheduler CRD's capabilities, PSI in effect), by name; a later change re-plans."""
@@ -120,7 +120,7 @@ def dig(obj: Mapping[str, Any] | None, *path: str) -> Any:
     return value
 
 
-class Profile(Protocol):
+class PlatformProfile(Protocol):
     """What every profile answers; all of it without side effects."""
 
     name: str
@@ -142,16 +142,16 @@ class Profile(Protocol):
         """Every object it may ever write, by name: the operator may write no other."""
         ...
 
-    def needs(self, options: Options | None) -> tuple[Need, ...]: ...
+    def needs(self, options: Options | None) -> tuple[Prerequisite, ...]: ...
 
     def lists(self, options: Options | None) -> tuple[Resource, ...]:
         """Kinds of which it wants to see all objects (a kind that is not served has none)."""
         ...
 
-    def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
+    def reads(self, options: Options | None, facts: ClusterFacts) -> tuple[TargetRef, ...]:
         """Objects to look at, targets included if `draft` wants them, given what was found."""
         ...
 
-    def draft(self, options: Options | None, facts: Facts) -> Draft:
+    def draft(self, options: Options | None, facts: ClusterFacts) -> Draft:
         """Raises OptionError for options it cannot honour."""
         ...

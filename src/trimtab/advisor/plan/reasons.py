@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from trimtab.advisor.api import Item, Reason
+from trimtab.advisor.api import FieldReason, Item
 from trimtab.advisor.plan.fields import leaves, lookup, parse_path
 from trimtab.kube.resources import Free
 
 
-def reasons_of(managed: tuple[str, ...], desired: Free, why: Mapping[str, str]) -> list[Reason]:
+def reasons_of(
+    managed: tuple[str, ...], desired: Free, why: Mapping[str, str]
+) -> list[FieldReason]:
     """One for each value that is set, the nearest that the profile gives."""
     paths = [
         (*root, *leaf)
@@ -22,7 +24,7 @@ def reasons_of(managed: tuple[str, ...], desired: Free, why: Mapping[str, str]) 
         near = next((dotted for dotted in reversed(above) if dotted in why), None)
         if near is not None:  # a reason for a whole is given once
             told.setdefault(near, why[near])
-    return [Reason(field=field, why=text) for field, text in told.items()]
+    return [FieldReason(field=field, why=text) for field, text in told.items()]
 
 
 def with_changes(item: Item, live: Free | None, after: Free | None) -> Item:
@@ -37,5 +39,5 @@ def with_changes(item: Item, live: Free | None, after: Free | None) -> Item:
     )
 
 
-def changing(item: Item) -> tuple[Reason, ...]:
+def changing(item: Item) -> tuple[FieldReason, ...]:
     return tuple(each for each in item.reasons if each.changes)

@@ -51,21 +51,21 @@ class Prior(Struct, frozen=True):
     """Whether a plan with it was completed: until then, what is not ours is still prior."""
 
 
-class Record(Struct, frozen=True):
+class RollbackRecord(Struct, frozen=True):
     priors: tuple[Prior, ...] = ()
 
     def of(self, ref: TargetRef) -> Prior | None:
         return next((prior for prior in self.priors if prior.ref == ref), None)
 
 
-def remembered(record: Record, items: Iterable[Item], live: Live) -> Record:
+def remembered(record: RollbackRecord, items: Iterable[Item], live: Live) -> RollbackRecord:
     """The record with what these items are about to change; what it knows already stays."""
     priors = {prior.ref: prior for prior in record.priors}
     for item in items:
         if item.verb == "apply" and item.desired_state is not None:
             before = priors.get(item.target_ref)
             priors[item.target_ref] = _extended(before, item, live.get(item.target_ref))
-    return Record(tuple(priors.values()))
+    return RollbackRecord(tuple(priors.values()))
 
 
 def _extended(before: Prior | None, item: Item, live: Free | None) -> Prior:
@@ -83,10 +83,10 @@ def _is_outdated(before: Prior, live: Free | None) -> bool:
     return not before.applied and live is not None and not is_ours(live)
 
 
-def confirmed(record: Record, refs: Iterable[TargetRef]) -> Record:
+def confirmed(record: RollbackRecord, refs: Iterable[TargetRef]) -> RollbackRecord:
     """With these known to be applied, whoever writes to them from now on."""
     done = set(refs)
-    return Record(
+    return RollbackRecord(
         tuple(structs.replace(p, applied=True) if p.ref in done else p for p in record.priors)
     )
 
@@ -105,12 +105,12 @@ def _prior_field(live: Free | None, dotted: str) -> PriorField:
     return PriorField(dotted, present, depth=sum(lookup(live, root[: n + 1])[0] for n in steps))
 
 
-def forgotten(record: Record, refs: Iterable[TargetRef]) -> Record:
+def forgotten(record: RollbackRecord, refs: Iterable[TargetRef]) -> RollbackRecord:
     gone = set(refs)
-    return Record(tuple(prior for prior in record.priors if prior.ref not in gone))
+    return RollbackRecord(tuple(prior for prior in record.priors if prior.ref not in gone))
 
 
-def leaving(record: Record, wished: Iterable[TargetRef], live: Live) -> tuple[Item, ...]:
+def leaving(record: RollbackRecord, wished: Iterable[TargetRef], live: Live) -> tuple[Item, ...]:
     """Items for what we once applied and the profile no longer wishes for; last come first."""
     kept = set(wished)
     going = [prior for prior in reversed(record.priors) if prior.ref not in kept]
@@ -236,7 +236,7 @@ def releasing(live: Free) -> list[Free] | None:
     return rest or [{}]
 
 
-def is_taken_back(item: Item, record: Record, live: Free | None) -> bool:
+def is_taken_back(item: Item, record: RollbackRecord, live: Free | None) -> bool:
     """Whether nothing of ours is left to undo on this object."""
     prior = record.of(item.target_ref)
     if item.verb == "delete" or live is None or prior is None:

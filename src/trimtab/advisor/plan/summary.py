@@ -11,7 +11,7 @@ from trimtab.advisor.plan.plan import worst
 from trimtab.advisor.plan.pools import effect_of
 
 
-class Summary(Struct, frozen=True, rename="camel"):
+class PlanSummary(Struct, frozen=True, rename="camel"):
     """`reboots` names the pools whose machines restart."""
 
     add: int
@@ -37,12 +37,12 @@ class Summary(Struct, frozen=True, rename="camel"):
         return f"{'; '.join(parts)}; impact {self.impact}"
 
 
-def summarise(items: Sequence[Item]) -> Summary:
+def summarise(items: Sequence[Item]) -> PlanSummary:
     """Of the items that still change something."""
     changing = [item for item in items if has_changes(item.diff)]
     removed = [item for item in changing if removes(item)]
     added = [item for item in changing if creates(item.diff)]
-    return Summary(
+    return PlanSummary(
         add=len(added),
         change=len(changing) - len(added) - len(removed),
         remove=len(removed),

@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions
 from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS, SCHEDULER
-from trimtab.advisor.plan.profile import Facts, Wish, dig
+from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, dig
 from trimtab.advisor.profiles.capabilities import (
     DEV,
     FALLBACK,
@@ -23,7 +23,7 @@ from trimtab.advisor.profiles.eviction_limits import (
     HYPERCONVERGED_REFS,
     NODE_INPUT,
     TOTAL_INPUT,
-    Limits,
+    EvictionLimits,
     eviction_limits,
 )
 from trimtab.advisor.profiles.psi import is_on, roles
@@ -37,14 +37,14 @@ _ALWAYS = ("spec.managementState", "spec.deschedulingIntervalSeconds", "spec.mod
 
 
 def descheduler_wish(
-    options: LoadAwareOptions, able: Capabilities, facts: Facts, depends_on: tuple[str, ...]
-) -> tuple[Wish, dict[str, Any]]:
+    options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts, depends_on: tuple[str, ...]
+) -> tuple[DesiredObject, dict[str, Any]]:
     """The wish, and the values of HyperConverged that shaped it."""
     live = facts.get(DESCHEDULER)
     limits = _limits(options, able, facts)
     spec = _spec(options, able, live, limits)
     optional = [f"spec.{name}" for name in ("profileCustomizations", "evictionLimits")]
-    wish = Wish(
+    wish = DesiredObject(
         name=ITEM,
         desired=_object(spec),
         managed_fields=(*_ALWAYS, *(path for path in optional if path[5:] in spec)),
@@ -67,7 +67,9 @@ def interval_s(options: LoadAwareOptions) -> int:
     return wanted if wanted > 0 else INTERVAL_S
 
 
-def _limits(options: LoadAwareOptions, able: Capabilities, facts: Facts) -> Limits | None:
+def _limits(
+    options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts
+) -> EvictionLimits | None:
     if not able.is_kubevirt or not able.limits:
         return None
     return eviction_limits(options, facts, per_node="node" in able.limits)
@@ -83,7 +85,7 @@ def _object(spec: Free) -> Free:
 
 
 def _spec(
-    options: LoadAwareOptions, able: Capabilities, live: Free | None, limits: Limits | None
+    options: LoadAwareOptions, able: Capabilities, live: Free | None, limits: EvictionLimits | None
 ) -> Free:
     spec: Free = {
         "managementState": "Managed",
@@ -118,7 +120,7 @@ def _impact(options: LoadAwareOptions, live: Free | None) -> str:
 
 
 def _reasons(
-    options: LoadAwareOptions, able: Capabilities, limits: Limits | None
+    options: LoadAwareOptions, able: Capabilities, limits: EvictionLimits | None
 ) -> dict[str, str]:
     """Why each field has the value that it gets."""
     custom, given = "spec.profileCustomizations", "options.loadAware"
@@ -173,7 +175,7 @@ def _without_effect(options: LoadAwareOptions, able: Capabilities) -> list[str]:
 
 
 def _preflight(
-    options: LoadAwareOptions, able: Capabilities, facts: Facts, live: Free | None
+    options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts, live: Free | None
 ) -> list[str]:
     """What the descheduler's operator would trip over, or a reviewer should know."""
     return [
@@ -183,7 +185,7 @@ def _preflight(
     ]
 
 
-def _fallback_warnings(options: LoadAwareOptions, facts: Facts) -> list[str]:
+def _fallback_warnings(options: LoadAwareOptions, facts: ClusterFacts) -> list[str]:
     said = [
         f"this KubeDescheduler knows no KubeVirt profile; {FALLBACK} goes by requests and "
         "thresholds of its own, not by load"
@@ -199,7 +201,7 @@ def _fallback_warnings(options: LoadAwareOptions, facts: Facts) -> list[str]:
 
 
 def _kubevirt_warnings(
-    options: LoadAwareOptions, able: Capabilities, facts: Facts, live: Free | None
+    options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts, live: Free | None
 ) -> list[str]:
     said = []
     dark = [role for role in roles(facts) if not is_on(role, facts)]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1
-from trimtab.advisor.plan.profile import Facts, OptionError, dig
+from trimtab.advisor.plan.profile import ClusterFacts, OptionError, dig
 
 DEFAULT_TOTAL, DEFAULT_NODE = 5, 2
 TOTAL_INPUT = "hyperconverged.liveMigrationConfig.parallelMigrationsPerCluster"
@@ -18,7 +18,7 @@ NODE_INPUT = "hyperconverged.liveMigrationConfig.parallelOutboundMigrationsPerNo
 HYPERCONVERGED_REFS: tuple[TargetRef, ...] = (HYPERCONVERGED, HYPERCONVERGED_V1)
 
 
-class Limits(Struct, frozen=True):
+class EvictionLimits(Struct, frozen=True):
     """`inputs` holds the values of HyperConverged that these limits come from, by name."""
 
     total: int
@@ -41,7 +41,9 @@ def scaled(value: int) -> int:
     return value if value < 10 else 10 + (value - 10) * 4 // 5
 
 
-def eviction_limits(options: LoadAwareOptions, facts: Facts, *, per_node: bool) -> Limits:
+def eviction_limits(
+    options: LoadAwareOptions, facts: ClusterFacts, *, per_node: bool
+) -> EvictionLimits:
     """Both limits; OptionError if the user's own limit per node is above the total."""
     config = migration_config(facts)
     inputs: dict[str, int | None] = {}
@@ -57,10 +59,10 @@ def eviction_limits(options: LoadAwareOptions, facts: Facts, *, per_node: bool) 
             f"options.loadAware.evictionLimitNode {node} is above the total limit of {total}; "
             "lower it, or raise evictionLimitTotal"
         )
-    return Limits(total, node, inputs)
+    return EvictionLimits(total, node, inputs)
 
 
-def migration_config(facts: Facts) -> dict[str, Any]:
+def migration_config(facts: ClusterFacts) -> dict[str, Any]:
     """HyperConverged's migration limits in whichever version it is served; {} without it."""
     old, new = facts.get(HYPERCONVERGED), facts.get(HYPERCONVERGED_V1)
     found = dig(old, "spec", "liveMigrationConfig")

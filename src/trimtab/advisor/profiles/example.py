@@ -2,7 +2,14 @@
 
 from trimtab.advisor.api import Options, Severity, TargetRef
 from trimtab.advisor.kinds import CONFIG_MAPS, EXAMPLE, NAMESPACES, namespace_of
-from trimtab.advisor.plan.profile import Draft, Facts, Need, OptionError, Resource, Wish
+from trimtab.advisor.plan.profile import (
+    ClusterFacts,
+    DesiredObject,
+    Draft,
+    OptionError,
+    Prerequisite,
+    Resource,
+)
 from trimtab.advisor.profiles.load_aware import require
 
 ITEM = "configure-example-component"
@@ -26,20 +33,20 @@ class Example:
     def targets(self) -> tuple[TargetRef, ...]:
         return (EXAMPLE,)
 
-    def needs(self, options: Options | None) -> tuple[Need, ...]:
+    def needs(self, options: Options | None) -> tuple[Prerequisite, ...]:
         return ()
 
     def lists(self, options: Options | None) -> tuple[Resource, ...]:
         return ()
 
-    def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
+    def reads(self, options: Options | None, facts: ClusterFacts) -> tuple[TargetRef, ...]:
         return (EXAMPLE, namespace_of(EXAMPLE))
 
-    def draft(self, options: Options | None, facts: Facts) -> Draft:
+    def draft(self, options: Options | None, facts: ClusterFacts) -> Draft:
         if options is not None:
             raise OptionError("spec.options: example-profile has none; remove them")
         require(namespace_of(EXAMPLE), facts)
-        wish = Wish(
+        wish = DesiredObject(
             name=ITEM,
             desired={
                 "apiVersion": "v1",

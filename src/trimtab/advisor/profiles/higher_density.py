@@ -23,13 +23,13 @@ from trimtab.advisor.kinds import (
 from trimtab.advisor.plan.pools import effect_of, machines, taken_by
 from trimtab.advisor.plan.pools import reads as rendered_configs
 from trimtab.advisor.plan.profile import (
+    ClusterFacts,
+    DesiredObject,
     Draft,
-    Facts,
     MissingError,
-    Need,
     OptionError,
+    Prerequisite,
     Resource,
-    Wish,
     dig,
 )
 from trimtab.advisor.profiles import swap
@@ -41,7 +41,7 @@ RATIO_WITH_SWAP, RATIO_WITHOUT = 150, 120
 UNTOUCHED = 100
 """HyperConverged's own default: no overcommit."""
 RATIO_INPUT = "hyperconverged.higherWorkloadDensity.memoryOvercommitPercentage"
-HCO_NEED = Need(
+HCO_NEED = Prerequisite(
     HYPERCONVERGEDS,
     "install OpenShift Virtualization, or the HyperConverged operator",
     any_version=True,
@@ -93,21 +93,21 @@ class HigherDensity:
     def targets(self) -> tuple[TargetRef, ...]:
         return (MACHINE_CONFIGS.ref(swap.NAME), HYPERCONVERGED, HYPERCONVERGED_V1)
 
-    def needs(self, options: Options | None) -> tuple[Need, ...]:
+    def needs(self, options: Options | None) -> tuple[Prerequisite, ...]:
         given = options.virt_higher_density if options else None
         off = given is not None and given.enable_swap is False
         hint = "part of OpenShift; on other clusters set enableSwap: false"
-        machine = Need(MACHINE_CONFIG_NEED.resource, hint)
+        machine = Prerequisite(MACHINE_CONFIG_NEED.resource, hint)
         return (HCO_NEED,) if off else (machine, HCO_NEED)
 
     def lists(self, options: Options | None) -> tuple[Resource, ...]:
         return (MACHINE_CONFIG_POOLS,)
 
-    def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
+    def reads(self, options: Options | None, facts: ClusterFacts) -> tuple[TargetRef, ...]:
         home = namespace_of(HYPERCONVERGED)
         return (HYPERCONVERGED, HYPERCONVERGED_V1, home, *rendered_configs(facts))
 
-    def draft(self, options: Options | None, facts: Facts) -> Draft:
+    def draft(self, options: Options | None, facts: ClusterFacts) -> Draft:
         choice = chosen(options)
         require(namespace_of(HYPERCONVERGED), facts)
         _require_hyperconverged(facts)
@@ -118,20 +118,20 @@ class HigherDensity:
         return Draft(wishes=tuple(wishes), inputs=inputs)
 
 
-def _require_hyperconverged(facts: Facts) -> None:
+def _require_hyperconverged(facts: ClusterFacts) -> None:
     """Creating it would install all of KubeVirt, and deleting it on the way back remove it."""
     ref, _ = served(facts)
     if facts.get(ref) is None:
         raise MissingError(f"{ref} was not found; install OpenShift Virtualization first")
 
 
-def _swap_wish(facts: Facts) -> Wish:
+def _swap_wish(facts: ClusterFacts) -> DesiredObject:
     desired = swap.machine_config()
     pools = taken_by(desired, facts.all(MACHINE_CONFIG_POOLS))
     names = ", ".join(f"'{dig(pool, 'metadata', 'name')}'" for pool in pools) or "'worker'"
     count = sum(machines(pool) for pool in pools)
     who = f"the {count} machines" if count else "every machine"
-    return Wish(
+    return DesiredObject(
         name=SWAP_ITEM,
         desired=desired,
         managed_fields=("spec.config",),
@@ -147,7 +147,9 @@ def _swap_wish(facts: Facts) -> Wish:
     )
 
 
-def _density_wish(choice: Choice, facts: Facts, depends_on: tuple[str, ...]) -> Wish:
+def _density_wish(
+    choice: Choice, facts: ClusterFacts, depends_on: tuple[str, ...]
+) -> DesiredObject:
     ref, prefix = served(facts)
     body: Free = {"higherWorkloadDensity": {"memoryOvercommitPercentage": choice.ratio}}
     fields = ["higherWorkloadDensity.memoryOvercommitPercentage"]
@@ -158,7 +160,7 @@ def _density_wish(choice: Choice, facts: Facts, depends_on: tuple[str, ...]) -> 
         shared = " and share equal pages (KSM)"
     spec = body if not prefix else {prefix: body}
     where = ".".join(part for part in ("spec", prefix) if part)
-    return Wish(
+    return DesiredObject(
         name=HCO_ITEM,
         desired={
             "apiVersion": ref.api_version,
@@ -191,7 +193,7 @@ def written(selector: LabelSelector) -> Free:
     return shown | ({"matchExpressions": expressions} if expressions else {})
 
 
-def served(facts: Facts) -> tuple[TargetRef, str]:
+def served(facts: ClusterFacts) -> tuple[TargetRef, str]:
     """HyperConverged in the version to write, and the key under spec where things are there."""
     versions = dig(facts.crds.get(HYPERCONVERGEDS.crd), "spec", "versions") or ()
     names = [version.get("name") for version in versions if version.get("served")]
@@ -200,7 +202,7 @@ def served(facts: Facts) -> tuple[TargetRef, str]:
     return HYPERCONVERGED, ""
 
 
-def _foreign_ratio(choice: Choice, facts: Facts) -> int | None:
+def _foreign_ratio(choice: Choice, facts: ClusterFacts) -> int | None:
     """A ratio that somebody else wants; None if there is none, or it is ours."""
     ref, prefix = served(facts)
     path = ("spec", prefix) if prefix else ("spec",)

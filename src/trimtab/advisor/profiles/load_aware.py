@@ -19,7 +19,7 @@ from trimtab.advisor.kinds import (
     namespace_of,
 )
 from trimtab.advisor.plan.pools import reads as rendered_configs
-from trimtab.advisor.plan.profile import Draft, Facts, MissingError, Need, Resource
+from trimtab.advisor.plan.profile import ClusterFacts, Draft, MissingError, Prerequisite, Resource
 from trimtab.advisor.profiles.capabilities import capabilities
 from trimtab.advisor.profiles.descheduling import descheduler_wish
 from trimtab.advisor.profiles.eviction_limits import HYPERCONVERGED_REFS
@@ -27,10 +27,10 @@ from trimtab.advisor.profiles.psi import machine_config, psi_wishes
 from trimtab.advisor.profiles.upstream import upstream_draft
 
 UPSTREAM_TARGETS = (POLICY, RULES, UPSTREAM_DESCHEDULER)
-DESCHEDULER_NEED = Need(
+DESCHEDULER_NEED = Prerequisite(
     KUBE_DESCHEDULERS, "install the Kube Descheduler Operator from the OperatorHub"
 )
-MACHINE_CONFIG_NEED = Need(
+MACHINE_CONFIG_NEED = Prerequisite(
     MACHINE_CONFIGS, "part of OpenShift; on other clusters set enablePSIMetrics: false"
 )
 
@@ -61,7 +61,7 @@ class LoadAware:
         configs = [machine_config(role)["metadata"]["name"] for role in ("worker", "master")]
         return (DESCHEDULER, *map(MACHINE_CONFIGS.ref, configs), *UPSTREAM_TARGETS)
 
-    def needs(self, options: Options | None) -> tuple[Need, ...]:
+    def needs(self, options: Options | None) -> tuple[Prerequisite, ...]:
         wanted = chosen(options)
         if wanted.target == "upstream":
             return ()
@@ -71,14 +71,14 @@ class LoadAware:
     def lists(self, options: Options | None) -> tuple[Resource, ...]:
         return () if chosen(options).target == "upstream" else (MACHINE_CONFIG_POOLS,)
 
-    def reads(self, options: Options | None, facts: Facts) -> tuple[TargetRef, ...]:
+    def reads(self, options: Options | None, facts: ClusterFacts) -> tuple[TargetRef, ...]:
         if chosen(options).target == "upstream":
             spaces = (namespace_of(POLICY), namespace_of(RULES))
             return (*HYPERCONVERGED_REFS, *spaces, *UPSTREAM_TARGETS)
         home = namespace_of(DESCHEDULER)
         return (DESCHEDULER, home, SCHEDULER, *HYPERCONVERGED_REFS, *rendered_configs(facts))
 
-    def draft(self, options: Options | None, facts: Facts) -> Draft:
+    def draft(self, options: Options | None, facts: ClusterFacts) -> Draft:
         wanted = chosen(options)
         if wanted.target == "upstream":
             require(namespace_of(POLICY), facts)
@@ -88,13 +88,13 @@ class LoadAware:
         return _openshift_draft(wanted, facts)
 
 
-def require(namespace: TargetRef, facts: Facts) -> None:
+def require(namespace: TargetRef, facts: ClusterFacts) -> None:
     """A namespace that was looked for and is not there is somebody's to create, not ours."""
     if namespace in facts.objects and facts.get(namespace) is None:
         raise MissingError(f"namespace {namespace.name} does not exist; create it first")
 
 
-def _openshift_draft(wanted: LoadAwareOptions, facts: Facts) -> Draft:
+def _openshift_draft(wanted: LoadAwareOptions, facts: ClusterFacts) -> Draft:
     able = capabilities(facts.crds.get(KUBE_DESCHEDULERS.crd))
     pools = facts.all(MACHINE_CONFIG_POOLS)
     psi = psi_wishes(facts, pools) if wanted.enable_psi_metrics else ()

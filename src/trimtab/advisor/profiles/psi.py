@@ -16,19 +16,19 @@ from trimtab.advisor.plan.pools import (
     pool_named,
     taken_by,
 )
-from trimtab.advisor.plan.profile import Facts, Wish, dig
+from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, dig
 from trimtab.kube.resources import Free
 
 ITEM = "enable-psi-metrics"
 MASTER = "master"
 
 
-def psi_wishes(facts: Facts, pools: tuple[Free, ...]) -> tuple[Wish, ...]:
+def psi_wishes(facts: ClusterFacts, pools: tuple[Free, ...]) -> tuple[DesiredObject, ...]:
     """The MachineConfigs, workers first."""
     return tuple(_wish(role, facts, pools) for role in roles(facts))
 
 
-def roles(facts: Facts) -> tuple[str, ...]:
+def roles(facts: ClusterFacts) -> tuple[str, ...]:
     """The roles whose nodes run VMs."""
     workers, masters = (machines(pool_named(name, facts)) for name in (DEFAULT_POOL, MASTER))
     schedulable = dig(facts.get(SCHEDULER), "spec", "mastersSchedulable") is True
@@ -36,7 +36,7 @@ def roles(facts: Facts) -> tuple[str, ...]:
     return (DEFAULT_POOL, MASTER) if with_masters else (DEFAULT_POOL,)
 
 
-def is_on(role: str, facts: Facts) -> bool:
+def is_on(role: str, facts: ClusterFacts) -> bool:
     """Whether the nodes of the role's pool run with PSI now."""
     return is_effective(arguments_of(pool_named(role, facts), facts), PSI)
 
@@ -50,12 +50,12 @@ def machine_config(role: str) -> Free:
     }
 
 
-def _wish(role: str, facts: Facts, pools: tuple[Free, ...]) -> Wish:
+def _wish(role: str, facts: ClusterFacts, pools: tuple[Free, ...]) -> DesiredObject:
     desired = machine_config(role)
     name, taking = desired["metadata"]["name"], taken_by(desired, pools)
     severity, impact, message = _consequence(role, name, facts, taking)
     paused = [dig(pool, "metadata", "name") for pool in taking if dig(pool, "spec", "paused")]
-    return Wish(
+    return DesiredObject(
         name=ITEM if role == DEFAULT_POOL else f"{ITEM}-{role}",
         desired=desired,
         managed_fields=("spec.kernelArguments",),
@@ -75,7 +75,7 @@ def _wish(role: str, facts: Facts, pools: tuple[Free, ...]) -> Wish:
 
 
 def _consequence(
-    role: str, name: str, facts: Facts, taking: list[Free]
+    role: str, name: str, facts: ClusterFacts, taking: list[Free]
 ) -> tuple[Severity, str, str]:
     if is_on(role, facts):
         said = f"PSI is already effective in pool '{role}'"

@@ -10,9 +10,9 @@ from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
-from trimtab.advisor.plan.profile import Draft, Facts, OptionError, Wish, dig
+from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, Draft, OptionError, dig
 from trimtab.advisor.profiles.deviation import in_words, thresholds
-from trimtab.advisor.profiles.eviction_limits import Limits, eviction_limits
+from trimtab.advisor.profiles.eviction_limits import EvictionLimits, eviction_limits
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY
@@ -34,7 +34,7 @@ _KEPT = ("nodeSelector", "metricsProviders")
 _CONTAINER = "descheduler"
 
 
-def upstream_draft(options: LoadAwareOptions, facts: Facts) -> Draft:
+def upstream_draft(options: LoadAwareOptions, facts: ClusterFacts) -> Draft:
     """Policy and rules, and the Deployment where there is one."""
     score = _score(options)
     limits = eviction_limits(options, facts, per_node=True)
@@ -56,7 +56,7 @@ def upstream_draft(options: LoadAwareOptions, facts: Facts) -> Draft:
     )
 
 
-def policy_text(options: LoadAwareOptions, score: Score, limits: Limits, live: str) -> str:
+def policy_text(options: LoadAwareOptions, score: Score, limits: EvictionLimits, live: str) -> str:
     """The policy; the live text itself if it means the same."""
     there = _parsed(live)
     tree = _parsed(DEFAULT_POLICY)
@@ -106,9 +106,11 @@ def _score(options: LoadAwareOptions) -> Score:
         raise OptionError(f"options.loadAware.algorithm: {error}") from error
 
 
-def _policy_wish(score: Score, text: str, facts: Facts, options: LoadAwareOptions) -> Wish:
+def _policy_wish(
+    score: Score, text: str, facts: ClusterFacts, options: LoadAwareOptions
+) -> DesiredObject:
     exists = facts.get(POLICY) is not None
-    return Wish(
+    return DesiredObject(
         name=POLICY_ITEM,
         desired=_config_map(POLICY, POLICY_KEY, text),
         managed_fields=("data",),
@@ -125,9 +127,9 @@ def _policy_wish(score: Score, text: str, facts: Facts, options: LoadAwareOption
     )
 
 
-def _rules_wish(score: Score, facts: Facts) -> Wish:
+def _rules_wish(score: Score, facts: ClusterFacts) -> DesiredObject:
     exists = facts.get(RULES) is not None
-    return Wish(
+    return DesiredObject(
         name=RULES_ITEM,
         desired=_config_map(RULES, RULES_KEY, rules_text(score, _text(facts, RULES, RULES_KEY))),
         managed_fields=("data",),
@@ -138,7 +140,7 @@ def _rules_wish(score: Score, facts: Facts) -> Wish:
     )
 
 
-def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Wish:
+def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> DesiredObject:
     containers = dig(live, "spec", "template", "spec", "containers") or ()
     there = next((c for c in containers if c.get("name") == _CONTAINER), None)
     if there is None:
@@ -152,7 +154,7 @@ def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Wish
         "metadata": {"annotations": {RESTART_NOTE: mark}},
         "spec": {"containers": [container]},
     }
-    return Wish(
+    return DesiredObject(
         name=DEPLOYMENT_ITEM,
         desired={**_head(UPSTREAM_DESCHEDULER), "spec": {"template": template}},
         managed_fields=(
@@ -172,7 +174,7 @@ def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Wish
     )
 
 
-def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: Limits) -> list[str]:
+def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: EvictionLimits) -> list[str]:
     said = [limits.doubt] if limits.doubt else []
     usual = LoadAwareOptions().descheduling_interval_seconds
     if not has_deployment and options.descheduling_interval_seconds != usual:
@@ -195,7 +197,7 @@ def _head(ref: TargetRef) -> Free:
     }
 
 
-def _text(facts: Facts, ref: TargetRef, key: str) -> str:
+def _text(facts: ClusterFacts, ref: TargetRef, key: str) -> str:
     return str(dig(facts.get(ref), "data", key) or "")
 
 

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from trimtab.advisor.api import VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline, read_directory
-from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.decide.history import past_plans
 from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
@@ -89,7 +89,7 @@ def plan(
         return _plan_offline(profile, file, manifests, json)
     given = None if file is None else read_config(file)
 
-    async def ask(desk: Desk) -> VirtPlatformConfig:
+    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
         return await (desk.plan(profile) if given is None else desk.plan_file(given))
 
     return _show(talk(where, ask), json)
@@ -192,7 +192,7 @@ def apply(
         Do not ask.
     """
 
-    async def ask(desk: Desk) -> VirtPlatformConfig:
+    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
         config = await desk.plan(profile)
         return await desk.plan_again(profile) if config.status.phase == "Drifted" else config
 
@@ -231,7 +231,7 @@ def _carry_out(where: AdvisorOptions, shown: VirtPlatformConfig, yes: bool, json
         if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
             return code
 
-    async def go(desk: Desk) -> VirtPlatformConfig:
+    async def go(desk: PlanRequests) -> VirtPlatformConfig:
         await desk.approve(name, plan_id)
         return await desk.settled(name)
 
@@ -267,7 +267,7 @@ def status(
     if watch:
         return _watch(profile or DEFAULT, where)
 
-    async def ask(desk: Desk) -> list[VirtPlatformConfig]:
+    async def ask(desk: PlanRequests) -> list[VirtPlatformConfig]:
         return [await desk.get(profile)] if profile else list(await desk.all())
 
     configs = talk(where, ask)
@@ -282,7 +282,7 @@ def status(
 
 
 def _watch(profile: str, where: AdvisorOptions) -> int:
-    async def follow(desk: Desk) -> int:
+    async def follow(desk: PlanRequests) -> int:
         async for config in desk.changes(profile):
             show_config(config)
         return 0

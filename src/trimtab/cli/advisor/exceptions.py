@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trimtab.advisor.api import Ignore, VirtPlatformConfig
-from trimtab.advisor.cluster.requests import Desk
+from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.guidance import exit_code
 from trimtab.cli.advisor.where import DEFAULT, HERE, AdvisorOptions, talk
 from trimtab.cli.common.examples import examples
@@ -85,7 +85,7 @@ def accept(
         Accept them no longer: the plan sets them again.
     """
 
-    async def ask(desk: Desk) -> VirtPlatformConfig:
+    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
         return await (desk.no_longer_accept if remove else desk.accept)(profile, field)
 
     return _shown(talk(where, ask), json)

@@ -16,7 +16,7 @@ from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.common.output import Json, emit
 from trimtab.errors import ConfigError
 from trimtab.lab.spec import name_option
-from trimtab.qos.page.reader import Reader
+from trimtab.qos.page.reader import PageReader
 from trimtab.view.qos import show_explanation, show_history, show_queue, show_shortages
 from trimtab.view.terminal import out, show_json
 
@@ -50,13 +50,13 @@ class PageOptions(ClusterOptions):
 HERE = PageOptions()
 
 
-def _reader(where: PageOptions) -> Reader:
+def _reader(where: PageOptions) -> PageReader:
     try:
         token = where.token_file.read_text(encoding="utf-8").strip() if where.token_file else ""
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigError(f"--token-file {where.token_file}: {why}") from error
-    return Reader(where.url or _page_of(where), token)
+    return PageReader(where.url or _page_of(where), token)
 
 
 def _page_of(where: PageOptions) -> str:
@@ -120,7 +120,7 @@ def top(
         _watch(reader, query, watch)
 
 
-def _watch(reader: Reader, query: dict[str, str], every_s: float) -> None:
+def _watch(reader: PageReader, query: dict[str, str], every_s: float) -> None:
     with Live(console=out, auto_refresh=False) as live:
         while True:
             live.update(Text(reader.page(**query), no_wrap=True), refresh=True)

@@ -2,7 +2,7 @@
 
 from trimtab.kube.crd_schema import Schema, column, count, crd, flag, number, obj, string
 from trimtab.qos.ledger.pod_life import MOST_TURNS
-from trimtab.qos.ledger.sums import Sums
+from trimtab.qos.ledger.sums import TimeSums
 from trimtab.qos.wire import MOST_PODS, QOS_ACCOUNTS
 
 
@@ -59,7 +59,7 @@ def _ledger() -> Schema:
             "resourceVersion": string(64, "Of the pods: what happened later is not in here."),
             "completeVersion": string(64, "Up to here all accounts were written down."),
             "closed": obj(
-                {name: _ns("") for name in Sums.__struct_fields__},
+                {name: _ns("") for name in TimeSums.__struct_fields__},
                 text="Sums over pods that are over.",
             ),
             "window": obj(

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from trimtab.qos.ledger.pod_life import Incarnation
-from trimtab.qos.ledger.pod_moments import Sight
+from trimtab.qos.ledger.pod_moments import Observation
 from trimtab.qos.ledger.spans import AS_USUAL, Counting, Span, pod_spans
-from trimtab.qos.ledger.sums import Base, Reading, Sums, Window, base_of
+from trimtab.qos.ledger.sums import AccountReading, Base, FadingWindow, TimeSums, base_of
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.ledger.vm_time import Life, fold_until, vm_spans
 
@@ -22,7 +22,7 @@ SETTLE = 10 * SECOND
 HISTORY = 64
 
 
-class Owner(Struct, frozen=True, rename="camel"):
+class AccountOwner(Struct, frozen=True, rename="camel"):
     """The top controller that an account belongs to."""
 
     uid: str
@@ -47,11 +47,11 @@ class Transition(Struct, frozen=True):
 class Account:
     """All that is known about one owner's pods."""
 
-    def __init__(self, owner: Owner, counting: Counting = AS_USUAL) -> None:
+    def __init__(self, owner: AccountOwner, counting: Counting = AS_USUAL) -> None:
         self.owner = owner
         self.counting = counting
-        self.closed = Sums()
-        self.window = Window(counting.half_life)
+        self.closed = TimeSums()
+        self.window = FadingWindow(counting.half_life)
         self.pods: dict[str, Incarnation] = {}
         self.done: set[str] = set()
         """Pods that are in the sums already but still there: they must not count twice."""
@@ -70,11 +70,11 @@ class Account:
         self.sequence = 0
         self._base: Base | None = None
 
-    def observe(self, facts: Incarnation, sight: Sight | None = None) -> Incarnation | None:
+    def observe(self, facts: Incarnation, sight: Observation | None = None) -> Incarnation | None:
         """Take in a pod as it is; what is known of it now, if that is news."""
         if facts.uid in self.done:
             return None
-        sight = sight or Sight(facts.latest(), facts.latest())
+        sight = sight or Observation(facts.latest(), facts.latest())
         known, first = self.pods.get(facts.uid), facts.uid not in self.pods
         if known is None:
             known = self.pods[facts.uid] = structs.replace(facts, ended=None, vague=False, turns=[])
@@ -190,7 +190,7 @@ class Account:
 
     def absorb(self, other: "Account") -> None:
         """Another account turns out to be this one's."""
-        for kind in Sums.__struct_fields__:
+        for kind in TimeSums.__struct_fields__:
             self.closed.add(kind, getattr(other.closed, kind))
         self.window.advance(other.window.as_of)
         other.window.advance(self.window.as_of)
@@ -240,7 +240,7 @@ class Account:
             self.closed.add(span.kind, span.length)
             self.window.take(span, self.counting)
 
-    def at(self, now: int) -> Reading:
+    def at(self, now: int) -> AccountReading:
         """The account at `now`; a clock that went backwards finds it as it was."""
         return (self._base or self._compute()).reading(now)
 

@@ -9,9 +9,9 @@ from copy import copy
 
 from msgspec import Struct, structs
 
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import Incarnation
-from trimtab.qos.ledger.pod_moments import Sight
+from trimtab.qos.ledger.pod_moments import Observation
 from trimtab.qos.ledger.spans import AS_USUAL, Counting
 
 What = str
@@ -20,7 +20,7 @@ LEFT, JOINED = "left", "joined"
 """A pod changed its controller: its time until then stays in the old account."""
 
 
-class Change(Struct, frozen=True):
+class AccountChange(Struct, frozen=True):
     """Something happened to a pod of an account."""
 
     account: Account
@@ -29,7 +29,7 @@ class Change(Struct, frozen=True):
     at: int
 
 
-Listener = Callable[[Change], None]
+Listener = Callable[[AccountChange], None]
 
 
 class Ledger:
@@ -54,7 +54,7 @@ class Ledger:
     def half_life(self) -> int:
         return self.counting.half_life
 
-    def account(self, owner: Owner, *, provisional: bool = False) -> Account:
+    def account(self, owner: AccountOwner, *, provisional: bool = False) -> Account:
         """The owner's account; a new one if it has none."""
         known = self.accounts.get(owner.uid)
         if known is None:
@@ -70,8 +70,8 @@ class Ledger:
     def observe(
         self,
         facts: Incarnation,
-        owner: Owner,
-        sight: Sight | None = None,
+        owner: AccountOwner,
+        sight: Observation | None = None,
         *,
         provisional: bool = False,
     ) -> None:
@@ -101,7 +101,7 @@ class Ledger:
             if was is None and now is not None:
                 self._tell(account, pod, what, now)
 
-    def observe_past(self, facts: Incarnation, owner: Owner, sight: Sight) -> None:
+    def observe_past(self, facts: Incarnation, owner: AccountOwner, sight: Observation) -> None:
         """How a pod was before it came to an account that was written down later."""
         uid, told = facts.uid, self._past.get(facts.uid)
         since = self._came_elsewhere(uid, owner, sight.changed)
@@ -119,7 +119,7 @@ class Ledger:
         if account.observe(past, sight) is not None:
             self._tell(account, past, LEFT, since)
 
-    def release(self, uid: str, owner: Owner, at: int) -> None:
+    def release(self, uid: str, owner: AccountOwner, at: int) -> None:
         """A pod came to the account of `owner`, which knows that already: it is in no other."""
         account, there = self.of_pod(uid), self.accounts[owner.uid]
         if account is None or account is there or uid not in account.pods:
@@ -131,7 +131,7 @@ class Ledger:
         else:  # and it is gone from there, too
             del self._account_of[uid]
 
-    def _came_elsewhere(self, uid: str, owner: Owner, after: int) -> int | None:
+    def _came_elsewhere(self, uid: str, owner: AccountOwner, after: int) -> int | None:
         """When a pod came to another account, the first time after a moment."""
         came = [
             pod.created
@@ -222,7 +222,7 @@ class Ledger:
             for pod in [*account.pods, *account.done]:
                 self._account_of.pop(pod, None)
 
-    def _move(self, facts: Incarnation, account: Account, sight: Sight | None) -> int | None:
+    def _move(self, facts: Incarnation, account: Account, sight: Observation | None) -> int | None:
         """If the pod was in another account, take it from there; since when it is in this one.
 
         A provisional account becomes this one. Any other keeps all time until now.
@@ -257,4 +257,4 @@ class Ledger:
     def _tell(self, account: Account, pod: Incarnation, what: What, at: int) -> None:
         account.note(at, pod.name, what)
         for listener in self._listeners:
-            listener(Change(account, pod, what, at))
+            listener(AccountChange(account, pod, what, at))

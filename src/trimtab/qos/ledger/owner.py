@@ -8,7 +8,7 @@ reference; when it becomes known, the account moves.
 from collections.abc import Callable
 
 from trimtab.kube.resources import ObjectMeta, OwnerReference
-from trimtab.qos.ledger.account import Owner
+from trimtab.qos.ledger.account import AccountOwner
 
 Lookup = Callable[[OwnerReference, str], ObjectMeta | None]
 """The metadata of an owner in a namespace, if it is known."""
@@ -16,11 +16,11 @@ THROUGH = frozenset(("ReplicaSet", "VirtualMachineInstance"))
 DEEPEST = 5
 
 
-def top_owner(pod: ObjectMeta, lookup: Lookup) -> Owner:
+def top_owner(pod: ObjectMeta, lookup: Lookup) -> AccountOwner:
     """The pod's account: its top controller, or the pod itself if it has none."""
     above = pod.controller
     if above is None:
-        return Owner(pod.uid, "Pod", pod.name, pod.namespace)
+        return AccountOwner(pod.uid, "Pod", pod.name, pod.namespace)
     seen: set[str] = set()
     while above.kind in THROUGH and len(seen) < DEEPEST and above.uid not in seen:
         seen.add(above.uid)
@@ -28,4 +28,4 @@ def top_owner(pod: ObjectMeta, lookup: Lookup) -> Owner:
         if known is None or known.uid != above.uid or known.controller is None:
             break
         above = known.controller
-    return Owner(above.uid, above.kind, above.name, pod.namespace, above.api_version)
+    return AccountOwner(above.uid, above.kind, above.name, pod.namespace, above.api_version)

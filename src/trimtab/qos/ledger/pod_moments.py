@@ -17,7 +17,7 @@ from trimtab.qos.ledger.time_to_violation import SECOND
 _LATE = 3 * SECOND // 2  # whoever looks later than this did not see it happen
 
 
-class Sight(Struct, frozen=True):
+class Observation(Struct, frozen=True):
     """How a pod object was come by."""
 
     changed: int

@@ -12,7 +12,7 @@ from trimtab.qos.ledger.spans import AS_USUAL, Counting, Span
 from trimtab.qos.ledger.time_to_violation import Pace, faded, faded_span
 
 
-class Sums(Struct, omit_defaults=True):
+class TimeSums(Struct, omit_defaults=True):
     """Nanoseconds; `about` is binding that only the API's seconds tell of, inside running."""
 
     running: int = 0
@@ -33,7 +33,7 @@ def counts_as(kind: str, counting: Counting) -> str:
     return kind if kind in ("running", "waiting") else ""
 
 
-class Window(Struct, omit_defaults=True, rename="camel"):
+class FadingWindow(Struct, omit_defaults=True, rename="camel"):
     """The same with a half-life, as of a moment."""
 
     half_life: int = 0
@@ -57,7 +57,7 @@ class Window(Struct, omit_defaults=True, rename="camel"):
         setattr(self, kind, getattr(self, kind) + weight)
 
 
-class Reading(Struct, frozen=True, gc=False):
+class AccountReading(Struct, frozen=True, gc=False):
     """An account at a moment. `credited` and `charged` are what counts for the promise:
     running and waiting, with binding if that is charged, faded if there is a half-life."""
 
@@ -74,9 +74,9 @@ class Reading(Struct, frozen=True, gc=False):
     """Of the waiting: bound, but not ready."""
 
 
-def added_up(readings: Sequence[Reading]) -> Reading:
+def added_up(readings: Sequence[AccountReading]) -> AccountReading:
     """Several accounts as one."""
-    return Reading(
+    return AccountReading(
         sum(each.running for each in readings),
         sum(each.waiting for each in readings),
         sum(each.binding for each in readings),
@@ -103,14 +103,14 @@ class Base(Struct, frozen=True):
     binding_now: int
     about: bool
     pace: Pace
-    window: Window
+    window: FadingWindow
     gated: int
     gated_now: int
     unready: int
     unready_now: int
     charge_binding: bool
 
-    def reading(self, now: int) -> Reading:
+    def reading(self, now: int) -> AccountReading:
         """What it has become; a clock that went backwards finds it as it was."""
         passed = max(0, now - self.at)
         running = self.running + self.pace.running * passed
@@ -121,7 +121,7 @@ class Base(Struct, frozen=True):
             credited, charged = self._faded(passed)
         elif self.charge_binding:
             charged = waiting + binding
-        return Reading(
+        return AccountReading(
             running,
             waiting,
             binding,
@@ -144,8 +144,8 @@ class Base(Struct, frozen=True):
 
 
 def base_of(
-    closed: Sums,
-    window: Window,
+    closed: TimeSums,
+    window: FadingWindow,
     spans: Sequence[Span],
     pods: Iterable[Incarnation],
     counting: Counting,

@@ -15,7 +15,7 @@ from trimtab.qos.ledger.spans import AS_USUAL, Counting, Phase, Span, State, pha
 _Lived = tuple[list[Phase], int | None]
 
 
-class Stop(Struct, omit_defaults=True):
+class VmStop(Struct, omit_defaults=True):
     """The VM was not wanted from `start` on, until `end` if it is wanted again."""
 
     start: int
@@ -28,7 +28,7 @@ class Life(Struct, omit_defaults=True):
     since: int | None = None
     settled: int = 0
     """Everything before is in the account's sums."""
-    stops: list[Stop] = field(default_factory=list)
+    stops: list[VmStop] = field(default_factory=list)
 
     @property
     def wanted(self) -> bool:
@@ -41,7 +41,7 @@ class Life(Struct, omit_defaults=True):
         if wanted:
             self.stops[-1].end = max(at, self.stops[-1].start)
         else:
-            self.stops.append(Stop(at))
+            self.stops.append(VmStop(at))
         return True
 
     def settle(self, until: int) -> None:
@@ -88,7 +88,7 @@ def _cuts(lives: Sequence[_Lived], life: Life) -> Iterable[int]:
         yield from (at for at in (stop.start, stop.end) if at)
 
 
-def _state(lives: Sequence[_Lived], stops: Sequence[Stop], at: int) -> State | None:
+def _state(lives: Sequence[_Lived], stops: Sequence[VmStop], at: int) -> State | None:
     """The VM's state from `at` on: the best of its pods'; None while it is stopped."""
     states = {_pod_state(each, at) for each in lives} - {None}
     for best in ("running", "unready", "binding"):

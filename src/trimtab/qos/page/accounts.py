@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.qos.ledger.account import Account, Owner
-from trimtab.qos.ledger.sums import Reading, added_up
+from trimtab.qos.ledger.account import Account, AccountOwner
+from trimtab.qos.ledger.sums import AccountReading, added_up
 from trimtab.qos.ledger.time_to_violation import (
     SECOND,
     availability,
@@ -36,7 +36,7 @@ class AccountView(Struct, frozen=True, gc=False):
     name: str
     account: Account
     promise: Promise
-    reading: Reading
+    reading: AccountReading
     qos: float
     ttv: int | None
     approximate: bool
@@ -45,7 +45,7 @@ class AccountView(Struct, frozen=True, gc=False):
     horizon: Horizon
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> AccountOwner:
         return self.account.owner
 
     @property
@@ -114,7 +114,7 @@ class AccountViews:
         return self._view(name, accounts[-1], promise, reading, now)
 
     def _view(
-        self, name: str, account: Account, promise: Promise, reading: Reading, now: int
+        self, name: str, account: Account, promise: Promise, reading: AccountReading, now: int
     ) -> AccountView:
         credited, charged, slo = reading.credited, reading.charged, promise.slo
         return AccountView(

@@ -12,13 +12,13 @@ from trimtab.qos.queue.waiting import Waiter
 API = "qos.trimtab.dev/v1alpha1"
 
 
-class Replicas(Struct, frozen=True):
+class ReplicaCounts(Struct, frozen=True):
     running: int
     waiting: int
     gated: int = 0
 
 
-class Row(Struct, frozen=True, rename="camel", kw_only=True):
+class AccountRow(Struct, frozen=True, rename="camel", kw_only=True):
     """One account in JSON; null is a time that never comes."""
 
     namespace: str
@@ -42,7 +42,7 @@ class Row(Struct, frozen=True, rename="camel", kw_only=True):
     binding_approximate: bool
     gated_seconds: float
     unready_seconds: float
-    replicas: Replicas
+    replicas: ReplicaCounts
     incarnations: int
     gap_seconds: float
     as_of: str
@@ -74,7 +74,7 @@ class Controllers(Struct, frozen=True, rename="camel"):
     classes: list[ClassReport]
     overbooking: list[Advice]
     promises: PromisesShown
-    controllers: list[Row]
+    controllers: list[AccountRow]
 
 
 class QueueAnswer(Struct, frozen=True, rename="camel"):
@@ -85,7 +85,7 @@ class QueueAnswer(Struct, frozen=True, rename="camel"):
     pods: list[Waiter]
 
 
-class Entry(Struct, frozen=True):
+class HistoryEntry(Struct, frozen=True):
     at: str | None
     pod: str
     what: str
@@ -93,15 +93,15 @@ class Entry(Struct, frozen=True):
 
 class HistoryAnswer(Struct, frozen=True, rename="camel"):
     api_version: str
-    controller: Row
+    controller: AccountRow
     note: str
-    transitions: list[Entry]
+    transitions: list[HistoryEntry]
 
 
-def as_row(view: AccountView, ceiling: float) -> Row:
+def as_row(view: AccountView, ceiling: float) -> AccountRow:
     """An account in JSON; `ceiling` is the highest SLO that its namespace may promise."""
     owner, reading, due = view.owner, view.reading, view.deadline
-    return Row(
+    return AccountRow(
         namespace=owner.namespace,
         kind=owner.kind,
         name=owner.name,
@@ -123,7 +123,7 @@ def as_row(view: AccountView, ceiling: float) -> Row:
         binding_approximate=view.approximate,
         gated_seconds=reading.gated / SECOND,
         unready_seconds=reading.unready / SECOND,
-        replicas=Replicas(reading.pace.running, reading.pace.waiting, reading.gated_now),
+        replicas=ReplicaCounts(reading.pace.running, reading.pace.waiting, reading.gated_now),
         incarnations=view.account.incarnations,
         gap_seconds=view.account.gap / SECOND,
         as_of=moment(view.now) or "",

@@ -7,10 +7,10 @@ import msgspec
 
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.qos.queue.overbooking import Advice
-from trimtab.qos.queue.waiting import Explanation, Waiter
+from trimtab.qos.queue.waiting import QueueExplanation, Waiter
 
 
-class Reader:
+class PageReader:
     """Asks one service; `token` is needed where its page is exposed."""
 
     def __init__(self, url: str, token: str = "", limit_s: float = 10.0) -> None:
@@ -23,7 +23,7 @@ class Reader:
             raise ConfigError(f"--url {url}: {error}") from error
         self._url = url
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> "PageReader":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,8 +42,8 @@ class Reader:
         answer = msgspec.json.decode(self._get("/v1/queue", {"ns": namespace}))
         return msgspec.convert(answer["pods"], list[Waiter])
 
-    def explain(self, pod: str) -> Explanation:
-        return msgspec.json.decode(self._get("/v1/explain", {"pod": pod}), type=Explanation)
+    def explain(self, pod: str) -> QueueExplanation:
+        return msgspec.json.decode(self._get("/v1/explain", {"pod": pod}), type=QueueExplanation)
 
     def history(self, name: str) -> Any:
         """Of the controller with this name, namespace/name or uid."""

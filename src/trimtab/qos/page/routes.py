@@ -18,13 +18,13 @@ from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.accounts import AccountView, AccountViews, by_deadline, by_ttv
 from trimtab.qos.page.answers import (
     API,
+    AccountRow,
     Controllers,
-    Entry,
     HistoryAnswer,
+    HistoryEntry,
     PageSettings,
     PromisesShown,
     QueueAnswer,
-    Row,
     as_row,
 )
 from trimtab.qos.page.classes import by_class
@@ -146,7 +146,7 @@ class Routes:
             ],
         )
 
-    def _row(self, view: AccountView) -> Row:
+    def _row(self, view: AccountView) -> AccountRow:
         return as_row(view, self._tracker.ceiling(view.owner))
 
     def _promises(self) -> PromisesShown:
@@ -172,7 +172,7 @@ class Routes:
         account = self._tracker.ledger.accounts.get(request.query_params.get("uid", ""))
         if account is None:
             raise NoSuchPod("uid: no controller has it; see /v1/controllers")
-        entries = [Entry(moment(each.at), each.pod, each.what) for each in account.history]
+        entries = [HistoryEntry(moment(each.at), each.pod, each.what) for each in account.history]
         note = "since this process started; the newest 64"
         row = self._row(self._accounts.one(account, self._tracker.now()))
         return _json(HistoryAnswer(API, row, note, entries))

@@ -21,7 +21,7 @@ Slo = Annotated[float, Option(parse=parse_slo, write=spelled)]
 """An option with an SLO: 0.95, or 95%."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class PromiseLimits(Struct, frozen=True, kw_only=True):
     """What an operator allows."""
 
     highest_slo: Slo = 1.0
@@ -59,20 +59,20 @@ class Promised(Struct, frozen=True):
     capacity: float
 
 
-def ceiling_of(namespace: Mapping[str, str], limits: Limits) -> float:
+def ceiling_of(namespace: Mapping[str, str], limits: PromiseLimits) -> float:
     """The highest SLO of a namespace with these annotations; one that cannot be read is ignored."""
     own = read_slo(namespace.get(CEILING, ""))
     return limits.highest_slo if own is None else own
 
 
-def capped(promise: Promise, ceiling: float, limits: Limits) -> Promise:
+def capped(promise: Promise, ceiling: float, limits: PromiseLimits) -> Promise:
     """The promise that counts: where limits are enforced, never more than the ceiling."""
     if not limits.enforced or promise.slo <= ceiling:
         return promise
     return structs.replace(promise, slo=ceiling, class_name=spelled(ceiling))
 
 
-def refusal(ask: Ask, ceiling: float, promised: Promised, limits: Limits) -> str | None:
+def refusal(ask: Ask, ceiling: float, promised: Promised, limits: PromiseLimits) -> str | None:
     """Why the pod should not be promised this, in a sentence with a cure; None if it may."""
     if ask.slo > ceiling + _ROUNDING:
         return (

@@ -40,7 +40,7 @@ class Declarations(Struct, frozen=True):
     priority_class: str = ""
 
 
-class Terms(Struct, frozen=True):
+class PromiseTerms(Struct, frozen=True):
     """What holds where nobody declared anything."""
 
     default: float
@@ -64,7 +64,7 @@ def read_slo(text: str) -> float | None:
     return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-def promised(declared: Declarations, terms: Terms) -> tuple[Promise, tuple[str, ...]]:
+def promised(declared: Declarations, terms: PromiseTerms) -> tuple[Promise, tuple[str, ...]]:
     """The nearest promise that can be read, and complaints about nearer ones that cannot."""
     complaints: list[str] = []
     for source, annotations in _nearest_first(declared):

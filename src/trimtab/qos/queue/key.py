@@ -42,7 +42,7 @@ class Stamp(Struct, frozen=True, order=True):
         return f"v1:{self.tier}:{self.rank:06d}:{self.deadline:020d}"
 
 
-class Situation(Struct, frozen=True):
+class PodSituation(Struct, frozen=True):
     """All that a stamp depends on."""
 
     now: int
@@ -73,7 +73,7 @@ def horizon_of(settings: Settings, *, is_vm: bool) -> Horizon:
     )
 
 
-class Decision(Struct, frozen=True):
+class StampDecision(Struct, frozen=True):
     stamp: Stamp
     again_at: int | None
     """When time alone will change the stamp."""
@@ -120,7 +120,7 @@ def clamp(moment: int | None) -> int:
     return INFINITE if moment is None else min(max(moment, 0), INFINITE)
 
 
-def queue_key(at: Situation, horizon: Horizon) -> Decision:
+def queue_key(at: PodSituation, horizon: Horizon) -> StampDecision:
     """The stamp of a pod that waits, and when to look again if nothing else happens."""
     due = deadline(at.now, at.ttv, at.pace, at.slo, horizon.half_life)
     if due is not None and at.ttv is not None and at.ttv < horizon.margin:
@@ -128,23 +128,23 @@ def queue_key(at: Situation, horizon: Horizon) -> Decision:
     soon = urgent_at(at.now, at.ttv, horizon.margin, at.pace, at.slo, horizon.half_life)
     old_at = at.created + horizon.ageing
     if at.now >= old_at:
-        return Decision(Stamp(URGENT, LARGEST_RANK, clamp(old_at)), soon)
+        return StampDecision(Stamp(URGENT, LARGEST_RANK, clamp(old_at)), soon)
     again = old_at if soon is None else min(old_at, soon)
     if due is None:
-        return Decision(Stamp(CAREFREE, 0, INFINITE), again)
-    return Decision(Stamp(WAITING, 0, clamp(due)), again)
+        return StampDecision(Stamp(CAREFREE, 0, INFINITE), again)
+    return StampDecision(Stamp(WAITING, 0, clamp(due)), again)
 
 
-def _urgent(at: Situation, horizon: Horizon, due: int) -> Decision:
+def _urgent(at: PodSituation, horizon: Horizon, due: int) -> StampDecision:
     """Ordered by promise. What the controller owed before this pod came counts up to a limit, so
     nobody is passed by a pod that came more than that later."""
     due = max(due, at.created - horizon.most_debt)
     stamp = Stamp(URGENT, rank_of(at.slo), clamp(due))
     drift = at.pace.drift(at.slo)
     if drift <= 0:
-        return Decision(stamp, None)
+        return StampDecision(stamp, None)
     # twice as often as needed: a look costs nothing, and a write waits until it is worth it
-    return Decision(stamp, max(at.now, due) + round(tolerance(at.now, stamp) / drift / 2))
+    return StampDecision(stamp, max(at.now, due) + round(tolerance(at.now, stamp) / drift / 2))
 
 
 def tolerance(now: int, stamp: Stamp) -> int:

@@ -10,14 +10,14 @@ otherwise a thousand replicas that fit nowhere would earn a place for the one th
 
 from msgspec import Struct, structs
 
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import Pace, faded_span, time_to_violation
 from trimtab.qos.queue.key import (
     ANNOTATION,
-    Decision,
-    Situation,
+    PodSituation,
     Stamp,
+    StampDecision,
     horizon_of,
     parse,
     queue_key,
@@ -31,7 +31,7 @@ class WaitingPod(Struct, frozen=True):
     """A waiting pod and the stamp that it should have."""
 
     pod: LifePod
-    decision: Decision
+    decision: StampDecision
 
     @property
     def stamp(self) -> Stamp | None:
@@ -56,7 +56,7 @@ class Stamper:
         waits = not pod.spec.node_name and pod.metadata.deletion_timestamp is None
         return waits and self.is_ours(pod)
 
-    def at_creation(self, pod: LifePod) -> Decision:
+    def at_creation(self, pod: LifePod) -> StampDecision:
         """The stamp of a pod that is about to exist."""
         owner = self._tracker.stores.owner_of(pod)
         now = self._tracker.now()
@@ -82,11 +82,11 @@ class Stamper:
             if life.uid in members and self.stampable(members[life.uid])
         ]
 
-    def _claim(self, account: Account, now: int) -> "Claim":
+    def _claim(self, account: Account, now: int) -> "QueueClaim":
         """The account without the pods that cannot run at the moment; a VM is one unit."""
         reading = account.at(now)
         if account.owner.is_vm:
-            return Claim(reading.credited, reading.charged, reading.pace)
+            return QueueClaim(reading.credited, reading.charged, reading.pace)
         members = self._tracker.members.get(account.owner.uid, {})
         idle = [
             life.created if life.ungated is None else life.ungated
@@ -96,15 +96,17 @@ class Stamper:
         half_life = self._tracker.ledger.half_life
         unearned = sum(faded_span(min(since, now), now, now, half_life) for since in idle)
         pace = Pace(reading.pace.running, max(0, reading.pace.waiting - len(idle)))
-        return Claim(reading.credited, max(0, reading.charged - round(unearned)), pace)
+        return QueueClaim(reading.credited, max(0, reading.charged - round(unearned)), pace)
 
-    def _decide(self, owner: Owner, claim: "Claim", slo: float, created: int, now: int) -> Decision:
+    def _decide(
+        self, owner: AccountOwner, claim: "QueueClaim", slo: float, created: int, now: int
+    ) -> StampDecision:
         ttv = time_to_violation(claim.credited, claim.charged, slo)
-        situation = Situation(now, created, ttv, slo, claim.pace)
+        situation = PodSituation(now, created, ttv, slo, claim.pace)
         return queue_key(situation, self._horizons[owner.is_vm])
 
 
-class Claim(Struct, frozen=True):
+class QueueClaim(Struct, frozen=True):
     """What counts for an account's place in the queue."""
 
     credited: int

@@ -10,7 +10,7 @@ from collections import deque
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
-from trimtab.qos.ledger.ledger import Change
+from trimtab.qos.ledger.ledger import AccountChange
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.queue.key import ANNOTATION, Place, Stamp, parse, unstamped
@@ -55,7 +55,7 @@ class Ahead(Struct, frozen=True, rename="camel"):
     why: str
 
 
-class Explanation(Struct, frozen=True, rename="camel"):
+class QueueExplanation(Struct, frozen=True, rename="camel"):
     """Where a pod is in the queue, who is before it and why, and about how long that takes."""
 
     pod: Waiter
@@ -79,7 +79,7 @@ class WaitingQueue:
         self._since = tracker.now()
         tracker.ledger.listen(self._heard)
 
-    def _heard(self, change: Change) -> None:
+    def _heard(self, change: AccountChange) -> None:
         if change.what == "bound":
             self._bound.append(change.at)
 
@@ -115,7 +115,7 @@ class WaitingQueue:
         pods = {uid: self._stamper.waiting_pods(account, now) for uid, account in accounts.items()}
         return {uid: found[0].decision.stamp.rank for uid, found in pods.items() if found}
 
-    def explain(self, namespace: str, name: str) -> Explanation:
+    def explain(self, namespace: str, name: str) -> QueueExplanation:
         now, rate = self._tracker.now(), self.per_second(self._tracker.now())
         pod = next((p for p in self._waiting() if p.metadata.key == (namespace, name)), None)
         if pod is None:
@@ -128,7 +128,7 @@ class WaitingQueue:
         before = pods[:index]
         takers = sum(not obstacle(each) for each in before)
         hopeful = rate and not obstacle(pod)
-        return Explanation(
+        return QueueExplanation(
             self._waiter(None if index is None else index + 1, pod, now),
             [
                 Ahead(str(each.metadata.key), self._controller(each), why_before(each, pod))

@@ -33,13 +33,13 @@ class Binding(Struct, frozen=True):
     seconds: float
 
 
-class Answer(Struct, frozen=True):
+class BindingsAnswer(Struct, frozen=True):
     started: str
     next: int
     bindings: tuple[Binding, ...] = ()
 
 
-_ANSWER = msgspec.json.Decoder(Answer)
+_ANSWER = msgspec.json.Decoder(BindingsAnswer)
 
 
 class Bindings:
@@ -79,7 +79,7 @@ class Bindings:
         self._ledger.bindings_heard = live
         bindings_live.set(live)
 
-    def take(self, answer: Answer) -> bool:
+    def take(self, answer: BindingsAnswer) -> bool:
         """Put what was bound into the accounts; false if more must be asked for.
 
         Another scheduler counts from 1 again: our number means nothing to it.

@@ -16,7 +16,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import After, Done, Outcome
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.page.accounts import AccountViews
 from trimtab.qos.page.text import duration, ratios
 from trimtab.qos.service.metrics import checkpoint_errors
@@ -39,12 +39,12 @@ class Checkpoints:
         self._accounts = accounts
         self._every_s = every_s
         self._random = Random().random
-        self._made: dict[str, Owner] = {}
+        self._made: dict[str, AccountOwner] = {}
         """Accounts that have their objects, by uid."""
         self._unwritten: dict[str, int] = {}
         self.written_at: dict[str, int] = {}
 
-    def know(self, owners: Iterable[Owner]) -> None:
+    def know(self, owners: Iterable[AccountOwner]) -> None:
         """These have their objects already."""
         self._made.update((owner.uid, owner) for owner in owners)
 
@@ -156,7 +156,7 @@ class Checkpoints:
         return min(alive, default=None)
 
 
-def owned(owner: Owner) -> Free:
+def owned(owner: AccountOwner) -> Free:
     """The metadata that makes the garbage collector remove an object together with its owner."""
     reference = {
         "apiVersion": owner.api_version,

@@ -16,9 +16,9 @@ from trimtab.kube.client import Client
 from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import ApiError, Expired, NotFound
 from trimtab.obs import get_logger
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod
-from trimtab.qos.ledger.pod_moments import Sight, created_at, life_of, newest_moment
+from trimtab.qos.ledger.pod_moments import Observation, created_at, life_of, newest_moment
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.tracking.tracker import AccountTracker
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount, read_back
@@ -29,7 +29,7 @@ PAUSE_S = 0.2
 LONGEST_S = 60.0
 
 
-class Outcome(Struct, frozen=True):
+class RebuildOutcome(Struct, frozen=True):
     """What became of the checkpoints."""
 
     accounts: int = 0
@@ -60,11 +60,11 @@ class Rebuild:
         self._replayed = 0
 
     @property
-    def owners(self) -> list[Owner]:
+    def owners(self) -> list[AccountOwner]:
         """Those who had a checkpoint."""
         return [each.account.owner for each in self._known.values()]
 
-    async def run(self) -> Outcome:
+    async def run(self) -> RebuildOutcome:
         """Make the tracker's ledger what it would be if nobody had been away."""
         for stored in await self._stored():
             self._adopt(stored)
@@ -80,7 +80,7 @@ class Rebuild:
             self._note_unwatched(told_until, told)
         tracker.replaying_from = None
         as_of = max((each.as_of for each in self._known.values()), default=0)
-        return Outcome(len(self._known), self._replayed, lost, gap, as_of)
+        return RebuildOutcome(len(self._known), self._replayed, lost, gap, as_of)
 
     async def _stored(self) -> Sequence[QosAccount]:
         try:
@@ -166,7 +166,7 @@ class Rebuild:
         self._replayed += 1
         # the stream is in order: it happened after all that was told before
         clock = max(self._stream_clock, known.as_of if known else 0)
-        sight = Sight(clock, self._tracker.now(), clock)
+        sight = Observation(clock, self._tracker.now(), clock)
         account = ledger.of_pod(uid)
         there = self._known.get(account.owner.uid) if account is not None else None
         elsewhere = there is not None and version <= there.version
@@ -178,7 +178,7 @@ class Rebuild:
         if event.type == "DELETED":
             self._vanished[uid] = clock
 
-    def _advance(self, clock: int, comes: Owner | None) -> None:
+    def _advance(self, clock: int, comes: AccountOwner | None) -> None:
         """Time has come to `clock`, at which a pod of `comes` was created.
 
         An object's removal has no time of its own: it was between the events before and after,

@@ -22,7 +22,7 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service, unique_identity
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
-from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, Change
+from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, AccountChange
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.accounts import AccountViews
@@ -41,7 +41,7 @@ from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.service.webhook import Webhook
 from trimtab.qos.settings import NAME, NAMESPACE, Settings
 from trimtab.qos.tracking.pauses import EVERY_S
-from trimtab.qos.tracking.stores import Stores
+from trimtab.qos.tracking.stores import QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
 log = get_logger()
@@ -51,7 +51,7 @@ TIDY_EVERY = 5
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
-class Qos:
+class QosParts:
     """All parts of one process, wired."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Qos:
         self.elector = Elector(client, NAME, NAMESPACE, identity)
         self.recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
         self.time = ServerTime(now, clock)
-        self.stores = Stores(client)
+        self.stores = QosStores(client)
         self.tracker = AccountTracker(self.stores, settings, self.time)
         self.stamper = Stamper(self.tracker, settings)
         self.cores = PromisedCores(self.tracker)
@@ -109,7 +109,7 @@ class Qos:
         self.checkpoints.changed(uid)
         self.saving.enqueue(uid)
 
-    def _heard(self, change: Change) -> None:
+    def _heard(self, change: AccountChange) -> None:
         uid = change.account.owner.uid
         self.checkpoints.changed(uid)
         metrics.lost_pods.inc(change.what == LOST)
@@ -126,7 +126,7 @@ class Qos:
             account.unwatched(now - round(seconds * SECOND), now)
             self._save(uid)
 
-    def _count(self, change: Change) -> None:
+    def _count(self, change: AccountChange) -> None:
         pod = change.pod
         waited = ((pod.bound or pod.ended or pod.created) - pod.created) / SECOND
         if change.what == "bound":
@@ -237,7 +237,7 @@ class QosService(Service):
 
 async def serve(client: Client, settings: Settings) -> None:
     """Run until SIGTERM."""
-    qos = Qos(client, settings)
+    qos = QosParts(client, settings)
     web = page_web(qos, settings)
     series = metrics.AccountMetrics(
         qos.tracker, qos.accounts, qos.cores, qos.checkpoints.oldest, settings.series
@@ -249,7 +249,7 @@ async def serve(client: Client, settings: Settings) -> None:
         REGISTRY.unregister(series)
 
 
-async def assemble(qos: Qos, web: Web, settings: Settings) -> QosService:
+async def assemble(qos: QosParts, web: Web, settings: Settings) -> QosService:
     """The service of these parts; kinds that are not served yet are followed when they are."""
     there = await qos.stores.served()
     later: list[Reflector[Any]] = [each for each in qos.stores.optional if each not in there]
@@ -265,7 +265,7 @@ async def assemble(qos: Qos, web: Web, settings: Settings) -> QosService:
     )
 
 
-def page_web(qos: Qos, settings: Settings) -> Web:
+def page_web(qos: QosParts, settings: Settings) -> Web:
     """The page's port; for others than this computer it is TLS if there is a certificate."""
     tls = None
     if settings.exposed:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from trimtab.kube.events import Recorder
 from trimtab.kube.resources import ObjectReference
-from trimtab.qos.ledger.account import Owner
+from trimtab.qos.ledger.account import AccountOwner
 from trimtab.qos.page.accounts import AccountView, AccountViews, State
 from trimtab.qos.page.text import duration
 from trimtab.qos.service.metrics import violations
@@ -28,7 +28,7 @@ class SloEvents:
         self._recorder = recorder
         self._leading = leading
         self._states: dict[str, State] = {}
-        self._complaints: dict[Owner, str] = {}
+        self._complaints: dict[AccountOwner, str] = {}
 
     def judge(self, now: int) -> None:
         """Compare every account with what it was, and record what changed."""
@@ -76,7 +76,7 @@ def _news(view: AccountView, state: State, old: State) -> tuple[str, str, str] |
     return None
 
 
-def reference(owner: Owner) -> ObjectReference:
+def reference(owner: AccountOwner) -> ObjectReference:
     return ObjectReference(
         api_version=owner.api_version,
         kind=owner.kind,

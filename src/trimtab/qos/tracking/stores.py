@@ -26,7 +26,7 @@ from trimtab.kube.resources import (
 )
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.obs import get_logger
-from trimtab.qos.ledger.account import Owner
+from trimtab.qos.ledger.account import AccountOwner
 from trimtab.qos.ledger.owner import top_owner
 from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod
 
@@ -40,12 +40,12 @@ BASIC = (
 )
 
 
-class VmSpec(Wire, frozen=True):
+class VmRunSpec(Wire, frozen=True):
     running: bool | None = None
     run_strategy: str = ""
 
 
-class VmStatus(Wire, frozen=True):
+class VmRunStatus(Wire, frozen=True):
     printable_status: str = ""
 
 
@@ -53,13 +53,13 @@ class AnyVm(Object, frozen=True):
     """A VirtualMachine, ours or KubeVirt's: is it to run?"""
 
     API: ClassVar[str] = f"{KUBEVIRT}/v1"
-    spec: VmSpec = VmSpec()
-    status: VmStatus = VmStatus()
+    spec: VmRunSpec = VmRunSpec()
+    status: VmRunStatus = VmRunStatus()
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> AccountOwner:
         meta = self.metadata
-        return Owner(meta.uid, "VirtualMachine", meta.name, meta.namespace, self.API)
+        return AccountOwner(meta.uid, "VirtualMachine", meta.name, meta.namespace, self.API)
 
     @property
     def wanted(self) -> bool:
@@ -89,7 +89,7 @@ INSTANCES: Kind[Any] = Kind(
 )
 
 
-class Stores:
+class QosStores:
     """All reflectors, and the look-ups that go over several of them."""
 
     def __init__(self, client: Client) -> None:
@@ -148,7 +148,7 @@ class Stores:
         """Up to which resourceVersion the pods are known; bookmarks count."""
         return int(self.pods.version or 0)
 
-    def owner_of(self, pod: LifePod) -> Owner:
+    def owner_of(self, pod: LifePod) -> AccountOwner:
         return top_owner(pod.metadata, self.known)
 
     def known(self, reference: OwnerReference, namespace: str) -> ObjectMeta | None:
@@ -157,7 +157,7 @@ class Stores:
         found = store.store.get(reference.name, namespace) if store else None
         return None if found is None else metadata(found)
 
-    def owner_meta(self, owner: Owner) -> ObjectMeta | None:
+    def owner_meta(self, owner: AccountOwner) -> ObjectMeta | None:
         """The owner's metadata, if it is the very same object."""
         reference = OwnerReference(
             api_version=owner.api_version, kind=owner.kind, name=owner.name, uid=owner.uid
@@ -169,14 +169,14 @@ class Stores:
             found = self.known(reference, owner.namespace)
         return found if found is not None and found.uid == owner.uid else None
 
-    def follows(self, owner: Owner) -> bool:
+    def follows(self, owner: AccountOwner) -> bool:
         """Whether we would know if this owner were gone."""
         if owner.kind == "Pod":
             return True
         store = self._all.get((owner.api_version.partition("/")[0], owner.kind))
         return store is not None and store.synced.is_set()
 
-    def vm(self, owner: Owner) -> AnyVm | None:
+    def vm(self, owner: AccountOwner) -> AnyVm | None:
         store = self._vms.get((owner.api_version.partition("/")[0], owner.kind))
         found: AnyVm | None = store.store.get(owner.name, owner.namespace) if store else None
         return found if found is not None and found.metadata.uid == owner.uid else None

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable
 
 from trimtab.kube.resources import Namespace, ObjectMeta, OwnerReference, metadata
 from trimtab.obs import get_logger
-from trimtab.qos.ledger.account import Account, Owner
+from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.ledger import Ledger
 from trimtab.qos.ledger.owner import THROUGH
 from trimtab.qos.ledger.pod_life import MIRROR, STAMP, Incarnation, LifePod
-from trimtab.qos.ledger.pod_moments import Sight, changed_at, created_at, life_of
+from trimtab.qos.ledger.pod_moments import Observation, changed_at, created_at, life_of
 from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.promise.limits import capped, ceiling_of
-from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, Terms, promised
+from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, PromiseTerms, promised
 from trimtab.qos.settings import Settings
 from trimtab.qos.tracking.pauses import PauseDetector
-from trimtab.qos.tracking.stores import AnyVm, Stores
+from trimtab.qos.tracking.stores import AnyVm, QosStores
 
 log = get_logger()
 ORPHANED = 3600 * SECOND
@@ -31,7 +31,7 @@ YOUNG = 60 * SECOND
 class AccountTracker:
     """The ledger, the pods of each account that there are, and what was promised to it."""
 
-    def __init__(self, stores: Stores, settings: Settings, now: Callable[[], int]) -> None:
+    def __init__(self, stores: QosStores, settings: Settings, now: Callable[[], int]) -> None:
         self.stores = stores
         self.now = now
         self.ledger = Ledger(
@@ -48,9 +48,9 @@ class AccountTracker:
         self.ready = False
         self._excluded = frozenset(settings.excluded)
         self.limits = settings.limits
-        self._terms = Terms(settings.default_slo, settings.class_slo, settings.legacy)
+        self._terms = PromiseTerms(settings.default_slo, settings.class_slo, settings.legacy)
         self._promises: dict[str, Promise] = {}
-        self.complaints: dict[Owner, str] = {}
+        self.complaints: dict[AccountOwner, str] = {}
         """SLOs that could not be read, and why."""
         self.on_change: Callable[[str], None] = lambda _: None
         """Called with the uid of an account that came, went, or may need other stamps."""
@@ -71,7 +71,7 @@ class AccountTracker:
         """The ledger is rebuilt: take in what happened meanwhile, and everything after it."""
         self.ready = True
         for pod in self.stores.pods.store:
-            self._see(pod, life_of(pod), Sight(changed_at(pod), self.now(), witnessed=False))
+            self._see(pod, life_of(pod), Observation(changed_at(pod), self.now(), witnessed=False))
         waiting, self._aside = self._aside, []
         for each in waiting:
             self._take(*each)
@@ -92,13 +92,15 @@ class AccountTracker:
 
     def _take(self, old: LifePod | None, new: LifePod | None, at: int, unseen: int) -> None:
         if new is not None and unseen:
-            self._see(new, life_of(new), Sight(changed_at(new), at, at - unseen, witnessed=False))
+            self._see(
+                new, life_of(new), Observation(changed_at(new), at, at - unseen, witnessed=False)
+            )
         elif new is not None:
-            self._see(new, life_of(new, at), Sight(changed_at(new, at), at))
+            self._see(new, life_of(new, at), Observation(changed_at(new, at), at))
         elif old is not None:
             self.lose(old, at, unseen)
 
-    def _see(self, pod: LifePod, life: Incarnation, sight: Sight) -> None:
+    def _see(self, pod: LifePod, life: Incarnation, sight: Observation) -> None:
         if not self.counts(pod):
             return
         owner = self.owner_of(pod)
@@ -108,7 +110,7 @@ class AccountTracker:
         self.ledger.observe(life, owner, sight, provisional=self.is_provisional(owner))
         self.on_change(owner.uid)
 
-    def _leave(self, pod: LifePod, owner: Owner) -> None:
+    def _leave(self, pod: LifePod, owner: AccountOwner) -> None:
         """If the pod was a member of another account, it is not any more."""
         before = self.ledger.of_pod(pod.metadata.uid)
         if before is None or before.owner.uid == owner.uid:
@@ -121,16 +123,16 @@ class AccountTracker:
         self._promises.pop(left, None)
         self.on_change(left)
 
-    def owner_of(self, pod: LifePod) -> Owner:
+    def owner_of(self, pod: LifePod) -> AccountOwner:
         """Whose account it is; a ReplicaSet that is gone says nothing about who was above it."""
         owner, before = self.stores.owner_of(pod), self.ledger.of_pod(pod.metadata.uid)
         return before.owner if before is not None and self.is_provisional(owner) else owner
 
-    def is_provisional(self, owner: Owner) -> bool:
+    def is_provisional(self, owner: AccountOwner) -> bool:
         """Whether somebody above it may turn up."""
         return owner.kind in THROUGH and self.stores.owner_meta(owner) is None
 
-    def _join(self, owner: Owner, pod: LifePod) -> None:
+    def _join(self, owner: AccountOwner, pod: LifePod) -> None:
         members, uid = self.members.setdefault(owner.uid, {}), pod.metadata.uid
         stamp, before = pod.metadata.annotations.get(STAMP), members.get(uid)
         if stamp and (before is None or before.metadata.annotations.get(STAMP) != stamp):
@@ -147,7 +149,9 @@ class AccountTracker:
             self._promises.pop(account.owner.uid, None)
             final = life_of(pod)
             if final.is_over:
-                self.ledger.observe(final, account.owner, Sight(changed_at(pod), at, at - unseen))
+                self.ledger.observe(
+                    final, account.owner, Observation(changed_at(pod), at, at - unseen)
+                )
         if unseen:
             self.ledger.lost(uid, at - unseen, at)
         self.ledger.gone(uid, at)
@@ -184,7 +188,7 @@ class AccountTracker:
             for pod in list(self.members.get(uid, {}).values()):
                 direct = pod.metadata.controller
                 if direct is not None and direct.uid == meta.uid:
-                    self._see(pod, life_of(pod), Sight(now, now))
+                    self._see(pod, life_of(pod), Observation(now, now))
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
         if old is not None and new is not None:
@@ -245,7 +249,12 @@ class AccountTracker:
         return known
 
     def promise_of(
-        self, owner: Owner, pod: LifePod | None, *, asked: bool = False, uncapped: bool = False
+        self,
+        owner: AccountOwner,
+        pod: LifePod | None,
+        *,
+        asked: bool = False,
+        uncapped: bool = False,
     ) -> Promise:
         """What holds for such a pod. `asked`: it may never exist, so nobody is told of mistakes."""
         above, around = self.stores.owner_meta(owner), self._around(owner)
@@ -262,18 +271,18 @@ class AccountTracker:
             self._complain(owner, "; ".join(complaints))
         return promise
 
-    def _complain(self, owner: Owner, why: str) -> None:
+    def _complain(self, owner: AccountOwner, why: str) -> None:
         if why and self.complaints.get(owner) != why:
             log.warning("SLO ignored", owner=f"{owner.namespace}/{owner.name}", why=why)
             self.complaints[owner] = why
         elif not why:
             self.complaints.pop(owner, None)
 
-    def ceiling(self, owner: Owner) -> float:
+    def ceiling(self, owner: AccountOwner) -> float:
         """The highest SLO that may be promised in the owner's namespace."""
         return ceiling_of(self._around(owner), self.limits)
 
-    def _around(self, owner: Owner) -> dict[str, str]:
+    def _around(self, owner: AccountOwner) -> dict[str, str]:
         """Labels and annotations of its namespace."""
         namespace = self.stores.namespaces.store.get(owner.namespace)
         return namespace.metadata.labels | namespace.metadata.annotations if namespace else {}
