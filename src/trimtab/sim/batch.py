@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 from trimtab.scores.own import choose_score
 from trimtab.sim.descheduling.cycle import Control
-from trimtab.sim.descheduling.descheduler import limits_of
-from trimtab.sim.descheduling.policies import policy_of
+from trimtab.sim.descheduling.descheduler import limits_of, policy_of
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.bounds import lower_bounds
@@ -62,21 +61,19 @@ class Batch:
             self._control.start(sums)
 
     def run(self, progress: Progress | None = None) -> list[Outcome]:
-        cycles = len(self._timeline.cycles)
+        """The whole run, slice by slice; a descheduling cycle begins most of them."""
         for slice_ in self._timeline.slices():
             self._enter(slice_)
             if slice_.cycle is not None:
-                self._cycle(slice_.cycle)
-            for replica in self._replicas:
-                replica.begin()
-                replica.advance(slice_.end)
+                self._decide_and_act(slice_.cycle)
+            self._advance(slice_.end)
             self._close(slice_)
             if progress and slice_.cycle is not None:
-                progress(slice_.cycle + 1, cycles)
+                progress(slice_.cycle + 1, len(self._timeline.cycles))
         return [self._outcome(r) for r in range(len(self._replicas))]
 
     def _enter(self, slice_: Slice) -> None:
-        """What is due at its start, then its loads."""
+        """Do what is due at the start of a slice, then change to its loads."""
         for replica in self._replicas:
             replica.catch_up()
         for happening in slice_.happenings:
@@ -96,7 +93,7 @@ class Batch:
                 self._come_or_go(self._fleet.vm_number[happening.name], happening.what)
             case _:
                 for replica in self._replicas:
-                    replica.suffer(happening.what, self._fleet.node_number[happening.name])
+                    replica.apply(happening.what, self._fleet.node_number[happening.name])
                 if self._control:
                     self._control.look_again()
 
@@ -111,12 +108,20 @@ class Batch:
             for replica in self._replicas:
                 replica.arrive(vm)
 
-    def _cycle(self, cycle: int) -> None:
+    def _decide_and_act(self, cycle: int) -> None:
+        """Write down how things stand, then let the descheduler look, decide and act."""
         self._recorder.use(cycle, *self.sums.shares(), ~self.clusters[0].lost)
         if self._control:
             self._control.cycle(cycle, float(self._timeline.cycles[cycle]), self._recorder)
 
+    def _advance(self, until: float) -> None:
+        """Start what was asked for, and let copies and boots go on up to the slice's end."""
+        for replica in self._replicas:
+            replica.begin()
+            replica.advance(until)
+
     def _close(self, slice_: Slice) -> None:
+        """Account for the time since the last change; the sensor remembers all of the slice."""
         starts = [replica.now for replica in self._replicas]
         ready = ~self.clusters[0].lost
         pieces = self._accounts.close(starts, slice_.start, slice_.end, ready)

@@ -59,16 +59,16 @@ class Fleet:
         self.cordoned = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
         self.soft_taints = _integers(_soft_taints(node) for node in nodes)
         by_load = scenario.requests == "consumption"  # what a VM uses on average is requested
-        kinds, kind = kinds_of(vms, _size_fate_and_loads if by_load else _size_and_fate)
+        kinds, kind = kinds_of(vms, _size_effect_and_loads if by_load else _size_and_effect)
         self.cpu_size = _ratios((vm.cpu for vm in kinds), REFERENCE_CPU)[kind]
         self.memory_size = _ratios((vm.memory for vm in kinds), REFERENCE_MEMORY)[kind]
         asked = [requested(vm, scenario.requests) for vm in kinds]
         self.requested_cpu = _integers(cpu.milli_value() for cpu, _ in asked)[kind]
         self.requested_memory = _integers(memory.value() for _, memory in asked)[kind]
         self.dirty_rate = _floats(float(vm.dirty_rate) for vm in kinds)[kind]
-        fates = list(map(on_eviction, kinds))
-        self.fates = tuple(map(fates.__getitem__, kind.tolist()))
-        self.on_eviction = _integers(fates)[kind]
+        effects = list(map(on_eviction, kinds))
+        self.eviction_effects = tuple(map(effects.__getitem__, kind.tolist()))
+        self.on_eviction = _integers(effects)[kind]
         """The same as an array; NumPy compares its single numbers with an enum slowly."""
         number_of: dict[str | None, int] = {None: -1}
         number_of.update(self.node_number)
@@ -92,13 +92,13 @@ class Fleet:
         return len(self.vm_names)
 
 
-_size_and_fate: Callable[[Vm], tuple[Hashable, ...]] = attrgetter(
+_size_and_effect: Callable[[Vm], tuple[Hashable, ...]] = attrgetter(
     "cpu.nano", "memory.nano", "dirty_rate.nano", "eviction_strategy", "live_migratable"
 )
 
 
-def _size_fate_and_loads(vm: Vm) -> tuple[Hashable, ...]:
-    return (*_size_and_fate(vm), id(vm.cpu_load), id(vm.memory_load))
+def _size_effect_and_loads(vm: Vm) -> tuple[Hashable, ...]:
+    return (*_size_and_effect(vm), id(vm.cpu_load), id(vm.memory_load))
 
 
 def kinds_of(

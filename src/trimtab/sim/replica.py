@@ -71,7 +71,7 @@ class Replica:
 
     def evict(self, vm: int) -> None:
         """An eviction was granted: the VM migrates, or its pod is gone and it starts anew."""
-        if self.cluster.fleet.fates[vm] is EvictionEffect.RESTARTS:
+        if self.cluster.fleet.eviction_effects[vm] is EvictionEffect.RESTARTS:
             self._restart(vm)
             return
         node = self.cluster.fleet.node_names[self.cluster.where[vm]]
@@ -96,7 +96,7 @@ class Replica:
         self._starts.place(self.now)
 
     def _evict_from_drained(self, vm: int, node: int) -> None:
-        match self.cluster.fleet.fates[vm]:
+        match self.cluster.fleet.eviction_effects[vm]:
             case EvictionEffect.RESTARTS:
                 self._restart(vm)
             case EvictionEffect.MIGRATES:
@@ -123,8 +123,8 @@ class Replica:
         self._pod_gone(vm)
         self._starts.place(self.now)
 
-    def suffer(self, what: NodeEvent, node: int) -> None:
-        """What the scenario does to a node."""
+    def apply(self, what: NodeEvent, node: int) -> None:
+        """Do to a node what the scenario says."""
         match what:
             case "fail":
                 self.lose(node)

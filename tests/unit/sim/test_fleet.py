@@ -36,5 +36,5 @@ def test_vms_that_are_alike_have_their_own_requests_and_fates(
     asked = [requested(vm, model) for vm in vms]
     assert fleet.requested_cpu.tolist() == [cpu.milli_value() for cpu, _ in asked]
     assert fleet.requested_memory.tolist() == [memory.value() for _, memory in asked]
-    assert fleet.fates == tuple(map(on_eviction, vms))
-    assert fleet.on_eviction.tolist() == list(fleet.fates)
+    assert fleet.eviction_effects == tuple(map(on_eviction, vms))
+    assert fleet.on_eviction.tolist() == list(fleet.eviction_effects)

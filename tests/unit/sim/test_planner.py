@@ -9,7 +9,7 @@ from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate_one
-from trimtab.sim.descheduling.planner import Planner, Sight, tolerance
+from trimtab.sim.descheduling.planner import Planner, PlannerInputs, tolerance
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
@@ -40,9 +40,11 @@ def a_planner(
     replica = a_replica(scenario)
     sources = np.array([node.name == over for node in scenario.nodes])
     loads = replica.cluster.loads
-    sight = Sight(sources, np.full(len(sources), tolerated), loads.cpu, loads.memory * 0.0, limits)
+    inputs = PlannerInputs(
+        sources, np.full(len(sources), tolerated), loads.cpu, loads.memory * 0.0, limits
+    )
     restrained = Restrained(restraint, replica, len(sources))
-    return Planner(replica.cluster, replica.migrations.marks, sight, restrained)
+    return Planner(replica.cluster, replica.migrations.marks, inputs, restrained)
 
 
 def a_replica(scenario: Scenario) -> Replica:

@@ -6,7 +6,7 @@ import pytest
 from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.sim import simulate_one
 from trimtab.sim.batch import Batch
-from trimtab.sim.descheduling.soft_taints import taint
+from trimtab.sim.descheduling.cycle import taint
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.placement.cluster import Cluster

@@ -1,23 +1,35 @@
-"""Descheduling in a batch: the scores all replicas see, and each one's decision and its doing."""
+"""Descheduling in a batch: what all replicas see, what each one's cycle decides and does.
 
-from collections.abc import Sequence
+Deciding goes through two strategies: `IdleCycles` answers for replicas that certainly have
+nothing to do, the `Descheduler` for all others. Acting is a list of strategies that the spec
+chooses: evictions as decided or a planner's moves, and soft taints if the placement wants them.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.policy import Policy
 from trimtab.scores import Score
-from trimtab.sim.descheduling.descheduler import Descheduler, Verdict, limits_of
-from trimtab.sim.descheduling.idle_cycles import Glance, glance, span_of
-from trimtab.sim.descheduling.planner import Planner, Sight, tolerance
-from trimtab.sim.descheduling.replica_view import Wardrobe
+from trimtab.sim.descheduling.descheduler import CycleDecision, Descheduler, limits_of
+from trimtab.sim.descheduling.idle_cycles import IdleCycles
+from trimtab.sim.descheduling.planner import Planner, PlannerInputs, tolerance
+from trimtab.sim.descheduling.replica_view import SharedTraits
 from trimtab.sim.descheduling.sensor import Pieces, Sensor
-from trimtab.sim.descheduling.soft_taints import taint
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.pieces import Sums
 from trimtab.sim.measures.recorder import Recorder
+from trimtab.sim.placement.cluster import Cluster
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec
+from trimtab.virt.soft_taints import NodeClass, keys_of
+
+Action = Callable[[int, CycleDecision, Floats], None]
+"""Does something to one replica about its decision; the scores are that replica's (nodes,)."""
+_CLASSES: tuple[NodeClass, ...] = ("under", "appropriate", "over")
+"""By number: -1, 0, 1."""
 
 
 class Control:
@@ -34,17 +46,20 @@ class Control:
     ) -> None:
         self._spec, self._fleet, self._loads, self._replicas = spec, fleet, loads, replicas
         self._limits = limits_of(policy)
-        wardrobe = Wardrobe(fleet)
-        every = all(policy.node_selector.matches(node.labels) for node in wardrobe.nodes)
-        self._span = span_of(policy) if every else None
+        shared = SharedTraits(fleet)
         self._columns = 6 if score.reads_migrations else 4
         seeds = [replica.seed for replica in replicas]
         self._sensor = Sensor(score, fleet.node_names, spec.timing, seeds)
+        self._idle_cycles = IdleCycles(policy, shared.nodes, replicas)
         self._deschedulers = [
-            Descheduler(spec, policy, fleet, wardrobe, replica) for replica in replicas
+            Descheduler(spec, policy, fleet, shared, replica) for replica in replicas
         ]
-        self._calm = [False for _ in replicas]
-        """Nothing was over-utilised in the last cycle, so a glance may do in the next."""
+        self._actions: list[Action] = [
+            self._count_cycles_over,
+            self._evict if spec.victims == "stock" else self._move_as_planned,
+        ]
+        if spec.placement == "soft-taints":
+            self._actions.append(self._taint)
         self.errors: list[list[str]] = [[] for _ in replicas]
 
     def start(self, sums: Sums) -> None:
@@ -62,55 +77,69 @@ class Control:
             descheduler.look_again()
 
     def cycle(self, cycle: int, now: float, recorder: Recorder) -> None:
-        """One descheduling cycle in every replica."""
+        """One descheduling cycle in every replica: look, decide, write down, act."""
         scores = self._sensor.scores(now, recorder.ready[cycle])
         recorder.score[:, cycle] = scores
-        seen = self._glance(scores) if any(self._calm) else None
-        for r, descheduler in enumerate(self._deschedulers):
-            self._replicas[r].sweep()
-            if seen is not None and self._calm[r] and seen.idle[r]:
-                verdict = Verdict(seen.classes[r], float(seen.low[r]), float(seen.high[r]))
-            else:
-                verdict = descheduler.decide(cycle, scores[r])
-            self._calm[r] = not (verdict.classes > 0).any()
-            recorder.classes[r, cycle] = verdict.classes
-            recorder.thresholds[r, cycle] = verdict.low, verdict.high
-            if verdict.error:
-                self.errors[r].append(f"cycle {cycle} at {now:g} s: {verdict.error}")
-            self._act(r, verdict, scores[r])
+        for r in range(len(self._replicas)):
+            decision = self._decide(r, cycle, scores)
+            recorder.classes[r, cycle] = decision.classes
+            recorder.thresholds[r, cycle] = decision.low, decision.high
+            if decision.error:
+                self.errors[r].append(f"cycle {cycle} at {now:g} s: {decision.error}")
+            for act in self._actions:
+                act(r, decision, scores[r])
 
-    def _glance(self, scores: Floats) -> Glance | None:
-        """One look at all replicas, where the policy's kind and the scores allow it."""
-        cluster = self._replicas[0].cluster
-        if self._span is None or cluster.lost.any() or scores.shape[1] < 2:
-            return None
-        if not ((scores >= 0.0) & (scores <= 1.0)).all():
-            return None
-        return glance(scores, self._span, ~cluster.cordoned)
+    def _decide(self, r: int, cycle: int, scores: Floats) -> CycleDecision:
+        """What the first strategy says that has an answer; the descheduler always has one."""
+        self._replicas[r].sweep()
+        decision = self._idle_cycles.decide(r, cycle, scores)
+        if decision is None:
+            decision = self._deschedulers[r].decide(cycle, scores[r])
+        self._idle_cycles.learn(r, decision)
+        return decision
 
-    def _act(self, r: int, verdict: Verdict, scores: Floats) -> None:
-        replica, descheduler = self._replicas[r], self._deschedulers[r]
-        descheduler.restrained.learn(verdict.classes)
-        if self._spec.victims == "stock":
-            for vm in verdict.evicted:
-                replica.evict(vm)
-        else:
-            for vm, target in self._plan(r, verdict, scores):
-                replica.move(vm, target)
-        if self._spec.placement == "soft-taints" and taint(replica.cluster, verdict.classes):
-            descheduler.look_again()
+    # --- actions, in their order ---
 
-    def _plan(self, r: int, verdict: Verdict, scores: Floats) -> list[tuple[int, int]]:
+    def _count_cycles_over(self, r: int, decision: CycleDecision, _: Floats) -> None:
+        self._deschedulers[r].restrained.learn(decision.classes)
+
+    def _evict(self, r: int, decision: CycleDecision, _: Floats) -> None:
+        for vm in decision.evicted:
+            self._replicas[r].evict(vm)
+
+    def _move_as_planned(self, r: int, decision: CycleDecision, scores: Floats) -> None:
         """What a planner would do about the same over-utilised nodes."""
         replica, restrained = self._replicas[r], self._deschedulers[r].restrained
-        sources = (verdict.classes > 0) & restrained.ripe
+        sources = (decision.classes > 0) & restrained.ripe
         if not sources.any():
-            return []
+            return
         ready = ~replica.cluster.lost
         tolerated = np.zeros(self._fleet.nodes)
         seen = self._sensor.seen[r][:, ready]
-        tolerated[ready] = tolerance(seen, scores[ready], verdict.high)
-        sight = Sight(sources, tolerated, *self._loads.measured, self._limits)
-        planner = Planner(replica.cluster, replica.migrations.marks, sight, restrained)
+        tolerated[ready] = tolerance(seen, scores[ready], decision.high)
+        inputs = PlannerInputs(sources, tolerated, *self._loads.measured, self._limits)
+        planner = Planner(replica.cluster, replica.migrations.marks, inputs, restrained)
         best_fit = self._spec.victims == "best-fit"
-        return (planner.best_fit if best_fit else planner.steepest_pair)(replica.now)
+        plan = planner.best_fit if best_fit else planner.steepest_pair
+        for vm, target in plan(replica.now):
+            replica.move(vm, target)
+
+    def _taint(self, r: int, decision: CycleDecision, _: Floats) -> None:
+        if taint(self._replicas[r].cluster, decision.classes):
+            self._deschedulers[r].look_again()
+
+
+def taint(cluster: Cluster, classes: NDArray[np.int8]) -> bool:
+    """Give every node as many soft taints as its class gets; says whether any node changed.
+
+    The soft tainter runs right after each descheduling cycle on the same classes. So the
+    descheduler meets taints that are one interval old, and since it counts soft taints like
+    hard ones, a node that was not under-utilised a minute ago is no destination to it.
+    """
+    some_under = bool((classes < 0).any())
+    counts = np.array([len(keys_of(kind, some_under=some_under)) for kind in _CLASSES])
+    wanted = cluster.fleet.soft_taints + counts[classes.astype(np.int64) + 1]
+    if np.array_equal(wanted, cluster.soft_taints):
+        return False
+    cluster.soft_taints = wanted
+    return True

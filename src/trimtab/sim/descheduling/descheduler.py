@@ -1,9 +1,9 @@
-"""The descheduler of a run: its policy, and one cycle of it for one replica.
+"""The descheduler of a run: its policy, and its decision about one replica in one cycle.
 
-The rules are those of `trimtab.policy`; here they get a replica to look at, and what they
-decide is done to it.
+The rules are those of `trimtab.policy`; here they get a replica to look at.
 """
 
+from functools import lru_cache
 from math import nan
 
 import numpy as np
@@ -11,8 +11,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.policy import Answer, Cycle, PodView, Policy, Shuffled, decide
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization
-from trimtab.sim.descheduling.replica_view import Eyes, VmPod, Wardrobe
+from trimtab.sim.descheduling.replica_view import ReplicaView, SharedTraits, VmPod
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.replica import Replica
@@ -27,8 +29,23 @@ ANSWERS = {
 }
 
 
-class Verdict(Struct, frozen=True, eq=False):
-    """What one cycle said about the nodes, and whom it evicted."""
+@lru_cache(maxsize=64)
+def _read(text: str) -> Policy:
+    return read_policy(text)
+
+
+def policy_of(spec: RunSpec) -> Policy:
+    """What the descheduler of this run goes by; its query is the spec's score."""
+    policy = _read(spec.policy or DEFAULT_POLICY)
+    if spec.thresholds is not None:
+        policy = policy.with_thresholds(*spec.thresholds)
+    if spec.limits is not None:
+        policy = policy.with_limits(*spec.limits)
+    return policy
+
+
+class CycleDecision(Struct, frozen=True, eq=False):
+    """What one cycle decided in one replica: the nodes' classes, and the VMs to evict."""
 
     classes: NDArray[np.int8]
     """(nodes,) -1 under-utilised, 0 appropriate, 1 over-utilised"""
@@ -42,33 +59,33 @@ class Descheduler:
     """Decides for one replica, cycle after cycle."""
 
     def __init__(
-        self, spec: RunSpec, policy: Policy, fleet: Fleet, wardrobe: Wardrobe, replica: Replica
+        self, spec: RunSpec, policy: Policy, fleet: Fleet, shared: SharedTraits, replica: Replica
     ) -> None:
-        self._policy, self._fleet, self._wardrobe = policy, fleet, wardrobe
+        self._policy, self._fleet, self._shared = policy, fleet, shared
         self._replica = replica
         self.restrained = Restrained(spec.restraint, replica, fleet.nodes)
-        self._eyes: Eyes | None = None
+        self._view: ReplicaView | None = None
         self._numbers: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.zeros(0, dtype=np.intp)
 
     def look_again(self) -> None:
         """A node's taints or conditions changed."""
-        self._eyes = None
+        self._view = None
 
-    def decide(self, cycle: int, scores: Floats) -> Verdict:
+    def decide(self, cycle: int, scores: Floats) -> CycleDecision:
         """One cycle on these scores (nodes,); nothing is changed yet."""
-        if self._eyes is None:
-            self._eyes = Eyes(self._fleet, self._wardrobe, self._replica, self.restrained)
-        eyes = self._eyes
-        eyes.scores, eyes.now = scores, self._replica.now
+        if self._view is None:
+            self._view = ReplicaView(self._fleet, self._shared, self._replica, self.restrained)
+        view = self._view
+        view.scores, view.now = scores, self._replica.now
         choose = Shuffled(victims_of_cycle(self._replica.seed, cycle))
-        decided = decide(eyes, self._policy, self._replica.inflight, choose, answer=self._answer)
-        return self._verdict(decided)
+        decided = decide(view, self._policy, self._replica.inflight, choose, answer=self._answer)
+        return self._decision(decided)
 
     def _answer(self, pod: PodView) -> Answer:
         assert isinstance(pod, VmPod)
-        return ANSWERS[self._fleet.fates[pod.vm]]
+        return ANSWERS[self._fleet.eviction_effects[pod.vm]]
 
-    def _verdict(self, cycle: Cycle) -> Verdict:
+    def _decision(self, cycle: Cycle) -> CycleDecision:
         classes = np.zeros(self._fleet.nodes, dtype=np.int8)
         low = high = nan
         errors = [run.error.text for run in cycle.runs if run.error]
@@ -78,7 +95,7 @@ class Descheduler:
                 low = run.figures.low.get(METRIC_RESOURCE, nan)
                 high = run.figures.high.get(METRIC_RESOURCE, nan)
         evicted = tuple(e.pod.vm for e in cycle.evictions if isinstance(e.pod, VmPod))
-        return Verdict(classes, low, high, evicted, "; ".join(errors) or None)
+        return CycleDecision(classes, low, high, evicted, "; ".join(errors) or None)
 
     def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
         if names is not self._numbers[0]:  # comparing 10,000 names takes longer than a look-up

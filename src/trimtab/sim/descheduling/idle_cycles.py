@@ -1,18 +1,19 @@
-"""Which replicas have nothing to do this cycle: one look at all of them at once.
+"""Cycles of replicas that have nothing to do: decided for all replicas at once.
 
 Once a cluster is level most cycles end with "no node is over-utilised". For the usual
 policy (one LowNodeUtilization, deviation thresholds, a Prometheus query) that is visible in
 the numbers of `policy.numbers` alone. Wherever the order of a sum might matter the full
-decision is taken instead, so nothing depends on whether a glance was enough.
+decision is taken instead, so no result depends on whether this shortcut was taken.
 """
 
+from collections.abc import Sequence
 from math import nan
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.policy import Policy
+from trimtab.policy import Node, Policy
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
 from trimtab.policy.numbers import (
     classify_nodes,
@@ -21,14 +22,16 @@ from trimtab.policy.numbers import (
     thresholds_around,
     usage_of,
 )
+from trimtab.sim.descheduling.descheduler import CycleDecision
 from trimtab.sim.fleet import Floats
 from trimtab.sim.placement.cluster import Flags
+from trimtab.sim.replica import Replica
 
 DOUBT = 1e-9  # the order of a sum moves a threshold by far less
 
 
-class Glance(Struct, frozen=True, eq=False):
-    """What was seen of all replicas.
+class IdleReplicas(Struct, frozen=True, eq=False):
+    """Which replicas have nothing to do, and what the policy says of their nodes.
 
     idle: (replicas,) certainly nothing to do; only there the rest is valid.
     classes: (replicas, nodes); low, high: (replicas,)
@@ -38,6 +41,42 @@ class Glance(Struct, frozen=True, eq=False):
     classes: NDArray[np.int8]
     low: Floats
     high: Floats
+
+
+class IdleCycles:
+    """Decides for replicas whose last cycle found no over-utilised node, if it certainly can."""
+
+    def __init__(self, policy: Policy, nodes: Sequence[Node], replicas: Sequence[Replica]) -> None:
+        every = all(policy.node_selector.matches(node.labels) for node in nodes)
+        self._span = span_of(policy) if every else None
+        self._replicas = replicas
+        self._calm = [False for _ in replicas]
+        """Nothing was over-utilised in the last cycle."""
+        self._found: tuple[int, IdleReplicas | None] = -1, None
+        """The cycle that was judged last, and what came of it."""
+
+    def decide(self, r: int, cycle: int, scores: Floats) -> CycleDecision | None:
+        """The decision for a replica that has nothing to do; None if that is not certain."""
+        if not self._calm[r]:
+            return None
+        if self._found[0] != cycle:
+            self._found = cycle, self._find(scores)
+        found = self._found[1]
+        if found is None or not found.idle[r]:
+            return None
+        return CycleDecision(found.classes[r], float(found.low[r]), float(found.high[r]))
+
+    def learn(self, r: int, decision: CycleDecision) -> None:
+        self._calm[r] = not (decision.classes > 0).any()
+
+    def _find(self, scores: Floats) -> IdleReplicas | None:
+        """Judge all replicas at once, where the policy's kind and the scores allow it."""
+        cluster = self._replicas[0].cluster
+        if self._span is None or cluster.lost.any() or scores.shape[1] < 2:
+            return None
+        if not ((scores >= 0.0) & (scores <= 1.0)).all():
+            return None
+        return find_idle(scores, self._span, ~cluster.cordoned)
 
 
 def span_of(policy: Policy) -> tuple[float, float] | None:
@@ -51,11 +90,11 @@ def span_of(policy: Policy) -> tuple[float, float] | None:
     return plugin.low.get(METRIC_RESOURCE, nan), plugin.high.get(METRIC_RESOURCE, nan)
 
 
-def glance(scores: Floats, span: tuple[float, float], schedulable: Flags) -> Glance:
-    """Look at scores (replicas, nodes) within 0..1, all of them of selected nodes."""
+def find_idle(scores: Floats, span: tuple[float, float], schedulable: Flags) -> IdleReplicas:
+    """Judge scores (replicas, nodes) within 0..1, all of them of selected nodes."""
     percent = percent_of(usage_of(scores), 100)
     low, high = thresholds_around(mean_of(percent), *span)
     surely_not_over = (percent <= high[:, None] - DOUBT).all(axis=1)
     no_doubt = (np.abs(percent - low[:, None]) > DOUBT).all(axis=1)
     classes = classify_nodes(percent, low, high, schedulable)
-    return Glance(np.asarray(surely_not_over & no_doubt), classes, low, high)
+    return IdleReplicas(np.asarray(surely_not_over & no_doubt), classes, low, high)

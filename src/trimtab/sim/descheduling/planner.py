@@ -22,7 +22,7 @@ from trimtab.sim.placement.cluster import Cluster, Flags, Places
 from trimtab.virt.eviction import EvictionEffect
 
 
-class Sight(Struct, frozen=True, eq=False):
+class PlannerInputs(Struct, frozen=True, eq=False):
     """What the planner knows besides the cluster.
 
     sources: (nodes,) over-utilised nodes that may be relieved now.
@@ -56,11 +56,15 @@ class Planner:
     """One cycle's plan; everything planned counts as done for what is planned next."""
 
     def __init__(
-        self, cluster: Cluster, marks: dict[int, Mark], sight: Sight, restrained: Restrained
+        self,
+        cluster: Cluster,
+        marks: dict[int, Mark],
+        inputs: PlannerInputs,
+        restrained: Restrained,
     ) -> None:
-        self._cluster, self._sight = cluster, sight
+        self._cluster, self._inputs = cluster, inputs
         self._restrained = restrained
-        fleet, loads = cluster.fleet, np.stack([sight.cpu, sight.memory])
+        fleet, loads = cluster.fleet, np.stack([inputs.cpu, inputs.memory])
         self._loads = loads
         self._capacity = np.stack([fleet.cpu_capacity, fleet.memory_capacity])
         self._where = cluster.where.copy()
@@ -80,7 +84,7 @@ class Planner:
     def best_fit(self, now: float) -> list[tuple[int, int]]:
         """Relieve the nodes one by one, the most loaded first."""
         order = np.argsort(-self._deviation().max(axis=0), kind="stable")
-        for source in order[self._sight.sources[order]].tolist():
+        for source in order[self._inputs.sources[order]].tolist():
             while self._may_leave(source) and (move := self._fitting_move(source, now)):
                 self._do(*move)
         return self.moves
@@ -94,7 +98,7 @@ class Planner:
     def _fitting_move(self, source: int, now: float) -> tuple[int, int] | None:
         deviation = self._deviation()[:, source]
         resource = int(deviation.argmax())
-        excess = float(deviation[resource] - self._sight.tolerance[source])
+        excess = float(deviation[resource] - self._inputs.tolerance[source])
         vms = self._movable(source, now)
         if excess <= 0.0 or not len(vms):
             return None
@@ -110,8 +114,8 @@ class Planner:
 
     def _steepest_move(self, now: float) -> tuple[int, int] | None:
         best, chosen = self._restrained.restraint.minimum_gain, None
-        excess = self._deviation().max(axis=0) - self._sight.tolerance
-        for source in np.flatnonzero(self._sight.sources & (excess > 0.0)).tolist():
+        excess = self._deviation().max(axis=0) - self._inputs.tolerance
+        for source in np.flatnonzero(self._inputs.sources & (excess > 0.0)).tolist():
             vms = self._movable(source, now) if self._may_leave(source) else np.zeros(0, np.intp)
             if not len(vms):
                 continue
@@ -154,7 +158,7 @@ class Planner:
         return np.asarray(vms[np.array(free, dtype=np.bool_)])
 
     def _may_leave(self, source: int) -> bool:
-        total, per_node = self._sight.limits
+        total, per_node = self._inputs.limits
         if total is not None and sum(self._leaving.values()) >= total:
             return False
         return per_node is None or self._leaving[source] < per_node

@@ -47,7 +47,7 @@ class VmPod(Struct, frozen=True, gc=False):
         return str(self.vm)
 
 
-class Wardrobe:
+class SharedTraits:
     """What is the same for all replicas: node views and the traits that VMs share."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -90,14 +90,14 @@ class Wardrobe:
         return known
 
 
-class Eyes(View):
+class ReplicaView(View):
     """One replica at one moment; `scores` are set before each decision."""
 
     def __init__(
-        self, fleet: Fleet, wardrobe: Wardrobe, replica: Replica, restraint: Restrained
+        self, fleet: Fleet, shared: SharedTraits, replica: Replica, restraint: Restrained
     ) -> None:
-        super().__init__(_dress(wardrobe.nodes, fleet, replica), now=replica.now)
-        self._fleet, self._wardrobe = fleet, wardrobe
+        super().__init__(_nodes_now(shared.nodes, fleet, replica), now=replica.now)
+        self._fleet, self._shared = fleet, shared
         self._replica, self._restraint = replica, restraint
         self.scores: Floats | None = None
         self._pods: dict[int, VmPod] = {}
@@ -139,7 +139,7 @@ class Eyes(View):
             incarnation=self._replica.incarnation[vm],
             uid=self._replica.uid(vm),
             vm_name=self._fleet.vm_names[vm],
-            traits=self._wardrobe.traits(vm),
+            traits=self._shared.traits(vm),
             started=self._replica.started_s(vm),
         )
         return pod
@@ -173,17 +173,17 @@ def _used(cpu: float, memory: float) -> Amounts:
     }
 
 
-def _dress(nodes: Sequence[Node], fleet: Fleet, replica: Replica) -> list[NodeView]:
+def _nodes_now(nodes: Sequence[Node], fleet: Fleet, replica: Replica) -> list[NodeView]:
     """The nodes with the taints and conditions that they have right now."""
     cluster = replica.cluster
-    worn = cluster.soft_taints - fleet.soft_taints
-    plain = (worn == 0) & ~cluster.lost & (cluster.cordoned == fleet.cordoned)
-    dressed: list[NodeView] = list(nodes)
+    added = cluster.soft_taints - fleet.soft_taints
+    plain = (added == 0) & ~cluster.lost & (cluster.cordoned == fleet.cordoned)
+    found: list[NodeView] = list(nodes)
     for number in (~plain).nonzero()[0].tolist():
-        dressed[number] = replace(
+        found[number] = replace(
             nodes[number],
-            taints=nodes[number].taints + SOFT_TAINTS[: worn[number]],
+            taints=nodes[number].taints + SOFT_TAINTS[: added[number]],
             unschedulable=bool(cluster.cordoned[number]),
             ready=not cluster.lost[number],
         )
-    return dressed
+    return found

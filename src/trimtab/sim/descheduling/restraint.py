@@ -24,7 +24,7 @@ class Restrained:
         self._over_for = np.zeros(nodes, dtype=np.int64)
 
     def spares_node(self, node: int) -> bool:
-        """Asked during a cycle in which the node is over-utilised once more."""
+        """True until the node was over-utilised in `consecutive` cycles in a row, this one too."""
         return bool(self._over_for[node] + 1 < self.restraint.consecutive)
 
     def spares_vm(self, vm: int, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""What passes between two changes, put into figures: pieces of time for meter and sensor.
+"""Splits time at each change of placement and hands the pieces to meter and sensor.
 
 A slice of time falls into pieces wherever a replica's placement changes inside it. Pieces
 that end within the slice are kept as they occur; at its end the rest of it is one more

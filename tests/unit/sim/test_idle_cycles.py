@@ -1,4 +1,4 @@
-"""One look at all replicas must never say anything else than the full decision."""
+"""The shortcut for idle cycles never decides anything else than the full decision."""
 
 from pathlib import Path
 
@@ -14,8 +14,7 @@ from trimtab.policy.cycle import Class
 from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.sim import simulate
-from trimtab.sim.descheduling.cycle import Control
-from trimtab.sim.descheduling.idle_cycles import glance, span_of
+from trimtab.sim.descheduling.idle_cycles import IdleCycles, find_idle, span_of
 from trimtab.sim.spec import RunSpec
 
 POLICIES = Path(__file__).parents[3] / "examples" / "policies"
@@ -45,7 +44,7 @@ def test_an_idle_replica_has_the_classes_and_thresholds_of_the_full_decision(
     found: list[tuple[float, bool]], span: tuple[float, float]
 ) -> None:
     scores, cordoned = [score for score, _ in found], [closed for _, closed in found]
-    seen = glance(np.array([scores]), span, ~np.array(cordoned))
+    seen = find_idle(np.array([scores]), span, ~np.array(cordoned))
     run = decide(Scored(scores, cordoned), default_policy().with_thresholds(*span)).runs[0]
     assert run.figures is not None
     if seen.idle[0]:
@@ -72,7 +71,7 @@ def test_an_idle_replica_has_the_classes_and_thresholds_of_the_full_decision(
         ("metrics-server", None),
     ],
 )
-def test_only_deviation_thresholds_on_a_query_allow_a_glance(
+def test_only_deviation_thresholds_on_a_query_allow_the_shortcut(
     name: str, expected: tuple[float, float] | None
 ) -> None:
     assert span_of(load_policy(POLICIES / f"{name}.yaml")) == expected
@@ -85,12 +84,12 @@ def test_only_deviation_thresholds_on_a_query_allow_a_glance(
     phases=[Phase.generate],
 )
 @given(specs())
-def test_runs_are_the_same_without_glances(spec: RunSpec) -> None:
+def test_runs_are_the_same_without_the_shortcut(spec: RunSpec) -> None:
     def bits() -> list[bytes]:
         found = simulate(spec, [1, 2])
         return [msgspec.msgpack.encode(o, enc_hook=lambda array: array.tobytes()) for o in found]
 
     usual = bits()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Control, "_glance", lambda self, scores: None)
+        patch.setattr(IdleCycles, "_find", lambda self, scores: None)
         assert bits() == usual
