@@ -93,7 +93,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Keep accounts and serve the page, but stamp nothing."""
     excluded: Annotated[tuple[str, ...], INTERNAL] = ("kube-system", NAMESPACE)
     checkpoint_s: Annotated[float, INTERNAL] = 60.0
-    series: Annotated[int, INTERNAL] = 500
+    series: Annotated[int, Option(least=0, most=100_000)] = 500
     """Accounts that have metrics of their own; classes always have."""
 
     def __post_init__(self) -> None:

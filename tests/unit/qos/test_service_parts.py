@@ -7,12 +7,15 @@ from typing import Any
 import httpx2
 import msgspec
 import pytest
+from cyclopts import ValidationError
 from starlette.requests import Request
 
 from builders.values.qos import START, World, a_life, a_life_pod, at, controlled_by, unconnected
+from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.kube.http.local import is_local
+from trimtab.kube.runtime.options import read
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.access import PageAccess
 from trimtab.qos.promise.slo import ANNOTATION as SLO
@@ -284,3 +287,10 @@ def test_old_is_four_margins_and_at_least_ten_minutes() -> None:
     assert Settings().ageing_s == 600
     assert Settings(safety_margin_s=300).ageing_s == 1200
     assert Settings(max_wait_s=60).ageing_s == 60
+
+
+def test_how_many_accounts_have_metrics_of_their_own_is_an_option() -> None:
+    _, given, _ = app.parse_args(["run", "qos", "--series", "2000"], exit_on_error=False)
+    assert read(Settings, given.kwargs).series == 2000
+    with pytest.raises(ValidationError, match="is not within 0"):
+        app.parse_args(["run", "qos", "--series", "-1"], exit_on_error=False, print_error=False)
