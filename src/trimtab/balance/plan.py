@@ -7,7 +7,7 @@ from msgspec import Struct
 from trimtab.balance.bounds import Bound
 from trimtab.balance.problem import Exclusion, Floats
 
-Goal = Literal["repair", "relieve", "level", "reserve"]
+Goal = Literal["drain", "repair", "relieve", "level", "reserve"]
 
 
 class Alternative(Struct, frozen=True):

@@ -95,6 +95,7 @@ class _Planner:
         problem, state = self.problem, self.state
         there = np.flatnonzero(problem.where >= 0)
         misplaced = ~problem.allowed[problem.kind[there], problem.where[there]]
+        misplaced |= problem.emptied[problem.where[there]]
         suspects = set(there[misplaced].tolist())
         if problem.groups is not None:
             suspects |= {*problem.groups.holders, *problem.groups.repelled}
@@ -116,7 +117,8 @@ class _Planner:
         drop, squares, _ = gains(self.state, source, vms, targets, self.ceiling)
         value = np.where(fits, drop[0] + squares[0], -np.inf)
         at = int(value.argmax())
-        self._do(vm, int(targets[at]), "repair", text, float(drop[0, at]), float(squares[0, at]))
+        goal: Goal = "drain" if self.problem.emptied[source] else "repair"
+        self._do(vm, int(targets[at]), goal, text, float(drop[0, at]), float(squares[0, at]))
         return True
 
     # Relieve and level: nodes above a ceiling.

@@ -60,6 +60,7 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
     allowed: (kinds, N) nodes that selectors, affinity, taints and labels leave.
     resident, dirty_rate: (V,) bytes to copy, bytes a second that the guest changes.
     pressure: (N,) share of time that work waits for CPU or memory (PSI or CPU delay).
+    emptied: (N,) nodes that every VM has to leave: drained, or taken away in a what-if.
     """
 
     nodes: tuple[str, ...]
@@ -79,6 +80,7 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
     resident: Floats
     dirty_rate: Floats
     pressure: Floats
+    emptied: Flags
     excluded: Mapping[int, Exclusion] = {}
     groups: Groups | None = None
 
@@ -103,7 +105,9 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
         there = self.participating
         if not there.any():
             return np.zeros(2)
-        total = node_sums(self.where, self.load, len(self.nodes), self.ground)[:, there]
+        ground = np.where(self.emptied, 0.0, self.ground)
+        total = node_sums(self.where, self.load, len(self.nodes), ground)
+        total = total[:, there | self.emptied]
         return np.asarray(total.sum(axis=1) / self.capacity[:, there].sum(axis=1))
 
     @property
@@ -111,7 +115,7 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
         """(N,) nodes that the mean is taken over: open ones, and those with VMs on them."""
         used = np.zeros(len(self.nodes), dtype=np.bool_)
         used[self.where[self.where >= 0]] = True
-        return np.asarray(self.open | used)
+        return np.asarray((self.open | used) & ~self.emptied)
 
 
 def node_sums(where: Places, values: Floats, nodes: int, ground: Floats) -> Floats:
@@ -141,6 +145,7 @@ def problem_of(
     resident: Floats | None = None,
     dirty_rate: Floats | None = None,
     pressure: Floats | None = None,
+    emptied: Flags | None = None,
     excluded: Mapping[int, Exclusion] | None = None,
     groups: Groups | None = None,
 ) -> Problem:
@@ -153,7 +158,7 @@ def problem_of(
         vms=tuple(vms),
         capacity=np.asarray(capacity, dtype=np.float64),
         ground=np.zeros((2, n)) if ground is None else ground,
-        open=np.ones(n, dtype=np.bool_) if open_nodes is None else open_nodes,
+        open=_open(n, open_nodes, emptied),
         node_class=classes,
         resources=tuple(resources),
         allocatable=np.full((rows, n), np.inf) if allocatable is None else allocatable,
@@ -166,11 +171,18 @@ def problem_of(
         resident=np.asarray(load[MEMORY] if resident is None else resident, dtype=np.float64),
         dirty_rate=np.zeros(v) if dirty_rate is None else dirty_rate,
         pressure=np.zeros(n) if pressure is None else pressure,
+        emptied=np.zeros(n, dtype=np.bool_) if emptied is None else emptied,
         excluded={} if excluded is None else excluded,
         groups=groups,
     )
     check(problem)
     return problem
+
+
+def _open(nodes: int, given: Flags | None, emptied: Flags | None) -> Flags:
+    """Nodes that are being emptied take no VM."""
+    taking = np.ones(nodes, dtype=np.bool_) if given is None else given
+    return taking if emptied is None else np.asarray(taking & ~emptied)
 
 
 def _classes(capacity: Floats) -> Places:

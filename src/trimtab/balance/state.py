@@ -9,8 +9,8 @@ import numpy as np
 
 from trimtab.balance.problem import RESOURCES, Flags, Floats, Places, Problem, node_sums
 
-_EVERYWHERE = 1e-9
-"""Requests are compared with this slack of rounding."""
+_ROUNDING = 1e-9
+"""The share by which requests may exceed what is left."""
 
 
 class State:
@@ -56,7 +56,7 @@ class State:
         for used, whole, request in zip(
             self.used, problem.allocatable, problem.request, strict=True
         ):
-            room = (whole[targets] - used[targets]) * (1 + _EVERYWHERE)
+            room = (whole[targets] - used[targets]) * (1 + _ROUNDING)
             fits &= request[vms][:, None] <= room[None, :]
         if problem.groups is not None:
             for row, vm in enumerate(vms.tolist()):
@@ -77,7 +77,7 @@ class State:
             return "allowed-nodes", f"its selectors, affinity or tolerations leave {node} out"
         for row, name in enumerate(problem.resources):
             room = float(problem.allocatable[row, target] - self.used[row, target])
-            if problem.request[row, vm] > room * (1 + _EVERYWHERE):
+            if problem.request[row, vm] > room * (1 + _ROUNDING):
                 return "requests", f"{node} has too little {name} left to request"
         if (
             self._groups.touches(vm)
@@ -89,6 +89,8 @@ class State:
     def breaks_rule(self, vm: int) -> str | None:
         """The rule that a VM breaks where it is now, as a sentence, or None."""
         problem, node = self.problem, int(self.where[vm])
+        if problem.emptied[node]:
+            return f"{problem.nodes[node]} is to be emptied"
         if not problem.allowed[problem.kind[vm], node]:
             return (
                 f"{problem.vms[vm]} runs on {problem.nodes[node]}, "

@@ -26,6 +26,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
     "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
     "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
+    "balance": ("balance.commands:app", "Which VM should move where, with a proof"),
     "vm": ("vm.commands:app", "Create, look at, move, stop and delete VirtualMachines"),
     "advisor": ("advisor.commands:app", "Configure a cluster for VMs: plan, approve, go back"),
     "qos": ("qos.commands:app", "Who has the promised availability, who waits, and why"),

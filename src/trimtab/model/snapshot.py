@@ -222,6 +222,28 @@ class InFlightEviction(_Part, frozen=True):
     assumed_at: datetime | None = None
 
 
+class SnapshotVm(_Part, frozen=True):
+    """A VM, what it demands now, and whether it can migrate: what a balancer needs.
+
+    The descheduler's rules read none of it. Quantities are Kubernetes' own.
+    """
+
+    namespace: str
+    name: str
+    pod_uid: str
+    """Its active pod."""
+    cpu: str = ""
+    """Cores it uses and waits for; empty where no source tells."""
+    memory: str = ""
+    """Bytes of the node's memory that it holds, and that a migration copies."""
+    dirty_rate: str = ""
+    """Bytes that the guest changes in a second; empty where no source tells."""
+    not_movable: str = ""
+    """Why it cannot or must not migrate now, as a sentence; empty if it may."""
+    moving_to: str = ""
+    """The node that a migration under way brings it to."""
+
+
 class Snapshot(_Part, frozen=True, kw_only=True):
     """Everything at once. Times carry a time zone."""
 
@@ -242,6 +264,9 @@ class Snapshot(_Part, frozen=True, kw_only=True):
     node_metrics: tuple[NodeMetrics, ...] = ()
     pod_metrics: tuple[PodMetrics, ...] = ()
     in_flight: tuple[InFlightEviction, ...] = ()
+    vms: tuple[SnapshotVm, ...] = ()
+    vm_loads: str = ""
+    """Where the VMs' demands come from, in words."""
 
 
 class _Loader(yaml.CSafeLoader):

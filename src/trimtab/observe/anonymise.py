@@ -40,6 +40,7 @@ def _pseudonyms(snapshot: Snapshot) -> Pseudonyms:
     names.add("namespace", (n.name for n in snapshot.namespaces))
     names.add("namespace", (pod.namespace for pod in snapshot.pods))
     names.add("pod", (pod.name for pod in snapshot.pods))
+    names.add("vm", (vm.name for vm in snapshot.vms))
     names.add("uid", (pod.uid for pod in snapshot.pods))
     names.add("claim", (claim.name for claim in snapshot.claims))
     names.add("class", snapshot.priority_classes)
@@ -118,6 +119,18 @@ class _Anonymiser:
                 replace(e, pod_uid=name(e.pod_uid), node=name(e.node), namespace=name(e.namespace))
                 for e in given.in_flight
             ),
+            vms=tuple(map(self._vm, given.vms)),
+        )
+
+    def _vm(self, vm: model.SnapshotVm) -> model.SnapshotVm:
+        """Demands stay; of a reason only our own words, for KubeVirt's may name disks."""
+        return replace(
+            vm,
+            namespace=self._name(vm.namespace),
+            name=self._name(vm.name),
+            pod_uid=self._name(vm.pod_uid),
+            not_movable=vm.not_movable.partition(":")[0],
+            moving_to=self._name(vm.moving_to) if vm.moving_to else "",
         )
 
     def _query(self, query: model.QueryResult | None) -> model.QueryResult | None:

@@ -8,7 +8,7 @@ not an instant: it takes as long as its lists, and the descheduler reads at its 
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from trimtab import __version__
 from trimtab.errors import ConfigError, TrimtabError
+from trimtab.kube import clock
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.machines import VMS
-from trimtab.kube.resources import NAMESPACES, PRIORITY_CLASSES, Free, Kind
+from trimtab.kube.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Free, Key, Kind
 from trimtab.model.snapshot import (
     NodeMetrics,
     PodMetrics,
@@ -29,12 +30,20 @@ from trimtab.model.snapshot import (
     Sample,
     Snapshot,
     SnapshotNamespace,
+    SnapshotVm,
 )
 from trimtab.observe import wire
 from trimtab.observe.descheduler import CRON_JOBS, DEPLOYMENTS, Descheduler, deschedulers_in
 from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
 from trimtab.observe.objects import claim_of, node_of, pod_of
 from trimtab.observe.policy_source import Source
+from trimtab.observe.vm_loads import (
+    Fate,
+    demands_from_metrics,
+    kubevirt_fates,
+    own_fates,
+    snapshot_vms,
+)
 from trimtab.policy import Policy, read_policy
 from trimtab.policy.file.settings import LowNodeUtilization
 from trimtab.policy.file.settings import Source as UsageSource
@@ -97,6 +106,8 @@ class _Looker:
         strategies = [each.spec.configuration.eviction_strategy for each in kubevirts]
         strategy = next(iter(strategies), None)
         machines = kubevirt_machines(instances, strategy, migrations) | own_machines(vms)
+        fates = kubevirt_fates(instances, migrations) | own_fates(vms)
+        machines_seen, loads_from = await self._vm_loads(pods, fates)
         descheduler = await self._descheduler()
         query = await self._query(policy)
         snapshot = Snapshot(
@@ -112,11 +123,25 @@ class _Looker:
             ),
             claims=tuple(map(claim_of, claims)),
             priority_classes=priorities,
+            vms=machines_seen,
+            vm_loads=loads_from,
             **await self._usage(policy),
         )
         if under_way := sum(not each.finished for each in migrations):
             self._notes.append(f"{under_way} migrations of KubeVirt are under way")
         return Look(snapshot, tuple(self._notes), descheduler)
+
+    async def _vm_loads(
+        self, pods: Sequence[wire.Pod], fates: Mapping[Key, Fate]
+    ) -> tuple[tuple[SnapshotVm, ...], str]:
+        """What VMs demand: by KubeVirt's metrics if there are any, else by their pods."""
+        measured = await demands_from_metrics(self._prometheus) if self._prometheus else {}
+        try:
+            config = await self._client.get(CONFIG_MAPS, clock.NAME, clock.NAMESPACE)
+            lab_clock = clock.clock_from(config)
+        except (NotFound, Forbidden, ConfigError):
+            lab_clock = clock.Clock()
+        return snapshot_vms(pods, fates, measured, lab_clock, time.time())
 
     async def _optional(self, kind: Kind[T], without: str) -> Sequence[T]:
         """All objects of a kind that need not be served, or that we may not see."""

@@ -1,0 +1,1 @@
+"""`trimtab balance`: which VM should move where."""

@@ -1,0 +1,180 @@
+"""What each VM demands now, and whether it may migrate: from KubeVirt's metrics or from its pod.
+
+KubeVirt's VMs: `kubevirt_vmi_*` of Prometheus, CPU demand = used + waited for (without the
+second term the VMs of an overloaded node look smaller than they are). Our own VMs, and those
+of a lab that plays KubeVirt: the annotations that the exporter reads.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import TrimtabError
+from trimtab.kube.clock import Clock
+from trimtab.kube.machines import (
+    CPU_CONSUMPTION,
+    DOMAIN,
+    LOAD,
+    MEMORY_CONSUMPTION,
+    VirtualMachine,
+    decode_load,
+    is_launcher,
+)
+from trimtab.kube.resources import Key
+from trimtab.model.load.curve import value_at
+from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
+from trimtab.model.snapshot import SnapshotVm
+from trimtab.observe import wire
+from trimtab.prom.client import Prometheus, Sample
+
+_DEMAND = (
+    "sum by (namespace, name) (rate(kubevirt_vmi_cpu_usage_seconds_total[5m]))"
+    " + (sum by (namespace, name) (rate(kubevirt_vmi_vcpu_delay_seconds_total[5m]))"
+    " or sum by (namespace, name) (rate(kubevirt_vmi_cpu_usage_seconds_total[5m])) * 0)"
+)
+_RESIDENT = "max by (namespace, name) (kubevirt_vmi_memory_resident_bytes)"
+_DIRTY = "max by (namespace, name) (max_over_time(kubevirt_vmi_dirty_rate_bytes_per_second[30m]))"
+FROM_METRICS = "KubeVirt's metrics in Prometheus, over the last 5 minutes"
+FROM_PODS = "the annotations of the VMs' pods"
+NOT_KNOWN = "what it uses is not known"
+
+
+class Demand(Struct, frozen=True):
+    """What a VM uses and waits for: cores, bytes, bytes a second."""
+
+    cpu: float
+    memory: float
+    dirty_rate: float | None = None
+
+
+async def demands_from_metrics(prometheus: Prometheus) -> dict[Key, Demand]:
+    """All VMs that KubeVirt's metrics know, or none."""
+    try:
+        cpu = _by_vm(await prometheus.instant(_DEMAND))
+        if not cpu:
+            return {}
+        memory = _by_vm(await prometheus.instant(_RESIDENT))
+        dirty = _by_vm(await prometheus.instant(_DIRTY))
+    except TrimtabError:
+        return {}
+    return {key: Demand(cpu[key], memory[key], dirty.get(key)) for key in cpu if key in memory}
+
+
+def _by_vm(samples: Sequence[Sample]) -> dict[Key, float]:
+    return {
+        Key(each.labels.get("namespace", ""), each.labels.get("name", "")): each.value
+        for each in samples
+    }
+
+
+def demand_from_pod(annotations: Mapping[str, str], clock: Clock, now: float) -> Demand | None:
+    """What the pod's own annotations say of its VM at a moment, or None."""
+    try:
+        if LOAD in annotations:
+            load = decode_load(annotations[LOAD])
+            at = clock.lab_s(now)
+            return Demand(
+                value_at(load.cpu, at) * load.cores, value_at(load.memory, at) * load.bytes
+            )
+        return Demand(
+            float(annotations[CPU_CONSUMPTION]) * float(REFERENCE_CPU),
+            float(annotations[MEMORY_CONSUMPTION]) * float(REFERENCE_MEMORY),
+        )
+    except (KeyError, ValueError, msgspec.MsgspecError):
+        return None
+
+
+class Fate(Struct, frozen=True):
+    """What a VM's own object says: which pod is active, why it cannot move, where it goes."""
+
+    active: str
+    """The active pod's name, or the node it is on."""
+    not_movable: str = ""
+    moving_to: str = ""
+
+
+def own_fates(vms: Iterable[VirtualMachine]) -> dict[Key, Fate]:
+    """VirtualMachines of trimtab.dev by namespace and name."""
+    return {vm.metadata.key: Fate(vm.status.pod_name, _own_reason(vm)) for vm in vms}
+
+
+def _own_reason(vm: VirtualMachine) -> str:
+    if not vm.spec.running:
+        return "it is being stopped"
+    if not vm.spec.live_migratable:
+        return "it is not live-migratable"
+    if vm.status.evacuation_node_name:
+        return "it is marked for evacuation already"
+    if vm.status.migration_name:
+        return "it migrates already"
+    return ""
+
+
+def kubevirt_fates(
+    instances: Iterable[wire.Instance], migrations: Iterable[wire.InstanceMigration]
+) -> dict[Key, Fate]:
+    """VirtualMachineInstances of KubeVirt by namespace and name."""
+    under_way = {
+        Key(each.metadata.namespace, each.spec.vmi_name) for each in migrations if not each.finished
+    }
+    return {
+        each.metadata.key: Fate(
+            each.status.node_name, _kubevirt_reason(each, each.metadata.key in under_way)
+        )
+        for each in instances
+    }
+
+
+def _kubevirt_reason(instance: wire.Instance, migrates: bool) -> str:
+    for condition in instance.status.conditions:
+        if condition.type == "LiveMigratable" and condition.status == "False":
+            why = condition.message or condition.reason
+            return f"it is not live-migratable: {why}" if why else "it is not live-migratable"
+    if instance.status.evacuation_node_name:
+        return "it is marked for evacuation already"
+    return "it migrates already" if migrates else ""
+
+
+def snapshot_vms(
+    pods: Iterable[wire.Pod],
+    fates: Mapping[Key, Fate],
+    measured: Mapping[Key, Demand],
+    clock: Clock,
+    now: float,
+) -> tuple[tuple[SnapshotVm, ...], str]:
+    """The VMs that run, each by its active pod, and where their demands come from."""
+    found, from_pods = [], False
+    for pod in pods:
+        meta = pod.metadata
+        if not is_launcher(meta.labels) or not pod.spec.node_name:
+            continue
+        if pod.status.phase in ("Succeeded", "Failed") or meta.deletion_timestamp is not None:
+            continue
+        key = Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
+        fate = fates.get(key)
+        if fate is not None and fate.active not in ("", meta.name, pod.spec.node_name):
+            continue  # a migration's target, or what is left of its source
+        demand = measured.get(key)
+        if demand is None:
+            demand = demand_from_pod(meta.annotations, clock, now)
+            from_pods |= demand is not None
+        found.append(_vm(key, meta.uid, demand, fate))
+    source = FROM_METRICS if measured else FROM_PODS if from_pods else ""
+    return tuple(found), source
+
+
+def _vm(key: Key, pod_uid: str, demand: Demand | None, fate: Fate | None) -> SnapshotVm:
+    reason = fate.not_movable if fate else ""
+    if demand is None:
+        return SnapshotVm(key.namespace, key.name, pod_uid, not_movable=reason or NOT_KNOWN)
+    return SnapshotVm(
+        key.namespace,
+        key.name,
+        pod_uid,
+        cpu=f"{demand.cpu:.9g}",
+        memory=f"{demand.memory:.0f}",
+        dirty_rate="" if demand.dirty_rate is None else f"{demand.dirty_rate:.0f}",
+        not_movable=reason,
+        moving_to=fate.moving_to if fate else "",
+    )
