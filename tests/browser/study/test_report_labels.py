@@ -21,10 +21,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=[(1400, "light"), (1400, "dark"), (380, "light"), (380, "dark")], ids=str)
+SIZES = [(1400, "light"), (1400, "dark"), (380, "light"), (380, "dark")]
+
+
+@pytest.fixture(scope="module", params=SIZES, ids=str)
 def opened(
     browser: Browser, report: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Opened, int]]:
+    """One page of each size for all tests: they look at it and touch nothing."""
     width, scheme = request.param
     found = Opened(
         browser, report, viewport={"width": width, "height": 900}, color_scheme=scheme

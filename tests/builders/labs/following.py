@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from builders.waiting import LIMIT_S
 from trimtab.kube.runtime.reflector import Reflector
 
 
@@ -14,7 +15,7 @@ async def following(*reflectors: Reflector[Any], synced: bool = True) -> AsyncIt
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(reflector.run()) for reflector in reflectors]
         for reflector in reflectors if synced else ():
-            await asyncio.wait_for(reflector.synced.wait(), 30)
+            await asyncio.wait_for(reflector.synced.wait(), LIMIT_S)
         yield
         for task in tasks:
             task.cancel()

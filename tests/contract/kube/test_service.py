@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from builders.proxies.faults import FaultProxy
-from builders.waiting import until
+from builders.waiting import LIMIT_S, until
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client
 from trimtab.kube.http.web import KEPT_ALIVE_S, Tls, Web
@@ -121,7 +121,7 @@ async def test_an_idle_connection_is_the_clients_to_close() -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
     for idle_s in (6, 0):
         writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
-        answer = await asyncio.wait_for(reader.readuntil(b"hello"), 10)
+        answer = await asyncio.wait_for(reader.readuntil(b"hello"), LIMIT_S)
         assert answer.startswith(b"HTTP/1.1 200")
         await asyncio.sleep(idle_s)
     writer.close()

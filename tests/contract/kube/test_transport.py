@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.waiting import LIMIT_S
 from trimtab.kube.http.transport import BUFFER, Transport
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
@@ -172,20 +173,21 @@ async def test_a_slow_reader_slows_the_server_down_and_loses_nothing() -> None:
 
 
 async def test_a_request_that_is_cancelled_leaves_no_open_connection() -> None:
-    closed = asyncio.Event()
+    opened, closed = asyncio.Event(), asyncio.Event()
 
     async def watching(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.set()
         await reader.read()
         writer.close()
         closed.set()
 
     async with client_of(watching) as client:
         task = asyncio.create_task(client.get("/"))
-        await asyncio.sleep(0.01)
+        await asyncio.wait_for(opened.wait(), LIMIT_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(closed.wait(), 60)
+        await asyncio.wait_for(closed.wait(), LIMIT_S)
     gc.collect()
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from builders.labs.apiserver import ApiServer, running_apiserver
+from builders.waiting import LIMIT_S
 from trimtab.cli.main import app
 from trimtab.install.observe.rbac import NAME, snapshot_rbac
 from trimtab.kube.client import Client
@@ -113,7 +114,7 @@ async def instances(client: Client) -> None:
             "status": {"nodeName": "n1", "conditions": [condition]},
         }
         path = INSTANCES.path("default")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LIMIT_S):
             while True:
                 try:
                     await client.request("POST", path, body=msgspec.json.encode(manifest))

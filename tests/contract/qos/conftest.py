@@ -9,6 +9,7 @@ import pytest
 
 from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.values.kube import pod_to_create
+from builders.waiting import LIMIT_S
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.rbac import qos_rbac
@@ -75,7 +76,7 @@ async def install(client: Client) -> None:
     for manifest in [*crds(), *policies(), *qos_rbac()]:
         await apply(client, kind_of(manifest), manifest, force=True)
     name = crds()[0]["metadata"]["name"]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LIMIT_S):
         while not (await client.get(CRDS, name)).established:
             await asyncio.sleep(0.05)
         while not await _refuses_bad_slos(client):

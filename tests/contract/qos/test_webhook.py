@@ -13,6 +13,7 @@ import pytest
 from builders.labs.apiserver import ApiServer, free_port
 from builders.values.kube import pod_to_create
 from builders.values.qos import Running, running_qos
+from builders.waiting import LIMIT_S
 from trimtab.install.qos.admission import stamping_webhook
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
@@ -62,7 +63,7 @@ async def created(client: Client, namespace: str, name: str, **meta: Any) -> dic
 
 async def registered(client: Client, namespace: str) -> None:
     """A registration takes a moment until it holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT_S):
         for number in count():
             if ANNOTATION in await created(client, namespace, f"p{number}"):
                 return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.lab.process import await_end, end, identify, is_alive
 from trimtab.lab.supervisor.child import how_it_ended, spawn
 
@@ -86,7 +86,7 @@ def test_a_process_is_known_from_its_first_moment() -> None:
 async def test_a_child_runs_in_its_own_session_and_writes_to_its_log(tmp_path: Path) -> None:
     log = tmp_path / "child.log"
     child = spawn(["sh", "-c", "pwd; echo $A; exit 3"], tmp_path, {"A": "b"}, log)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         assert await child.exited == 3
     assert log.read_text().splitlines() == [str(tmp_path), "b"]
     assert log.stat().st_mode & 0o777 == 0o600
@@ -95,7 +95,7 @@ async def test_a_child_runs_in_its_own_session_and_writes_to_its_log(tmp_path: P
 async def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     script = "trap '' TERM; echo up; while :; do sleep 0.01; done"
     child = spawn(["sh", "-c", script], tmp_path, {}, tmp_path / "log")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while "up" not in (tmp_path / "log").read_text():
             await asyncio.sleep(0.01)
     assert child.identity is not None

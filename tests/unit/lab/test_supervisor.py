@@ -14,6 +14,7 @@ import pytest
 from msgspec import structs
 
 from builders.labs.lab import a_lab_on_disk, a_script, write_plan
+from builders.waiting import LIMIT_S
 from trimtab.errors import TrimtabError
 from trimtab.lab import LabDir, control, look
 from trimtab.lab.components.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
@@ -38,12 +39,12 @@ async def supervised(lab: LabDir, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
             yield supervisor
         finally:
             supervisor.ask_to_stop()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(LIMIT_S):
                 await running
 
 
 async def until(supervisor: Supervisor, holds: Callable[[dict[str, UnitStatus]], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT_S):
         await supervisor.board.until(
             lambda: bool(supervisor.board.units) and holds(supervisor.board.units)
         )
@@ -164,10 +165,10 @@ async def test_warnings_about_the_disk_go_when_there_is_room_again(
         with monkeypatch.context() as full:
             full.setattr("trimtab.lab.supervisor.run.write_private", no_space)
             await supervisor.restart("one")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(LIMIT_S):
                 while not supervisor.status().warnings:
                     await asyncio.sleep(0.01)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LIMIT_S):
             while supervisor.status().warnings:
                 await asyncio.sleep(0.01)
         assert lab.run_file.exists()
@@ -214,7 +215,7 @@ async def test_reloading_is_a_signal_where_the_component_says_so(
         await until(supervisor, lambda units: units["polite"].state == "ready")
         pid = supervisor.board.units["polite"].pid
         await supervisor.reload("polite")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             while "again" not in logs.tail(lab.log("polite"), 5):
                 await asyncio.sleep(0.01)
         assert supervisor.board.units["polite"].pid == pid
