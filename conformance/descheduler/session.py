@@ -22,7 +22,7 @@ from trimtab.model.snapshot import (
     InFlightEviction,
     Snapshot,
 )
-from trimtab.observe.descheduler_log import Verdict, parse_cycles
+from trimtab.observe.descheduler_log import LoggedOutcome, parse_cycles
 
 _INTERVALS = {"prometheus": "300ms"}
 _LONG_INTERVAL = "600ms"
@@ -191,10 +191,10 @@ class _Player:
         for note in cycle.notes:
             namespace, _, name = note.pod.partition("/")
             found = self._cluster.pods.get((namespace, name))
-            if note.verdict is Verdict.BACKGROUND and found is not None:
+            if note.verdict is LoggedOutcome.BACKGROUND and found is not None:
                 assumed = Assumed(found.uid, found.node, namespace, time.time())
                 self._cluster.take(Told(assumed=assumed))
-        await self._cluster.left([n.pod for n in cycle.notes if n.verdict is Verdict.EVICTED])
+        await self._cluster.left([n.pod for n in cycle.notes if n.verdict is LoggedOutcome.EVICTED])
 
     def _snapshot(self, case: Case, policy: str) -> Snapshot:
         cluster = self._cluster

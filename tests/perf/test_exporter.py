@@ -22,7 +22,7 @@ from trimtab.exporter.nodes.counters import Counters
 from trimtab.exporter.nodes.exposition import PRESSURE, USAGE, render
 from trimtab.exporter.nodes.ledger import Ledger
 from trimtab.exporter.nodes.production import render_production
-from trimtab.exporter.nodes.reading import Reader, Reading
+from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import Load
 from trimtab.model.load.curve import Constant, Diurnal
@@ -67,7 +67,7 @@ class Registry:
         self.registry = CollectorRegistry()
         self._gauges = [Gauge(name, name, ["node"], registry=self.registry) for name in NAMES]
 
-    def set(self, reading: Reading) -> None:
+    def set(self, reading: NodeFigures) -> None:
         columns = [*reading.usage.T, *reading.psi.T, np.array(reading.vms)]
         for gauge, column in zip(self._gauges, columns, strict=True):
             for node, value in zip(reading.nodes, column.tolist(), strict=True):
@@ -77,7 +77,7 @@ class Registry:
 def test_a_scrape_of_5000_nodes_beside_prometheus_client() -> None:
     ledger = a_full_ledger()
     shake(ledger, 0)
-    reader, registry = Reader(ledger), Registry()
+    reader, registry = NodeReader(ledger), Registry()
     ours, theirs, partly = [], [], []
     for turn in range(ROUNDS):
         shake(ledger, turn + 1)  # every node changed since the last scrape
@@ -112,7 +112,7 @@ def test_production_counters_and_curves() -> None:
     ledger, now_ms = a_full_ledger(), 1_800_000_000_000
     counters = Counters(ledger, Clock, lambda: DEFAULT_PRESSURE, lambda: now_ms)
     shake(ledger, 0)
-    reader = Reader(ledger)
+    reader = NodeReader(ledger)
 
     def page() -> str:
         reading = reader.read(now_ms / 1000)

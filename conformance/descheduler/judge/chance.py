@@ -15,7 +15,7 @@ import numpy as np
 
 from conformance.descheduler.judge.compare import Judgement
 from conformance.descheduler.judge.guided import UNNAMED
-from trimtab.policy import Run, Traits
+from trimtab.policy import PluginRun, Traits
 
 _WAYS = (True, False)
 _ENOUGH = 8_000
@@ -72,7 +72,7 @@ def _ties(judgement: Judgement) -> Iterator[tuple[str, list[int]]]:
                 yield from _features([pod.traits for pod in tie])
 
 
-def _sources(run: Run, nodes: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
+def _sources(run: PluginRun, nodes: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
     if run.figures is None:
         return
     totals = np.stack(list(run.figures.usage.values())).sum(axis=0).tolist()

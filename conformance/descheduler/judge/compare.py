@@ -16,20 +16,20 @@ from conformance.descheduler.judge.visits import visit_problems
 from conformance.descheduler.recording import Recording
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.snapshot import Snapshot
-from trimtab.observe.descheduler_log import LoggedCycle, Reading, parse_cycles
-from trimtab.observe.descheduler_log import Run as LoggedRun
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedNode, parse_cycles
+from trimtab.observe.descheduler_log import LoggedRun as LoggedRun
 from trimtab.policy import (
     Answer,
     Class,
     Cycle,
+    PluginRun,
     PodView,
     Policy,
-    Run,
     SnapshotView,
     decide,
     read_policy,
 )
-from trimtab.policy.cycle import Outcome
+from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import HighNodeUtilization, Plugin, Profile
 from trimtab.policy.usage import shown
 
@@ -39,7 +39,7 @@ _CATEGORIES = {
     Class.APPROPRIATE: "appropriate",
     Class.OVER: "overutilized",
 }
-_ASKED = (Outcome.EVICTED, Outcome.BACKGROUND, Outcome.REFUSED)
+_ASKED = (PodOutcome.EVICTED, PodOutcome.BACKGROUND, PodOutcome.REFUSED)
 _CENT = 0.005 + 1e-9
 
 
@@ -192,7 +192,7 @@ def _is_of_api(recording: Recording, ours: str, real: str) -> bool:
 
 def _run(
     told: LoggedRun,
-    run: Run,
+    run: PluginRun,
     nodes: tuple[str, ...],
     view: SnapshotView,
     profile: Profile,
@@ -216,10 +216,10 @@ def _run(
     for visit, source in zip(run.visits, told.sources, strict=True):
         for problem in visit_problems(visit, source, view, profile, plugin):
             yield f"{visit.node}: {problem}"
-        lost += [s.pod.owner_uid for s in visit.steps if s.outcome is Outcome.EVICTED]
+        lost += [s.pod.owner_uid for s in visit.steps if s.outcome is PodOutcome.EVICTED]
 
 
-def _exit(run: Run) -> str:
+def _exit(run: PluginRun) -> str:
     """In the log's words."""
     if run.exit is None:
         return ""
@@ -232,7 +232,7 @@ def _low_bits(amount: int) -> int:
     return (amount + 2**63) % 2**64 - 2**63
 
 
-def _figures(told: LoggedRun, run: Run, nodes: tuple[str, ...], high: bool) -> Iterator[str]:
+def _figures(told: LoggedRun, run: PluginRun, nodes: tuple[str, ...], high: bool) -> Iterator[str]:
     assert run.figures is not None
     figures = run.figures
     for number, node in enumerate(nodes):
@@ -257,7 +257,7 @@ def _figures(told: LoggedRun, run: Run, nodes: tuple[str, ...], high: bool) -> I
             yield f"{name}: ours {ours}, real {real}"
 
 
-def _reading(reading: Reading, run: Run, number: int) -> Iterator[str]:
+def _reading(reading: LoggedNode, run: PluginRun, number: int) -> Iterator[str]:
     assert run.figures is not None
     usage = {r: int(values[number]) for r, values in run.figures.usage.items()}
     real = {r: shown(r, parse_quantity(text).nano) for r, text in reading.usage.items()}
@@ -284,10 +284,10 @@ def _counts(recording: Recording, real: LoggedCycle, ours: Cycle, flying: int) -
     calls = [pod for pod, _ in recording.calls]
     if asked != calls:
         yield f"evictions asked for: ours {asked}, real {calls}"
-    evicted = sum(step.outcome is Outcome.EVICTED for step in steps)
+    evicted = sum(step.outcome is PodOutcome.EVICTED for step in steps)
     if evicted != real.evicted:
         yield f"evicted: ours {evicted}, real {real.evicted}"
-    background = sum(step.outcome is Outcome.BACKGROUND for step in steps)
+    background = sum(step.outcome is PodOutcome.BACKGROUND for step in steps)
     in_flight = flying + background if recording.snapshot.evictions_in_background else 0
     if in_flight != real.in_flight:
         yield f"in flight at the end: ours {in_flight}, real {real.in_flight}"

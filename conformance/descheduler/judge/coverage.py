@@ -10,8 +10,8 @@ from conformance.descheduler.judge.fates import fates_of
 from conformance.descheduler.recording import Recording
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import EVICT, REQUEST_EVICT_ONLY
-from trimtab.policy import Class, Figures, Run, SnapshotView, Stop, Visit
-from trimtab.policy.cycle import Outcome
+from trimtab.policy import Class, Figures, PluginRun, SnapshotView, Stop, Visit
+from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
@@ -65,7 +65,7 @@ def _touched(recording: Recording, judgement: Judgement) -> Iterator[str]:
         yield from _evictions(recording, run, plugin, profile, view)
 
 
-def _over_hundred(run: Run) -> Iterator[str]:
+def _over_hundred(run: PluginRun) -> Iterator[str]:
     """Only around the mean: as a level it is what the policy says."""
     if run.figures is None or run.figures.average is None or run.exit is None:
         return
@@ -133,7 +133,7 @@ def _classes(figures: Figures, view: SnapshotView, nodes: tuple[str, ...]) -> It
 
 
 def _evictions(
-    recording: Recording, run: Run, plugin: Plugin, profile: Profile, view: SnapshotView
+    recording: Recording, run: PluginRun, plugin: Plugin, profile: Profile, view: SnapshotView
 ) -> Iterator[str]:
     if not run.visits:
         return
@@ -176,12 +176,12 @@ def _visit(recording: Recording, visit: Visit, unmeasured: bool) -> Iterator[str
     outcomes = [step.outcome for step in visit.steps]
     if unmeasured and sum(outcome.is_eviction for outcome in outcomes) > 1:
         yield "E7g"
-    limits = {Outcome.TOTAL_LIMIT, Outcome.NODE_LIMIT, Outcome.NAMESPACE_LIMIT}
+    limits = {PodOutcome.TOTAL_LIMIT, PodOutcome.NODE_LIMIT, PodOutcome.NAMESPACE_LIMIT}
     if limits & set(outcomes) and recording.snapshot.in_flight:
         yield "2.3.inflight"
-    yield from (o.value for o in outcomes if o is not Outcome.PRE_EVICTION_FILTER)
+    yield from (o.value for o in outcomes if o is not PodOutcome.PRE_EVICTION_FILTER)
     for step in visit.steps:
-        if step.outcome is Outcome.REFUSED:
+        if step.outcome is PodOutcome.REFUSED:
             yield from _refusal(recording, step.pod.namespace, step.pod.name)
 
 
@@ -212,7 +212,7 @@ def _filtered(visit: Visit, profile: Profile, plugin: Plugin, view: SnapshotView
         if passed.passes(pod) and pod.uid not in candidates:
             yield "1.7.modes"
     for step in visit.steps:
-        if step.outcome is Outcome.PRE_EVICTION_FILTER:
+        if step.outcome is PodOutcome.PRE_EVICTION_FILTER:
             refusal = fit.refusal(step.pod, visit.node)
             yield refusal.rule if refusal else "2.2"
     finished = [p for p in view._snapshot.pods if p.node == visit.node and p.finished]

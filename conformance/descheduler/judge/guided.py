@@ -13,9 +13,9 @@ from typing import Any
 from trimtab.observe.descheduler_log import LoggedCycle
 from trimtab.policy import Cycle, Stop, Tie
 from trimtab.policy.choices import Item
-from trimtab.policy.cycle import Outcome
+from trimtab.policy.cycle import PodOutcome
 
-UNNAMED = (Outcome.TOTAL_LIMIT, Outcome.NODE_LIMIT, Outcome.NAMESPACE_EXCLUDED)
+UNNAMED = (PodOutcome.TOTAL_LIMIT, PodOutcome.NODE_LIMIT, PodOutcome.NAMESPACE_EXCLUDED)
 """The log does not say whom they met: when that was is our guess."""
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from trimtab.observe.descheduler_log import Note, Source, Verdict
+from trimtab.observe.descheduler_log import LoggedOutcome, LoggedPod, LoggedSource
 from trimtab.policy import Stop, Visit
-from trimtab.policy.cycle import Outcome
+from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import Plugin, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import ClusterView, PodView
@@ -15,24 +15,24 @@ _ENDS = {
     Stop.NO_CANDIDATES: "no removable pods",
 }
 _VERDICTS = {
-    Outcome.NOT_TOLERATED: Verdict.NOT_TOLERATED,
-    Outcome.PRE_EVICTION_FILTER: Verdict.PRE_EVICTION_FILTER,
-    Outcome.NO_USAGE: Verdict.NO_USAGE,
-    Outcome.IN_FLIGHT: Verdict.IN_FLIGHT,
-    Outcome.TOTAL_LIMIT: Verdict.TOTAL_LIMIT,
-    Outcome.NODE_LIMIT: Verdict.NODE_LIMIT,
-    Outcome.NAMESPACE_LIMIT: Verdict.NAMESPACE_LIMIT,
-    Outcome.REFUSED: Verdict.REFUSED,
-    Outcome.BACKGROUND: Verdict.BACKGROUND,
-    Outcome.EVICTED: Verdict.EVICTED,
+    PodOutcome.NOT_TOLERATED: LoggedOutcome.NOT_TOLERATED,
+    PodOutcome.PRE_EVICTION_FILTER: LoggedOutcome.PRE_EVICTION_FILTER,
+    PodOutcome.NO_USAGE: LoggedOutcome.NO_USAGE,
+    PodOutcome.IN_FLIGHT: LoggedOutcome.IN_FLIGHT,
+    PodOutcome.TOTAL_LIMIT: LoggedOutcome.TOTAL_LIMIT,
+    PodOutcome.NODE_LIMIT: LoggedOutcome.NODE_LIMIT,
+    PodOutcome.NAMESPACE_LIMIT: LoggedOutcome.NAMESPACE_LIMIT,
+    PodOutcome.REFUSED: LoggedOutcome.REFUSED,
+    PodOutcome.BACKGROUND: LoggedOutcome.BACKGROUND,
+    PodOutcome.EVICTED: LoggedOutcome.EVICTED,
 }
 """An excluded namespace leaves no line."""
-_UNNAMED = (Verdict.TOTAL_LIMIT, Verdict.NODE_LIMIT)
+_UNNAMED = (LoggedOutcome.TOTAL_LIMIT, LoggedOutcome.NODE_LIMIT)
 _OF_CLAIMS = "2.1.4.PodsWithPVC"
 
 
 def visit_problems(
-    visit: Visit, source: Source, view: ClusterView, profile: Profile, plugin: Plugin
+    visit: Visit, source: LoggedSource, view: ClusterView, profile: Profile, plugin: Plugin
 ) -> Iterator[str]:
     """Where a visit of ours differs from the logged one."""
     counts = len(view.pods_on(visit.node)), sum(len(equals) for equals in visit.candidates)
@@ -46,21 +46,21 @@ def visit_problems(
         yield f"ended: ours {visit.stop}, real {source.ended!r}"
 
 
-def _notes(visit: Visit) -> Iterator[tuple[Verdict, str]]:
+def _notes(visit: Visit) -> Iterator[tuple[LoggedOutcome, str]]:
     for step in visit.steps:
         if verdict := _VERDICTS.get(step.outcome):
             yield verdict, "" if verdict in _UNNAMED else _name(step.pod)
 
 
-def _named(note: Note) -> str:
+def _named(note: LoggedPod) -> str:
     return "" if note.verdict in _UNNAMED else note.pod
 
 
-def _told(notes: list[tuple[Verdict, str]]) -> list[str]:
+def _told(notes: list[tuple[LoggedOutcome, str]]) -> list[str]:
     return [f"{pod} {verdict.value}".strip() for verdict, pod in notes]
 
 
-def _kept(source: Source, view: ClusterView, profile: Profile) -> Iterator[str]:
+def _kept(source: LoggedSource, view: ClusterView, profile: Profile) -> Iterator[str]:
     """The filter's reasons, in the descheduler's words."""
     passed = Filter(profile.evictor, view)
     ours = {_name(pod): passed.refusals(pod) for pod in view.pods_on(source.node)}

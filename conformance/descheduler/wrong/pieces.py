@@ -9,7 +9,7 @@ from msgspec import structs
 
 from trimtab.model.quantity import NANO
 from trimtab.policy import Stop
-from trimtab.policy.cycle import Outcome, Reason, Step
+from trimtab.policy.cycle import PodOutcome, Reason, Step
 from trimtab.policy.evict import Destinations, Engine
 from trimtab.policy.file.settings import LowNodeUtilization, Source
 from trimtab.policy.pods.taints import counts_as_destination, tolerates_for_scheduling
@@ -147,15 +147,15 @@ def engine_without(rule: str) -> Callable[..., Stop]:
                 return Stop.PLUGIN_LIMIT
             outcome, usage = self._try(pod, node)
             steps.append(Step(pod, outcome))
-            if outcome is Outcome.NODE_LIMIT and has("node_limit_stops"):
+            if outcome is PodOutcome.NODE_LIMIT and has("node_limit_stops"):
                 return Stop.NODE_LIMIT
-            if outcome is Outcome.NAMESPACE_LIMIT and not has("namespace_limit_goes_on"):
+            if outcome is PodOutcome.NAMESPACE_LIMIT and not has("namespace_limit_goes_on"):
                 return Stop.NODE_LIMIT
-            if outcome is Outcome.TOTAL_LIMIT:
+            if outcome is PodOutcome.TOTAL_LIMIT:
                 return Stop.TOTAL_LIMIT
             counts = outcome.is_eviction
-            counts |= outcome is Outcome.IN_FLIGHT and has("in_flight_counts")
-            counts |= outcome is Outcome.REFUSED and not has("refusal_is_none")
+            counts |= outcome is PodOutcome.IN_FLIGHT and has("in_flight_counts")
+            counts |= outcome is PodOutcome.REFUSED and not has("refusal_is_none")
             if not counts:
                 continue
             if usage is None and limit is None and has("one_pod"):
@@ -189,7 +189,7 @@ def try_all_namespaces(self: Engine, pod: Any, node: str) -> Any:
 
 def fit_first(self: Engine, pod: Any, node: str) -> Any:
     if self.destinations.tolerated_by(pod.traits) and not self.pre_eviction.passes(pod, node):
-        return Outcome.PRE_EVICTION_FILTER, None
+        return PodOutcome.PRE_EVICTION_FILTER, None
     return _TRY(self, pod, node)
 
 

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from conformance.descheduler.wrong.pieces import Change
 from trimtab.policy import PodEvent, SnapshotView
-from trimtab.policy.cycle import Outcome
+from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import Evictor, Protection
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.limits import Evictions
@@ -25,12 +25,16 @@ def limits_without(rule: str) -> list[Change]:
         if rule == "in_flight":
             self._total, self._nodes, self._namespaces = 0, {}, {}
 
-    def reached(self: Evictions, node: str, namespace: str) -> Outcome | None:
+    def reached(self: Evictions, node: str, namespace: str) -> PodOutcome | None:
         more, policy = int(rule != "exact"), self._policy
         checks = [
-            (policy.max_total, self._total, Outcome.TOTAL_LIMIT),
-            (policy.max_per_node, self._nodes.get(node, 0), Outcome.NODE_LIMIT),
-            (policy.max_per_namespace, self._namespaces.get(namespace, 0), Outcome.NAMESPACE_LIMIT),
+            (policy.max_total, self._total, PodOutcome.TOTAL_LIMIT),
+            (policy.max_per_node, self._nodes.get(node, 0), PodOutcome.NODE_LIMIT),
+            (
+                policy.max_per_namespace,
+                self._namespaces.get(namespace, 0),
+                PodOutcome.NAMESPACE_LIMIT,
+            ),
         ]
         if rule == "total_first":
             checks[0], checks[1] = checks[1], checks[0]
@@ -38,10 +42,10 @@ def limits_without(rule: str) -> list[Change]:
             checks.pop()
         return next((o for most, now, o in checks if most is not None and now + more > most), None)
 
-    def asked(self: Evictions, pod: Any, node: str, in_background: bool) -> Outcome:
+    def asked(self: Evictions, pod: Any, node: str, in_background: bool) -> PodOutcome:
         before = self._total, dict(self._nodes), dict(self._namespaces)
         outcome = ask(self, pod, node, in_background or rule == "request")
-        if outcome is Outcome.BACKGROUND and rule == "background_counts":
+        if outcome is PodOutcome.BACKGROUND and rule == "background_counts":
             self._total, self._nodes, self._namespaces = before
         return outcome
 

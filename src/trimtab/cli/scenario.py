@@ -14,7 +14,7 @@ from trimtab.model.duration import format_duration
 from trimtab.model.examples import example_or_file
 from trimtab.model.scenarios.io import dump, findings, load_file, load_scenario
 from trimtab.model.scenarios.reference import schema_text
-from trimtab.model.scenarios.scenario import Event
+from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.model.scenarios.summary import NodeAtStart, Summary, VmsAlike, summarise
 from trimtab.model.scenarios.written import as_file
 from trimtab.obs.log import configure
@@ -166,7 +166,7 @@ def _vms_row(vms: VmsAlike) -> tuple[object, ...]:
     return vms.name, vms.count, vms.cpu, vms.memory, vms.node or "-", *curves
 
 
-def _event_lines(events: Sequence[Event]) -> Iterator[str]:
+def _event_lines(events: Sequence[ScenarioEvent]) -> Iterator[str]:
     """What happens at a moment on one line, however many VMs it happens to."""
     for (at, what), group in groupby(events, key=lambda event: (event.at, event.what)):
         names = [event.name for event in group]

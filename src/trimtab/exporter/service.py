@@ -9,8 +9,8 @@ from trimtab.exporter.http.routes import Exporter, elsewhere, routes
 from trimtab.exporter.http.token import Access
 from trimtab.exporter.nodes.cluster import Cluster
 from trimtab.exporter.nodes.page import Page
-from trimtab.exporter.scenario.backends import Hands, NoHands
-from trimtab.exporter.scenario.in_memory import Memory
+from trimtab.exporter.scenario.backends import ReadOnly, WriteBackend
+from trimtab.exporter.scenario.in_memory import InMemoryCluster
 from trimtab.exporter.scenario.writing import Writer
 from trimtab.exporter.settings import NAME, Settings
 from trimtab.kube.client import Client
@@ -69,13 +69,13 @@ async def serve_cluster(
     page = Page(cluster, production=settings.production)
     if page.counters is not None:
         cluster.before_clock_change = page.counters.settle_all
-    hands: Hands = Writer(client, cluster) if settings.allow_scenario else NoHands()
+    backend: WriteBackend = Writer(client, cluster) if settings.allow_scenario else ReadOnly()
 
     async def begin() -> None:
         if scenario is not None:
-            await hands.load(scenario, resume=True)
+            await backend.load(scenario, resume=True)
 
-    exporter = Exporter(cluster, page, hands, access)
+    exporter = Exporter(cluster, page, backend, access)
     await _run(exporter, settings, cluster.reflectors, [page.fronts.run, begin])
 
 
@@ -85,7 +85,7 @@ async def serve_memory(scenario: Scenario, settings: Settings, access: Access, w
         effect="metrics are calculated from the scenario's VMs directly",
         why=why,
     )
-    memory = Memory(settings.namespace)
+    memory = InMemoryCluster(settings.namespace)
     page = Page(memory, production=settings.production)
     await memory.load(scenario)
     await _run(Exporter(memory, page, memory, access), settings, (), [page.fronts.run])

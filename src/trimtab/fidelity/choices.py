@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from trimtab.observe.descheduler_log import LoggedCycle, Verdict
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome
 from trimtab.policy import Answer, Choose, PodView, Tie
 from trimtab.policy.choices import Answers
 
@@ -40,8 +40,8 @@ def _node_name(item: object, nodes: Sequence[str]) -> str:
 
 def as_answered(cycle: LoggedCycle) -> Answers:
     """Answer evictions as the API server did."""
-    refused = {note.pod for note in cycle.notes if note.verdict is Verdict.REFUSED}
-    evicted = {note.pod for note in cycle.notes if note.verdict is Verdict.EVICTED}
+    refused = {note.pod for note in cycle.notes if note.verdict is LoggedOutcome.REFUSED}
+    evicted = {note.pod for note in cycle.notes if note.verdict is LoggedOutcome.EVICTED}
 
     def answer(pod: PodView) -> Answer:
         name = f"{pod.namespace}/{pod.name}"

@@ -17,7 +17,7 @@ from trimtab.fidelity.recording import LabRun, moment
 from trimtab.fidelity.scores import TOLERANCE, Evaluation, Evaluations
 from trimtab.fidelity.state import History, State
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot
-from trimtab.observe.descheduler_log import LoggedCycle, Verdict
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome
 from trimtab.policy import (
     Answer,
     Choose,
@@ -175,7 +175,7 @@ def _judged(
 def _victims(cycle: LoggedCycle) -> Iterator[str]:
     """Pods that were evicted or will be, in order."""
     for note in cycle.notes:
-        if note.verdict in (Verdict.BACKGROUND, Verdict.EVICTED):
+        if note.verdict in (LoggedOutcome.BACKGROUND, LoggedOutcome.EVICTED):
             yield note.pod
 
 

@@ -31,7 +31,7 @@ ATTEMPTS = 5
 REMEMBERED = 4096
 
 
-class News(NamedTuple):
+class EventIdentity(NamedTuple):
     """What makes two Events the same."""
 
     about: ObjectReference
@@ -69,8 +69,8 @@ class Recorder:
         self._now = now
         self._noise = (per_s, burst)
         self._buckets: dict[ObjectReference, TokenBucket] = {}
-        self._series: dict[News, Series] = {}
-        self._queue: Queue[News] = Queue(at_most_every_s=count_every_s)
+        self._series: dict[EventIdentity, Series] = {}
+        self._queue: Queue[EventIdentity] = Queue(at_most_every_s=count_every_s)
 
     def record(
         self,
@@ -83,7 +83,9 @@ class Recorder:
         related: ObjectReference | None = None,
     ) -> None:
         """Tell about `about` (see `Kind.reference`); `reason` is a word in CamelCase."""
-        news = News(unversioned(about), type, reason, action or reason, note[:1024], related)
+        news = EventIdentity(
+            unversioned(about), type, reason, action or reason, note[:1024], related
+        )
         now = self._now()
         series = self._series.pop(news, None)
         if series is None or now - series.last > SERIES:
@@ -120,7 +122,7 @@ class Recorder:
         finally:
             self._queue.done(news)
 
-    async def _write(self, news: News, series: Series) -> None:
+    async def _write(self, news: EventIdentity, series: Series) -> None:
         try:
             written.labels(await self._send(news, series)).inc()
             series.failures = 0
@@ -133,7 +135,7 @@ class Recorder:
             self._series.pop(news, None)
             log.warning("event dropped", reason=news.reason, note=news.note, error=str(error))
 
-    async def _send(self, news: News, series: Series) -> str:
+    async def _send(self, news: EventIdentity, series: Series) -> str:
         namespace = news.about.namespace or "default"
         if series.name:
             count = {"count": series.count, "lastObservedTime": micro_time(series.last)}
@@ -149,7 +151,7 @@ class Recorder:
             self._queue.add(news)
         return "created"
 
-    def _event(self, name: str, news: News, series: Series) -> Free:
+    def _event(self, name: str, news: EventIdentity, series: Series) -> Free:
         event: Free = {
             "metadata": {"name": name},
             "eventTime": micro_time(series.first),
@@ -185,7 +187,7 @@ def unversioned(about: ObjectReference) -> ObjectReference:
     )
 
 
-def event_name(news: News, first: datetime) -> str:
+def event_name(news: EventIdentity, first: datetime) -> str:
     """Unique among what this process ever says about the object, and a legal name."""
     digest = sha256(repr((news, first)).encode()).hexdigest()[:16]
     return f"{news.about.name[:230].rstrip('.-')}.{digest}"

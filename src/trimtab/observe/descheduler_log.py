@@ -41,7 +41,7 @@ class Line(Struct, frozen=True):
     fields: dict[str, str]
 
 
-class Reading(Struct, frozen=True):
+class LoggedNode(Struct, frozen=True):
     """A node as the plugin saw it."""
 
     node: str
@@ -53,7 +53,7 @@ class Reading(Struct, frozen=True):
     """Of capacity, rounded to whole percents by the log."""
 
 
-class Verdict(Enum):
+class LoggedOutcome(Enum):
     """What became of one pod, in the descheduler's order of checks."""
 
     NOT_TOLERATED = "not tolerated"
@@ -68,17 +68,17 @@ class Verdict(Enum):
     EVICTED = "evicted"
 
 
-class Note(Struct, frozen=True):
+class LoggedPod(Struct, frozen=True):
     """One pod that was looked at; the total and the node limit do not name it."""
 
-    verdict: Verdict
+    verdict: LoggedOutcome
     pod: str = ""
     """namespace/name."""
     text: str = ""
     """The error, where there was one."""
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class LoggedSource(Struct, frozen=True, kw_only=True):
     """One source node, in the order of the visits."""
 
     node: str
@@ -87,18 +87,18 @@ class Source(Struct, frozen=True, kw_only=True):
     removable: int = 0
     kept: dict[str, str] = {}
     """Pods that DefaultEvictor's filter keeps, with its reasons (not those kept by Mandatory)."""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[LoggedPod, ...] = ()
     left: tuple[dict[str, int], ...] = ()
     """Usage of the node after each eviction whose size is known; cpu in milli-units."""
     ended: str = ""
     """"plugin limit", "one pod", "no removable pods", or empty where the log gives no reason."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class LoggedRun(Struct, frozen=True, kw_only=True):
     """One balance plugin of one profile in one cycle."""
 
     plugin: str = ""
-    readings: dict[str, Reading] = {}
+    readings: dict[str, LoggedNode] = {}
     average: dict[str, float] | None = None
     """Percent, two places; None without deviation thresholds, as the two after it."""
     low: dict[str, float] | None = None
@@ -107,7 +107,7 @@ class Run(Struct, frozen=True, kw_only=True):
     """Why there was nothing to do."""
     headroom: dict[str, int] | None = None
     """"Total capacity to be moved"; None if it did not come to that."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[LoggedSource, ...] = ()
     evicted: int = 0
     requested: int = 0
 
@@ -122,14 +122,14 @@ class LoggedCycle(Struct, frozen=True, kw_only=True):
     """Fewer than two nodes."""
     errors: tuple[str, ...] = ()
     """Plugins that failed, one text for each profile."""
-    runs: tuple[Run, ...] = ()
+    runs: tuple[LoggedRun, ...] = ()
     evicted: int = 0
     """Evictions of this cycle that happened at once."""
     in_flight: int = 0
     """Everything in background that is under way at the end, from any cycle."""
 
     @property
-    def notes(self) -> Iterator[Note]:
+    def notes(self) -> Iterator[LoggedPod]:
         for run in self.runs:
             for source in run.sources:
                 yield from source.notes
@@ -194,10 +194,10 @@ def _runs(lines: list[Line]) -> Iterator[list[Line]]:
             held = []
 
 
-def _run(lines: list[Line]) -> Run:
+def _run(lines: list[Line]) -> LoggedRun:
     by_message = {line.message: line for line in lines}
     capacity = by_message.get("Total capacity to be moved")
-    return Run(
+    return LoggedRun(
         plugin=next((x.fields["plugin"] for x in lines if _is_about_nodes(x)), ""),
         readings={r.node: r for r in map(_reading, lines) if r is not None},
         average=_percents(by_message.get("Assessed average usage")),
@@ -215,7 +215,7 @@ def _is_about_nodes(line: Line) -> bool:
     return line.fields.get("plugin", "").endswith("NodeUtilization")
 
 
-def _reading(line: Line) -> Reading | None:
+def _reading(line: Line) -> LoggedNode | None:
     if line.message == "Node has been classified":
         category = line.fields["category"]
     elif line.message == "Node is appropriately utilized":
@@ -223,7 +223,7 @@ def _reading(line: Line) -> Reading | None:
     else:
         return None
     usage, percent = line.fields["usage"], line.fields["usagePercentage"]
-    return Reading(line.fields["node"], category, _QUANTITIES(usage), _PERCENTS(percent))
+    return LoggedNode(line.fields["node"], category, _QUANTITIES(usage), _PERCENTS(percent))
 
 
 def _percents(line: Line | None) -> dict[str, float] | None:
@@ -258,10 +258,10 @@ def _sources(lines: list[Line]) -> Iterator[list[Line]]:
         yield held
 
 
-def _source(lines: list[Line]) -> Source:
+def _source(lines: list[Line]) -> LoggedSource:
     first = lines[0].fields
     counts = next((x.fields for x in lines if x.message == "Pods on node"), {})
-    return Source(
+    return LoggedSource(
         node=first["node"],
         usage=_QUANTITIES(first["usage"]),
         all_pods=int(counts.get("allPods", "0")),
@@ -283,32 +283,32 @@ _ENDS = {
     "No removable pods on node, try next node": "no removable pods",
 }
 _NOTES = {
-    "Skipping eviction for pod, doesn't tolerate node taint": Verdict.NOT_TOLERATED,
-    "unable to list ready nodes": Verdict.PRE_EVICTION_FILTER,
-    "unable to get pod usage": Verdict.NO_USAGE,
-    "Eviction in background already requested (ignoring)": Verdict.IN_FLIGHT,
-    "Eviction in background assumed": Verdict.BACKGROUND,
-    "Evicted pod": Verdict.EVICTED,
+    "Skipping eviction for pod, doesn't tolerate node taint": LoggedOutcome.NOT_TOLERATED,
+    "unable to list ready nodes": LoggedOutcome.PRE_EVICTION_FILTER,
+    "unable to get pod usage": LoggedOutcome.NO_USAGE,
+    "Eviction in background already requested (ignoring)": LoggedOutcome.IN_FLIGHT,
+    "Eviction in background assumed": LoggedOutcome.BACKGROUND,
+    "Evicted pod": LoggedOutcome.EVICTED,
 }
 
 
-def _note(line: Line) -> Note | None:
+def _note(line: Line) -> LoggedPod | None:
     pod, error = line.fields.get("pod", ""), line.fields.get("err", "")
     if line.message in _NOTES:
-        return Note(_NOTES[line.message], pod, error)
+        return LoggedPod(_NOTES[line.message], pod, error)
     if line.message.startswith(("pod does not fit on any other node", "pod namespace do not")):
-        return Note(Verdict.PRE_EVICTION_FILTER, pod, line.message)
+        return LoggedPod(LoggedOutcome.PRE_EVICTION_FILTER, pod, line.message)
     if line.message == "Error evicting pod":
-        return Note(_refusal(line), pod, error)
+        return LoggedPod(_refusal(line), pod, error)
     return None
 
 
-def _refusal(line: Line) -> Verdict:
+def _refusal(line: Line) -> LoggedOutcome:
     if "limit" not in line.fields:
-        return Verdict.REFUSED
+        return LoggedOutcome.REFUSED
     if "namespace" in line.fields:
-        return Verdict.NAMESPACE_LIMIT
-    return Verdict.NODE_LIMIT if "node" in line.fields else Verdict.TOTAL_LIMIT
+        return LoggedOutcome.NAMESPACE_LIMIT
+    return LoggedOutcome.NODE_LIMIT if "node" in line.fields else LoggedOutcome.TOTAL_LIMIT
 
 
 _QUANTITIES = msgspec.json.Decoder(dict[str, str]).decode

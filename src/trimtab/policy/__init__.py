@@ -6,7 +6,17 @@ docs/reference/policy.md.
 """
 
 from trimtab.policy.choices import Answer, Choose, Shuffled, Tie, as_given, willing
-from trimtab.policy.cycle import Class, Cycle, Eviction, Figures, Outcome, Reason, Run, Stop, Visit
+from trimtab.policy.cycle import (
+    Class,
+    Cycle,
+    Eviction,
+    Figures,
+    PluginRun,
+    PodOutcome,
+    Reason,
+    Stop,
+    Visit,
+)
 from trimtab.policy.decide import decide
 from trimtab.policy.file.default import DEFAULT_POLICY, default_policy
 from trimtab.policy.file.reader import load_policy, read_policy
@@ -42,16 +52,16 @@ __all__ = [
     "Node",
     "NodeView",
     "NotANumberError",
-    "Outcome",
+    "PluginRun",
     "Pod",
     "PodEvent",
+    "PodOutcome",
     "PodState",
     "PodView",
     "Policy",
     "Qos",
     "QueryFailed",
     "Reason",
-    "Run",
     "Selection",
     "Shuffled",
     "SnapshotView",

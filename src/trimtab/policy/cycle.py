@@ -47,7 +47,7 @@ class Figures(Struct, frozen=True, eq=False, kw_only=True):
     """Nodes whose class depends on the order of a sum (T5), with the classes it may get."""
 
 
-class Outcome(Enum):
+class PodOutcome(Enum):
     """What became of one pod that was looked at, in the order of the checks."""
 
     NOT_TOLERATED = "E7b"
@@ -66,14 +66,14 @@ class Outcome(Enum):
     @property
     def is_eviction(self) -> bool:
         """A request was made and granted."""
-        return self in (Outcome.EVICTED, Outcome.BACKGROUND)
+        return self in (PodOutcome.EVICTED, PodOutcome.BACKGROUND)
 
 
 class Step(Struct, frozen=True):
     """One pod that a visit looked at."""
 
     pod: PodView
-    outcome: Outcome
+    outcome: PodOutcome
 
 
 class Stop(Enum):
@@ -111,7 +111,7 @@ class Eviction(Struct, frozen=True):
     background: bool
 
 
-class Run(Struct, frozen=True, eq=False, kw_only=True):
+class PluginRun(Struct, frozen=True, eq=False, kw_only=True):
     """One balance plugin of one profile in one cycle. At most one of `error`, `exit` is set."""
 
     profile: str
@@ -135,7 +135,7 @@ class Run(Struct, frozen=True, eq=False, kw_only=True):
         for visit in self.visits:
             for step in visit.steps:
                 if step.outcome.is_eviction:
-                    yield Eviction(step.pod, visit.node, step.outcome is Outcome.BACKGROUND)
+                    yield Eviction(step.pod, visit.node, step.outcome is PodOutcome.BACKGROUND)
 
     @property
     def stopped_by_total(self) -> bool:
@@ -148,7 +148,7 @@ class Cycle(Struct, frozen=True, eq=False, kw_only=True):
     nodes: tuple[str, ...]
     skipped: Reason | None = None
     """Fewer than two nodes (R4)."""
-    runs: tuple[Run, ...] = ()
+    runs: tuple[PluginRun, ...] = ()
     unmodelled: tuple[str, ...] = ()
     """Enabled plugins that trimtab does not reproduce; their evictions are missing here."""
 

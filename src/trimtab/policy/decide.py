@@ -12,7 +12,7 @@ import numpy as np
 from trimtab.policy.assess import assess
 from trimtab.policy.candidates import order_sources
 from trimtab.policy.choices import Answers, Choose, Tie, as_given, willing
-from trimtab.policy.cycle import Class, Cycle, Figures, Reason, Run, Stop, Visit
+from trimtab.policy.cycle import Class, Cycle, Figures, PluginRun, Reason, Stop, Visit
 from trimtab.policy.evict import Destinations, Engine
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Profile, Source
 from trimtab.policy.headroom import Caps
@@ -71,17 +71,17 @@ class _Cycle:
         self._view, self._selection, self._evictions = view, selection, evictions
         self._choose, self._nan = choose, nan
 
-    def run(self, profile: Profile, name: str, plugin: Plugin) -> Run:
+    def run(self, profile: Profile, name: str, plugin: Plugin) -> PluginRun:
         source = plugin.source if isinstance(plugin, LowNodeUtilization) else Source.REQUESTS
         if isinstance(plugin, LowNodeUtilization) and plugin.broken:
             error = Reason("P11", f"error initializing usage client: {plugin.broken}")
-            return Run(profile=profile.name, plugin=name, error=error)
+            return PluginRun(profile=profile.name, plugin=name, error=error)
         usage = measure(self._view, self._selection, plugin, source, self._nan)
         if isinstance(usage, Reason):
-            return Run(profile=profile.name, plugin=name, error=usage)
+            return PluginRun(profile=profile.name, plugin=name, error=usage)
         figures = assess(self._selection, usage, plugin, self._choose)
         if reason := _nothing_to_do(figures, plugin):
-            return Run(profile=profile.name, plugin=name, exit=reason, figures=figures)
+            return PluginRun(profile=profile.name, plugin=name, exit=reason, figures=figures)
         return self._balance(profile, name, plugin, source, usage, figures)
 
     def _balance(
@@ -92,7 +92,7 @@ class _Cycle:
         source: Source,
         usage: Usage,
         figures: Figures,
-    ) -> Run:
+    ) -> PluginRun:
         low_to_high = not isinstance(plugin, LowNodeUtilization)
         under, over = (np.flatnonzero(figures.classes == c) for c in (_UNDER, _OVER))
         sources, targets = (under, over) if low_to_high else (over, under)
@@ -102,7 +102,7 @@ class _Cycle:
         groups = order_sources(sources, totals if low_to_high else -totals)
         destinations = tuple(targets.tolist())
         engine = self._engine(profile, plugin, source, destinations, dict(headroom))
-        return Run(
+        return PluginRun(
             profile=profile.name,
             plugin=name,
             figures=figures,

@@ -7,7 +7,7 @@ from msgspec import Struct
 from trimtab.model.quantity import NANO
 from trimtab.policy.candidates import order_candidates
 from trimtab.policy.choices import Choose, Tie
-from trimtab.policy.cycle import Outcome, Step, Stop, Visit
+from trimtab.policy.cycle import PodOutcome, Step, Stop, Visit
 from trimtab.policy.file.settings import Source
 from trimtab.policy.limits import Evictions
 from trimtab.policy.pods.filters import Filter
@@ -83,12 +83,12 @@ class Engine(Struct, kw_only=True):
                 return Stop.PLUGIN_LIMIT
             outcome, usage = self._try(pod, node)
             steps.append(Step(pod, outcome))
-            if outcome is Outcome.NODE_LIMIT:
+            if outcome is PodOutcome.NODE_LIMIT:
                 return Stop.NODE_LIMIT
-            if outcome is Outcome.TOTAL_LIMIT:
+            if outcome is PodOutcome.TOTAL_LIMIT:
                 return Stop.TOTAL_LIMIT
             # A pod already in flight succeeds without a call, and counts all the same (E8).
-            if not (outcome.is_eviction or outcome is Outcome.IN_FLIGHT):
+            if not (outcome.is_eviction or outcome is PodOutcome.IN_FLIGHT):
                 continue
             if usage is None:
                 if self.node_limit is None:
@@ -101,17 +101,17 @@ class Engine(Struct, kw_only=True):
                 return Stop.LEVELLED
         return Stop.EXHAUSTED
 
-    def _try(self, pod: PodView, node: str) -> tuple[Outcome, Amounts | None]:
+    def _try(self, pod: PodView, node: str) -> tuple[PodOutcome, Amounts | None]:
         """All checks of one pod (E7b–e); the usage is None where it cannot be known."""
         if not self.destinations.tolerated_by(pod.traits):
-            return Outcome.NOT_TOLERATED, None
+            return PodOutcome.NOT_TOLERATED, None
         if pod.namespace in self.excluded:
-            return Outcome.NAMESPACE_EXCLUDED, None
+            return PodOutcome.NAMESPACE_EXCLUDED, None
         if not self.pre_eviction.passes(pod, node):
-            return Outcome.PRE_EVICTION_FILTER, None
+            return PodOutcome.PRE_EVICTION_FILTER, None
         usage = self._usage_of(pod)
         if usage is None and self.source is not Source.PROMETHEUS:
-            return Outcome.NO_USAGE, None
+            return PodOutcome.NO_USAGE, None
         return self.evictions.evict(pod, node), usage
 
     def _usage_of(self, pod: PodView) -> Amounts | None:

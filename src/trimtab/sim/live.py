@@ -20,11 +20,11 @@ from trimtab.policy import (
     Eviction,
     Node,
     NotANumberError,
+    PluginRun,
     Pod,
     PodView,
     Policy,
     QueryFailed,
-    Run,
     Shuffled,
     Traits,
     Vector,
@@ -200,7 +200,7 @@ def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> Decis
 
 
 def _standings(
-    nodes: Sequence[LiveNode], selected: tuple[str, ...], run: Run | None
+    nodes: Sequence[LiveNode], selected: tuple[str, ...], run: PluginRun | None
 ) -> Iterator[Standing]:
     figures = run.figures if run else None
     for node in nodes:
@@ -214,7 +214,7 @@ def _standings(
         yield Standing(node.name, percent, kind, len(node.vms))
 
 
-def _wishes(nodes: Sequence[LiveNode], selected: tuple[str, ...], run: Run) -> Iterator[Wish]:
+def _wishes(nodes: Sequence[LiveNode], selected: tuple[str, ...], run: PluginRun) -> Iterator[Wish]:
     by_name = {node.name: node for node in nodes}
     targets = Targets([by_name[selected[number]] for number in run.destinations])
     vms = {vm.id: vm for node in nodes for vm in node.vms}

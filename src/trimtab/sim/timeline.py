@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.scenarios.scenario import Event, Scenario
+from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
 from trimtab.scores import MEAN_WINDOW_S
 from trimtab.sim.fleet import Floats
 from trimtab.sim.spec import Timing
@@ -88,7 +88,7 @@ def _clock(seconds: Moment) -> Moment:
     return rounded
 
 
-def _happenings(events: tuple[Event, ...]) -> list[Happening]:
+def _happenings(events: tuple[ScenarioEvent, ...]) -> list[Happening]:
     found = [Happening(_clock(max(event.at, 0.0)), event.what, event.name) for event in events]
     found += [Happening(h.at + LOST_NODE_S, "give-up", h.name) for h in found if h.what == "fail"]
     return sorted(found, key=lambda happening: happening.at)

@@ -19,8 +19,8 @@ from trimtab.vm import metrics
 from trimtab.vm.decide.lifecycle import next_step
 from trimtab.vm.decide.situation import Situation
 from trimtab.vm.decide.steps import Check, Lose, Start, Step
-from trimtab.vm.executor import Hands
-from trimtab.vm.leader_state import Memory
+from trimtab.vm.executor import Executor
+from trimtab.vm.leader_state import LeaderState
 from trimtab.vm.own_writes import PATIENCE_S, OwnWrites
 from trimtab.vm.settings import Settings
 from trimtab.vm.stores import Objects, Stores, keys_of_migration, keys_of_pod
@@ -51,14 +51,14 @@ class VmController(Controller):
         self._settings = settings
         self._now = now
         self._own = OwnWrites(self.stores.looks(), lambda: now().timestamp())
-        self._hands = Hands(client, recorder, self._own)
+        self._hands = Executor(client, recorder, self._own)
         self._memory = self._new_memory()
         vms = self.stores.vms.store
         metrics.watch_phases(lambda: Counter(vm.status.phase for vm in vms))
         metrics.running.set_function(lambda: len(self._memory.slots.running()))
 
-    def _new_memory(self) -> Memory:
-        return Memory(self._settings, self.stores.migrating, self.queue.add)
+    def _new_memory(self) -> LeaderState:
+        return LeaderState(self._settings, self.stores.migrating, self.queue.add)
 
     async def run(self) -> None:
         """Work while this process leads; what it knew when it last did may be outdated."""

@@ -36,8 +36,8 @@ from trimtab.vm.decide.steps import (
     DeleteMigration,
     DeletePod,
     DropCancel,
+    EventNote,
     Lose,
-    News,
     PatchPod,
     Rest,
     Start,
@@ -65,7 +65,7 @@ WHEN_SEEN = After(1.0)
 """A deletion leaves no version to wait for: its event brings the VM back, or else this does."""
 
 
-class Hands:
+class Executor:
     """Writes as one client, and notes what was written."""
 
     def __init__(self, client: Client, recorder: Recorder, own: OwnWrites) -> None:
@@ -172,7 +172,7 @@ class Hands:
 
     async def _refused(self, s: Situation, step: CreatePod, error: ApiError) -> Outcome:
         """The API server does not take the pod: say so, and try again ever later."""
-        self._tell(s, (News("PodRefused", error.message, warning=True),))
+        self._tell(s, (EventNote("PodRefused", error.message, warning=True),))
         if step.target and s.current is not None:
             why = f"the target pod was refused: {error.message}"
             return await self.do(s, finished(s, s.current, "Failed", why))
@@ -249,7 +249,7 @@ class Hands:
         except (NotFound, Conflict):
             return
 
-    def _tell(self, s: Situation, news: tuple[News, ...]) -> None:
+    def _tell(self, s: Situation, news: tuple[EventNote, ...]) -> None:
         for each in news:
             kind: Literal["Normal", "Warning"] = "Warning" if each.warning else "Normal"
             pod = PODS.reference(each.pod) if each.pod else None

@@ -133,7 +133,7 @@ def annotations(
     }
 
 
-def dressing(
+def metadata_change(
     pod: Pod, vm: VirtualMachine, machine: Vm, settings: Settings, *, migration: str = ""
 ) -> dict[str, Any]:
     """The metadata to merge into a pod so that it says what it should; empty if it does.

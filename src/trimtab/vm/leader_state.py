@@ -11,7 +11,7 @@ from trimtab.virt.attempts import completion_limit_s
 from trimtab.virt.slots import MigrationPriority, MigrationRequest
 from trimtab.vm.amounts import machine, memory_in_use
 from trimtab.vm.decide.history import is_evacuation
-from trimtab.vm.decide.precopy import Copies
+from trimtab.vm.decide.precopy import CopiesByVm
 from trimtab.vm.decide.situation import Losses, Precopy, Situation
 from trimtab.vm.decide.slots import Slots
 from trimtab.vm.decide.steps import Start
@@ -23,7 +23,7 @@ FORGIVEN_S = 600.0
 """A pod that ran for so long (of the lab's time) was not lost in a row with the one before."""
 
 
-class Memory:
+class LeaderState:
     def __init__(
         self,
         settings: Settings,
@@ -33,7 +33,7 @@ class Memory:
         """`migrating` tells from the store who migrates; `wake` has a VM looked at again."""
         self._settings = settings
         self.slots = Slots(settings.limits, migrating, wake)
-        self._copies = Copies(settings.bandwidth, wake)
+        self._copies = CopiesByVm(settings.bandwidth, wake)
         self._losses: dict[Key, Losses] = {}
 
     def losses(self, key: Key) -> Losses:

@@ -19,7 +19,7 @@ from trimtab.model.machines import (
     REFERENCE_CPU,
     REFERENCE_MEMORY,
 )
-from trimtab.vm.requests import Desk
+from trimtab.vm.requests import VmRequests
 
 
 class SimpleVm(Struct, frozen=True):
@@ -41,7 +41,7 @@ class VmOperations:
     def __init__(
         self, client: Client, namespace: str = "default", *, timeout_s: float = 60.0
     ) -> None:
-        self._desk = Desk(client, namespace, timeout_s=timeout_s)
+        self._desk = VmRequests(client, namespace, timeout_s=timeout_s)
 
     async def create_pod(self, vm: SimpleVm, node_name: str | None = None) -> str:
         """Create the VM and wait until its pod runs; the pod's name.

@@ -35,7 +35,7 @@ def _silent(_: str) -> None:
     """Nobody listens."""
 
 
-class Desk:
+class VmRequests:
     """Requests about the VMs of one namespace."""
 
     def __init__(

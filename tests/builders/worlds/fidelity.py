@@ -25,7 +25,14 @@ from trimtab.model.snapshot import (
     SnapshotNode,
     SnapshotPod,
 )
-from trimtab.observe.descheduler_log import LoggedCycle, Note, Reading, Run, Source, Verdict
+from trimtab.observe.descheduler_log import (
+    LoggedCycle,
+    LoggedNode,
+    LoggedOutcome,
+    LoggedPod,
+    LoggedRun,
+    LoggedSource,
+)
 from trimtab.policy import DEFAULT_POLICY, Class, Cycle, Shuffled, SnapshotView, decide, policy_of
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.scores import evaluate_means, find_score
@@ -157,7 +164,7 @@ def logged(decided: Cycle, at: float) -> LoggedCycle:
     run = decided.runs[0]
     assert run.figures is not None
     readings = {
-        node: Reading(
+        node: LoggedNode(
             node,
             KINDS[Class(int(run.figures.classes[n]))],
             {METRIC_RESOURCE: str(int(run.figures.usage[METRIC_RESOURCE][n]))},
@@ -166,11 +173,11 @@ def logged(decided: Cycle, at: float) -> LoggedCycle:
         for n, node in enumerate(decided.nodes)
     }
     sources = tuple(
-        Source(
+        LoggedSource(
             node=visit.node,
             usage={},
             notes=tuple(
-                Note(Verdict.BACKGROUND, f"{step.pod.namespace}/{step.pod.name}")
+                LoggedPod(LoggedOutcome.BACKGROUND, f"{step.pod.namespace}/{step.pod.name}")
                 for step in visit.steps
                 if step.outcome.is_eviction
             ),
@@ -181,7 +188,7 @@ def logged(decided: Cycle, at: float) -> LoggedCycle:
         pid=1,
         began=told(at),
         ended=told(at + 0.2),
-        runs=(Run(plugin="LowNodeUtilization", readings=readings, sources=sources),),
+        runs=(LoggedRun(plugin="LowNodeUtilization", readings=readings, sources=sources),),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from trimtab.model.load.curve import Constant, Curve
 from trimtab.model.machines import Node, RequestsModel, Taint, Vm
 from trimtab.model.quantity import Quantity, cores, gib
-from trimtab.model.scenarios.scenario import Event, Migration, Scenario
+from trimtab.model.scenarios.scenario import Migration, Scenario, ScenarioEvent
 from trimtab.virt.eviction import EvictionStrategy
 
 
@@ -67,7 +67,7 @@ def a_scenario(
     vms: Sequence[Vm],
     *,
     duration_s: float = 3600.0,
-    events: Sequence[Event] = (),
+    events: Sequence[ScenarioEvent] = (),
     migration: Migration | None = None,
     requests: RequestsModel = "consumption",
 ) -> Scenario:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
 from trimtab.model.machines import RequestsModel
-from trimtab.model.scenarios.scenario import Event, Migration, Scenario
+from trimtab.model.scenarios.scenario import Migration, Scenario, ScenarioEvent
 from trimtab.sim.spec import Placement, Restraint, RunSpec, Timing, VictimChoice
 
 SCORES = [
@@ -50,13 +50,13 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     events = []
     for vm in vms[:3]:
         if draw(st.booleans()):
-            events.append(Event(draw(st.floats(0, 1500)), "arrive", vm.name))
-            events.append(Event(1550.0, "depart", vm.name))
+            events.append(ScenarioEvent(draw(st.floats(0, 1500)), "arrive", vm.name))
+            events.append(ScenarioEvent(1550.0, "depart", vm.name))
     if draw(st.booleans()):
         failing = draw(st.booleans())
-        events.append(Event(draw(st.floats(0, 1000)), "fail" if failing else "drain", "n0"))
+        events.append(ScenarioEvent(draw(st.floats(0, 1000)), "fail" if failing else "drain", "n0"))
         ends = draw(st.floats(1000, 1700))
-        events.append(Event(ends, "recover" if failing else "undrain", "n0"))
+        events.append(ScenarioEvent(ends, "recover" if failing else "undrain", "n0"))
     migration = Migration(
         mode=draw(st.sampled_from(["live", "recreate"])),
         bandwidth=draw(st.sampled_from([1e8, 1e9])),

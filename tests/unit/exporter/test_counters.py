@@ -12,7 +12,7 @@ from trimtab.exporter.nodes.consumption import Contribution, Role
 from trimtab.exporter.nodes.counters import OWN_SHARE, Counters
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
 from trimtab.exporter.nodes.production import render_production
-from trimtab.exporter.nodes.reading import Reader
+from trimtab.exporter.nodes.reading import NodeReader
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import Load
 from trimtab.model.load.curve import Constant, Diurnal, Spikes, mean
@@ -30,7 +30,7 @@ class World:
         self.now_ms = at_ms
         self.clock = Clock(epoch=START_MS / 1000, scale=10.0)
         self.ledger = Ledger()
-        self.reader = Reader(self.ledger)
+        self.reader = NodeReader(self.ledger)
         self.counters = Counters(
             self.ledger, lambda: self.clock, lambda: DEFAULT_PRESSURE, lambda: self.now_ms
         )

@@ -3,15 +3,21 @@
 import numpy as np
 import pytest
 
-from trimtab.exporter.nodes.pareto_sampler import Fronts, Sample, Scores, compute, mean_inputs
-from trimtab.exporter.nodes.reading import Reading
+from trimtab.exporter.nodes.pareto_sampler import (
+    ParetoSampler,
+    Sample,
+    Scores,
+    compute,
+    mean_inputs,
+)
+from trimtab.exporter.nodes.reading import NodeFigures
 from trimtab.scores import evaluate, find_score, window
 
 
-def a_reading(count: int, level: float = 0.0) -> Reading:
+def a_reading(count: int, level: float = 0.0) -> NodeFigures:
     nodes = tuple(f"n{number:03}" for number in range(count))
     table = np.linspace(0.1, 0.9, 2 * count).reshape(count, 2) + level
-    return Reading(nodes, table, table / 2, [0] * count, {}, {})
+    return NodeFigures(nodes, table, table / 2, [0] * count, {}, {})
 
 
 def a_sample(at: float, **inputs: float) -> Sample:
@@ -36,7 +42,7 @@ def test_the_mean_is_over_the_samples_that_have_the_node() -> None:
 @pytest.mark.parametrize(("scale", "kept"), [(1.0, 12), (15.0, 1)])
 def test_a_minute_is_shorter_where_time_goes_faster(scale: float, kept: int) -> None:
     now = 0.0
-    fronts = Fronts(lambda: a_reading(60), lambda: scale, lambda: now)
+    fronts = ParetoSampler(lambda: a_reading(60), lambda: scale, lambda: now)
     for _ in range(30):
         now += 5.0
         fronts.sample()
@@ -45,7 +51,7 @@ def test_a_minute_is_shorter_where_time_goes_faster(scale: float, kept: int) -> 
 
 def test_up_to_fifty_nodes_prometheus_computes_it() -> None:
     count = 51
-    fronts = Fronts(lambda: a_reading(count), lambda: 1.0, lambda: 0.0)
+    fronts = ParetoSampler(lambda: a_reading(count), lambda: 1.0, lambda: 0.0)
     assert fronts.sample() is True
     fronts.latest = compute(list(fronts._samples))
     count = 50

@@ -14,7 +14,7 @@ from trimtab.exporter.http.problems import guarded
 from trimtab.exporter.http.routes import Exporter
 from trimtab.exporter.http.token import Access
 from trimtab.exporter.nodes.page import Page
-from trimtab.exporter.scenario.in_memory import Memory
+from trimtab.exporter.scenario.in_memory import InMemoryCluster
 
 EXAMPLES = 300 if os.environ.get("TRIMTAB_TEST_FULL") else 60
 NUMBERS = (
@@ -97,7 +97,7 @@ def posted(exporter: Exporter, path: str, body: bytes) -> tuple[int, bytes]:
 
 
 def in_memory() -> tuple[Exporter, Page]:
-    memory = Memory(now=lambda: 1000.0)
+    memory = InMemoryCluster(now=lambda: 1000.0)
     page = Page(memory, production=True)
     return Exporter(memory, page, memory, Access()), page
 

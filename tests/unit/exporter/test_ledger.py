@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.values.exporter import REFERENCE_NODE, a_share
 from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
-from trimtab.exporter.nodes.reading import Reader, Reading
+from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.machines import Load
 from trimtab.model.load.curve import Diurnal
 
@@ -48,7 +48,7 @@ def recount(nodes: dict[str, NodeFacts], pods: dict[str, Contribution]) -> Ledge
     return ledger
 
 
-def as_tuple(reading: Reading) -> tuple[object, ...]:
+def as_tuple(reading: NodeFigures) -> tuple[object, ...]:
     flows = (reading.leaving, reading.arriving)
     moving = [{k: v for k, v in each.items() if any(v)} for each in flows]
     return reading.nodes, reading.inputs.tolist(), reading.vms, *moving
@@ -59,7 +59,7 @@ def test_after_any_changes_the_books_equal_a_recount(
     changes: list[tuple[str, str, object]],
 ) -> None:
     ledger, nodes, pods = Ledger(), dict[str, NodeFacts](), dict[str, Contribution]()
-    reader = Reader(ledger)
+    reader = NodeReader(ledger)
     for what, name, value in changes:
         match what, value:
             case "put", Contribution():
@@ -78,7 +78,7 @@ def test_after_any_changes_the_books_equal_a_recount(
                 reader.read(0.0)
     fresh = recount(nodes, pods)
     assert ledger.nodes == fresh.nodes
-    assert as_tuple(reader.read(123.0)) == as_tuple(Reader(fresh).read(123.0))
+    assert as_tuple(reader.read(123.0)) == as_tuple(NodeReader(fresh).read(123.0))
 
 
 def ledger_of(shares: Iterable[Contribution], facts: NodeFacts = REFERENCE_NODE) -> Ledger:
@@ -97,7 +97,7 @@ def test_adding_and_taking_away_many_times_leaves_nothing() -> None:
 
 def test_a_small_node_is_fuller_than_the_reference_node_with_the_same_vm() -> None:
     half = NodeFacts(cores=16.0, bytes=2.0**36)
-    reading = Reader(ledger_of([a_share(cpu=0.25, memory=0.25)], half)).read(0.0)
+    reading = NodeReader(ledger_of([a_share(cpu=0.25, memory=0.25)], half)).read(0.0)
     assert reading.usage.tolist() == [[0.5, 0.5]]
 
 
@@ -105,7 +105,7 @@ def test_both_pods_of_a_migrating_vm_are_one_vm() -> None:
     ledger = ledger_of(
         [a_share("n1", role=Role.LEAVING), a_share("n2", role=Role.ARRIVING), a_share("n2")]
     )
-    reading = Reader(ledger).read(0.0)
+    reading = NodeReader(ledger).read(0.0)
     assert reading.vms == [1, 1]
     assert reading.usage.ravel().tolist() == pytest.approx([0.1, 0.2, 0.1, 0.4])
     assert reading.leaving == {0: (0.1, 0.2), 1: (0.0, 0.0)}
@@ -113,7 +113,7 @@ def test_both_pods_of_a_migrating_vm_are_one_vm() -> None:
 
 
 def test_cpu_demand_may_exceed_the_node_and_then_presses() -> None:
-    reading = Reader(ledger_of([a_share(cpu=0.9), a_share(cpu=0.6)])).read(0.0)
+    reading = NodeReader(ledger_of([a_share(cpu=0.9), a_share(cpu=0.6)])).read(0.0)
     assert reading.usage[0, 0] == 1.5
     assert reading.psi[0, 0] == 1.0
 
@@ -129,12 +129,12 @@ def test_cpu_demand_may_exceed_the_node_and_then_presses() -> None:
 def test_a_node_that_cannot_be_measured_is_left_out_not_idle(facts: NodeFacts) -> None:
     ledger = ledger_of([a_share("n1"), a_share("n2")])
     ledger.set_node("n1", facts)
-    assert Reader(ledger).read(0.0).nodes == ("n2",)
+    assert NodeReader(ledger).read(0.0).nodes == ("n2",)
 
 
 def test_pods_on_a_node_that_comes_later_are_there_when_it_comes() -> None:
     ledger = Ledger()
-    reader = Reader(ledger)
+    reader = NodeReader(ledger)
     ledger.put("a", a_share("late"))
     assert reader.read(0.0).nodes == ()
     ledger.set_node("late", REFERENCE_NODE)

@@ -13,7 +13,7 @@ from trimtab.exporter.http.openapi import generate
 from trimtab.exporter.http.problems import Refused, field_in, problem_of
 from trimtab.exporter.nodes.page import Page
 from trimtab.exporter.nodes.pareto_sampler import compute
-from trimtab.exporter.scenario.in_memory import Memory
+from trimtab.exporter.scenario.in_memory import InMemoryCluster
 from trimtab.exporter.scenario.objects import first_vms, is_same, vm_object, warnings
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmSpec
@@ -40,13 +40,13 @@ vms:
 """
 
 
-async def in_memory(text: str) -> Memory:
-    memory = Memory(now=lambda: 1000.0)
+async def in_memory(text: str) -> InMemoryCluster:
+    memory = InMemoryCluster(now=lambda: 1000.0)
     await memory.load(read_scenario(text.encode()).scenario)
     return memory
 
 
-def shown(memory: Memory) -> list[NodeVms]:
+def shown(memory: InMemoryCluster) -> list[NodeVms]:
     return nodes_with_vms(memory.ledger, 0.0, memory.namespace, memory.is_of_scenario)
 
 
@@ -78,7 +78,7 @@ async def test_another_scenario_replaces_the_first() -> None:
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
 async def test_every_example_acts_in_memory(file: Path) -> None:
-    scenario, memory = load_scenario(file), Memory()
+    scenario, memory = load_scenario(file), InMemoryCluster()
     await memory.load(scenario)
     assert sum(len(node.vms) for node in shown(memory)) == len(first_vms(scenario))
 
@@ -246,7 +246,7 @@ def test_a_vm_that_is_already_so_is_recognised() -> None:
 
 @pytest.mark.parametrize("nodes", [2, 60], ids=["a small cluster", "a large one"])
 async def test_every_metric_is_in_the_reference(nodes: int) -> None:
-    memory = Memory(now=lambda: 1000.0)
+    memory = InMemoryCluster(now=lambda: 1000.0)
     await memory.load(read_scenario(OURS.replace("count: 2", f"count: {nodes}").encode()).scenario)
     page = Page(memory, production=True)
     if page.fronts.sample():

@@ -25,7 +25,7 @@ from trimtab.fidelity.runs import (
 from trimtab.fidelity.session import simulated
 from trimtab.fidelity.verdict import Subject, judge
 from trimtab.model.load.curve import Steps
-from trimtab.model.scenarios.scenario import Event
+from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
 from trimtab.sim import simulate_one
@@ -106,7 +106,9 @@ def test_a_simulated_run_is_looked_at_as_a_scrape_would() -> None:
     """One VM that spikes in its second minute, moved in its third."""
     spike = Steps(((0.0, 0.1), (60.0, 0.9), (120.0, 0.1)))
     vm = replace(a_vm("v", node="n0"), cpu_load=spike)
-    scenario = a_scenario(nodes(2), [vm], duration_s=240.0, events=[Event(125.0, "drain", "n0")])
+    scenario = a_scenario(
+        nodes(2), [vm], duration_s=240.0, events=[ScenarioEvent(125.0, "drain", "n0")]
+    )
     timing = Timing(random_phases=False)
     outcome = simulate_one(RunSpec(scenario, score=None, timing=timing), 1)
     cpu, _ = Loads(scenario, 4, timing, 10.0).shares(outcome)
@@ -131,5 +133,5 @@ def test_a_resting_policy_evicts_nothing_and_changes_nothing_else() -> None:
 
 def test_what_cannot_be_predicted_is_refused() -> None:
     with pytest.raises(ConfigError, match="its events come at the lab's own time"):
-        playable(an_order(events=(Event(60.0, "fail", "n1"),)))
+        playable(an_order(events=(ScenarioEvent(60.0, "fail", "n1"),)))
     playable(an_order())

@@ -11,7 +11,7 @@ from trimtab.model.machines import requested
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.file import TraceSource
-from trimtab.model.scenarios.scenario import Event, Migration
+from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 
 
 def test_groups_are_numbered_and_single_ones_are_not() -> None:
@@ -122,14 +122,14 @@ def test_events_happen_in_order_and_end() -> None:
         )
     )
     assert scenario.events == (
-        Event(300, "arrive", "late-1"),
-        Event(300, "arrive", "late-2"),
-        Event(600, "depart", "late-2"),
-        Event(1200, "fail", "node-1"),
-        Event(1800, "drain", "node-2"),
-        Event(2100, "recover", "node-1"),
-        Event(2400, "undrain", "node-2"),
-        Event(3000, "fail", "node-1"),
+        ScenarioEvent(300, "arrive", "late-1"),
+        ScenarioEvent(300, "arrive", "late-2"),
+        ScenarioEvent(600, "depart", "late-2"),
+        ScenarioEvent(1200, "fail", "node-1"),
+        ScenarioEvent(1800, "drain", "node-2"),
+        ScenarioEvent(2100, "recover", "node-1"),
+        ScenarioEvent(2400, "undrain", "node-2"),
+        ScenarioEvent(3000, "fail", "node-1"),
     )
     assert [vm.name for vm in scenario.vms] == ["web", "late-1", "late-2"]
 

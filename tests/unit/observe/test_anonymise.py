@@ -9,7 +9,7 @@ from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot, snapshot
 from trimtab.model.snapshot import Sample, Snapshot, encode
 from trimtab.observe.anonymise import anonymise
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.policy import Cycle, Run
+from trimtab.policy import Cycle, PluginRun
 from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER, decide_as_answered
 
 SECRETS = ("payroll", "acme", "ledger", "important", "team", "red", "blue", "n-a", "vm-", "gold")
@@ -18,7 +18,7 @@ SECRETS = ("payroll", "acme", "ledger", "important", "team", "red", "blue", "n-a
 def told(cycle: Cycle, nodes: list[str], pods: dict[str, int]) -> list[Any]:
     """A cycle in numbers: everything that was decided, whatever things are called."""
 
-    def of(run: Run) -> Any:
+    def of(run: PluginRun) -> Any:
         figures = run.figures
         return (
             run.error and run.error.rule,

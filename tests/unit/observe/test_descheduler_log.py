@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.observe.descheduler_log import LoggedCycle, Note, Verdict, parse_cycles
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome, LoggedPod, parse_cycles
 
 BALANCE = 'plugin="LowNodeUtilization" ExtensionPoint="Balance"'
 
@@ -21,7 +21,7 @@ def logged(*messages: str, evicted: int = 0, in_flight: int = 0) -> LoggedCycle:
     return cycle
 
 
-def noted(*messages: str) -> tuple[Note, ...]:
+def noted(*messages: str) -> tuple[LoggedPod, ...]:
     """What became of the pods of one source."""
     cycle = logged('"Evicting pods from node" node="n1" usage={"cpu":"1500m"}', *messages)
     return tuple(cycle.notes)
@@ -78,37 +78,37 @@ def test_a_failed_plugin_and_a_skipped_cycle_are_told() -> None:
 @pytest.mark.parametrize(
     ("message", "verdict", "pod"),
     [
-        ('"Evicted pod" pod="a/x" reason="" node="n1"', Verdict.EVICTED, "a/x"),
-        ('"Eviction in background assumed" pod="a/x"', Verdict.BACKGROUND, "a/x"),
+        ('"Evicted pod" pod="a/x" reason="" node="n1"', LoggedOutcome.EVICTED, "a/x"),
+        ('"Eviction in background assumed" pod="a/x"', LoggedOutcome.BACKGROUND, "a/x"),
         (
             '"Eviction in background already requested (ignoring)" pod="a/x"',
-            Verdict.IN_FLIGHT,
+            LoggedOutcome.IN_FLIGHT,
             "a/x",
         ),
-        ('"Error evicting pod" err="no" pod="a/x" reason=""', Verdict.REFUSED, "a/x"),
-        ('"Error evicting pod" err="max" limit=5', Verdict.TOTAL_LIMIT, ""),
-        ('"Error evicting pod" err="max" limit=5 node="n1"', Verdict.NODE_LIMIT, ""),
+        ('"Error evicting pod" err="no" pod="a/x" reason=""', LoggedOutcome.REFUSED, "a/x"),
+        ('"Error evicting pod" err="max" limit=5', LoggedOutcome.TOTAL_LIMIT, ""),
+        ('"Error evicting pod" err="max" limit=5 node="n1"', LoggedOutcome.NODE_LIMIT, ""),
         (
             '"Error evicting pod" err="max" limit=5 namespace="a" pod="a/x"',
-            Verdict.NAMESPACE_LIMIT,
+            LoggedOutcome.NAMESPACE_LIMIT,
             "a/x",
         ),
         (
             '"Skipping eviction for pod, doesn\'t tolerate node taint" pod="a/x"',
-            Verdict.NOT_TOLERATED,
+            LoggedOutcome.NOT_TOLERATED,
             "a/x",
         ),
         (
             '"pod does not fit on any other node because of nodeSelector(s), Taint(s), or nodes '
             'marked as unschedulable" plugin="DefaultEvictor" pod="a/x"',
-            Verdict.PRE_EVICTION_FILTER,
+            LoggedOutcome.PRE_EVICTION_FILTER,
             "a/x",
         ),
-        ('"unable to get pod usage" err="no" pod="a/x"', Verdict.NO_USAGE, "a/x"),
+        ('"unable to get pod usage" err="no" pod="a/x"', LoggedOutcome.NO_USAGE, "a/x"),
     ],
-    ids=lambda value: value.value if isinstance(value, Verdict) else "",
+    ids=lambda value: value.value if isinstance(value, LoggedOutcome) else "",
 )
-def test_what_became_of_a_pod_is_told(message: str, verdict: Verdict, pod: str) -> None:
+def test_what_became_of_a_pod_is_told(message: str, verdict: LoggedOutcome, pod: str) -> None:
     (note,) = noted(message)
     assert (note.verdict, note.pod) == (verdict, pod)
 

@@ -7,7 +7,17 @@ import pytest
 from builders.worlds.policy import a_node, a_pod, a_policy, a_view, some_pods
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
-from trimtab.policy import Answer, Entry, InFlight, Outcome, PodView, Qos, Run, Stop, decide
+from trimtab.policy import (
+    Answer,
+    Entry,
+    InFlight,
+    PluginRun,
+    PodOutcome,
+    PodView,
+    Qos,
+    Stop,
+    decide,
+)
 from trimtab.policy.candidates import order_candidates
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.inflight import EMPTY
@@ -16,7 +26,7 @@ SOFT = Taint(key="soft", value="true", effect="PreferNoSchedule")
 FLYING = {"request_evict_only": True}
 
 
-def names(run: Run) -> list[str]:
+def names(run: PluginRun) -> list[str]:
     return [eviction.pod.name for eviction in run.evictions]
 
 
@@ -163,7 +173,7 @@ def test_a_pod_must_tolerate_all_taints_of_one_destination(
     (run,) = decide(view, a_policy()).runs
     assert bool(names(run)) == evicted
     if not evicted:
-        assert [step.outcome for step in run.visits[0].steps] == [Outcome.NOT_TOLERATED]
+        assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.NOT_TOLERATED]
 
 
 def test_taints_of_the_source_and_of_other_nodes_play_no_part() -> None:
@@ -179,8 +189,8 @@ def test_an_excluded_namespace_is_skipped_and_the_next_pod_tried() -> None:
     view = a_view([80, 10], pods={"n0": pods})
     (run,) = decide(view, a_policy(excluded=frozenset({"kube-system"}))).runs
     assert [step.outcome for step in run.visits[0].steps] == [
-        Outcome.NAMESPACE_EXCLUDED,
-        Outcome.EVICTED,
+        PodOutcome.NAMESPACE_EXCLUDED,
+        PodOutcome.EVICTED,
     ]
 
 
@@ -200,7 +210,7 @@ def test_a_pod_in_flight_uses_up_the_single_slot() -> None:
     view = a_view([80, 10], pods={"n0": some_pods("n0", 3, **FLYING)})
     inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(), inflight).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.IN_FLIGHT]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
     assert names(run) == []
 
 
@@ -230,10 +240,10 @@ def test_without_the_gate_a_background_answer_is_a_failure() -> None:
     """429 with the text counts only with the gate and the annotation."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 2, **FLYING)})
     (run,) = decide(view, a_policy(), EMPTY, background=False).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.REFUSED] * 2
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.REFUSED] * 2
 
 
 def test_a_background_answer_to_a_pod_without_the_annotation_is_a_failure() -> None:
     view = a_view([80, 10], pods={"n0": some_pods("n0", 2)})
     (run,) = decide(view, a_policy(), answer=lambda pod: Answer.BACKGROUND).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.REFUSED] * 2
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.REFUSED] * 2

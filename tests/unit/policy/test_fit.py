@@ -7,7 +7,7 @@ import pytest
 from builders.worlds.policy import a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, Expression, Match, NodeTerm, Toleration
-from trimtab.policy import Outcome, decide
+from trimtab.policy import PodOutcome, decide
 from trimtab.policy.file.selector_text import parse_selector
 from trimtab.policy.file.settings import Evictor
 from trimtab.policy.pods.fit import misfit
@@ -125,7 +125,7 @@ def test_anti_affinity(
     assert (misfit(a_pod("p1", anti_affinity=(term,)), node, view) is None) == fits
 
 
-def cycle_outcomes(evictor: Evictor, **view: Any) -> list[Outcome]:
+def cycle_outcomes(evictor: Evictor, **view: Any) -> list[PodOutcome]:
     (run,) = decide(a_view(**view), a_policy(evictor=evictor)).runs
     return [step.outcome for step in run.visits[0].steps]
 
@@ -134,7 +134,7 @@ def test_fitting_the_source_itself_does_not_count() -> None:
     nodes = [a_node("hot"), a_node("full", capacity={"cpu": 0})]
     pods = {"hot": [a_pod(requests=nano(cpu=1))]}
     outcomes = cycle_outcomes(Evictor(node_fit=True), percent=[80, 10], nodes=nodes, pods=pods)
-    assert outcomes == [Outcome.PRE_EVICTION_FILTER]
+    assert outcomes == [PodOutcome.PRE_EVICTION_FILTER]
 
 
 def test_any_node_will_do_not_only_a_destination() -> None:
@@ -142,7 +142,7 @@ def test_any_node_will_do_not_only_a_destination() -> None:
     nodes = [a_node("hot"), a_node("hotter"), a_node("idle", capacity={"cpu": 0})]
     pods = {"hot": [a_pod(requests=nano(cpu=1))]}
     outcomes = cycle_outcomes(Evictor(node_fit=True), percent=[90, 89, 1], nodes=nodes, pods=pods)
-    assert outcomes == [Outcome.EVICTED]
+    assert outcomes == [PodOutcome.EVICTED]
 
 
 def test_unready_nodes_and_those_of_another_selector_do_not_count() -> None:
@@ -160,25 +160,25 @@ def test_unready_nodes_and_those_of_another_selector_do_not_count() -> None:
         nodes=nodes,
         pods={"hot": [a_pod(requests=nano(cpu=1))]},
     )
-    assert outcomes == [Outcome.PRE_EVICTION_FILTER]
+    assert outcomes == [PodOutcome.PRE_EVICTION_FILTER]
 
 
 def test_a_selector_that_cannot_be_read_fits_nowhere() -> None:
     """The descheduler starts with it and then evicts nothing."""
     assert cycle_outcomes(Evictor(node_fit=True, node_selector=None)) == (
-        [Outcome.PRE_EVICTION_FILTER] * 3
+        [PodOutcome.PRE_EVICTION_FILTER] * 3
     )
 
 
 @pytest.mark.parametrize(
     ("labels", "outcome"),
     [
-        pytest.param({"move": "yes"}, Outcome.EVICTED, id="matching"),
-        pytest.param({}, Outcome.PRE_EVICTION_FILTER, id="not matching"),
-        pytest.param(None, Outcome.PRE_EVICTION_FILTER, id="unknown namespace"),
+        pytest.param({"move": "yes"}, PodOutcome.EVICTED, id="matching"),
+        pytest.param({}, PodOutcome.PRE_EVICTION_FILTER, id="not matching"),
+        pytest.param(None, PodOutcome.PRE_EVICTION_FILTER, id="unknown namespace"),
     ],
 )
-def test_the_namespaces_labels(labels: dict[str, str] | None, outcome: Outcome) -> None:
+def test_the_namespaces_labels(labels: dict[str, str] | None, outcome: PodOutcome) -> None:
     evictor = Evictor(namespace_selector=parse_selector("move=yes", "namespaceLabelSelector"))
     found = cycle_outcomes(evictor, pods={"n0": [a_pod()]}, namespaces={"default": labels})
     assert found == [outcome]

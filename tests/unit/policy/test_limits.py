@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders.worlds.policy import AView, a_node, a_pod, a_policy, a_view, some_pods
-from trimtab.policy import Answer, Entry, InFlight, Outcome, PodView, Stop, decide
+from trimtab.policy import Answer, Entry, InFlight, PodOutcome, PodView, Stop, decide
 
 FLYING = {"request_evict_only": True}
 
@@ -61,7 +61,7 @@ def test_without_the_gate_nothing_is_in_flight() -> None:
 def test_the_total_is_checked_before_the_node_and_the_namespace() -> None:
     policy = a_policy(policy={"max_total": 0, "max_per_node": 0, "max_per_namespace": 0})
     (run,) = decide(a_view(), policy).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.TOTAL_LIMIT]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.TOTAL_LIMIT]
     assert run.stopped_by_total
 
 
@@ -77,16 +77,16 @@ def test_the_namespace_limit_skips_pod_after_pod() -> None:
     view = a_view([80, 10], pods={"n0": pods})
     (run,) = decide(view, a_policy(node_limit=9, policy={"max_per_namespace": 1})).runs
     assert [step.outcome for step in run.visits[0].steps] == [
-        Outcome.EVICTED,
-        Outcome.NAMESPACE_LIMIT,
-        Outcome.EVICTED,
+        PodOutcome.EVICTED,
+        PodOutcome.NAMESPACE_LIMIT,
+        PodOutcome.EVICTED,
     ]
 
 
 def test_a_pod_without_uid_is_skipped_before_any_limit() -> None:
     view = a_view([80, 10], pods={"n0": [a_pod("ghost", uid=""), a_pod("real")]})
     (run,) = decide(view, a_policy()).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.NO_UID, Outcome.EVICTED]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.NO_UID, PodOutcome.EVICTED]
 
 
 def test_a_pod_in_flight_passes_even_at_the_limit() -> None:
@@ -94,7 +94,7 @@ def test_a_pod_in_flight_passes_even_at_the_limit() -> None:
     view = a_view([80, 10], pods={"n0": some_pods("n0", 1, **FLYING)})
     inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(policy={"max_total": 1}), inflight).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.IN_FLIGHT]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
 
 
 def test_an_entry_counts_although_its_pod_lost_the_annotation() -> None:
@@ -102,7 +102,7 @@ def test_an_entry_counts_although_its_pod_lost_the_annotation() -> None:
     view = a_view([80, 10], pods={"n0": some_pods("n0", 1)})
     inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(policy={"max_total": 1}), inflight).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.TOTAL_LIMIT]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.TOTAL_LIMIT]
 
 
 def test_a_refused_eviction_leaves_the_limits_alone() -> None:

@@ -16,7 +16,7 @@ from builders.worlds.policy import (
     nano,
     some_pods,
 )
-from trimtab.policy import Class, Outcome, Run, Stop, decide
+from trimtab.policy import Class, PluginRun, PodOutcome, Stop, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE, Source
 
 
@@ -25,12 +25,12 @@ def a_cluster(pods: Mapping[str, list[Any]], **view: Any) -> AView:
     return a_view([0] * len(nodes), nodes=nodes, pods=pods, **view)
 
 
-def the_run(view: AView, plugin: Any, **policy: Any) -> Run:
+def the_run(view: AView, plugin: Any, **policy: Any) -> PluginRun:
     (run,) = decide(view, a_policy(plugin=plugin, policy=policy)).runs
     return run
 
 
-def names(run: Run) -> list[str]:
+def names(run: PluginRun) -> list[str]:
     return [eviction.pod.name for eviction in run.evictions]
 
 
@@ -176,7 +176,7 @@ def test_an_eviction_in_flight_is_subtracted_like_any_other() -> None:
     inflight = InFlight([Entry("uid-default-a-0", "a", "default", 0.0)])
     plugin = a_low({"cpu": 20}, {"cpu": 50})
     (run,) = decide(a_cluster(pods), a_policy(plugin=plugin), inflight).runs
-    assert [step.outcome for step in run.visits[0].steps] == [Outcome.IN_FLIGHT]
+    assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
     assert run.visits[0].stop is Stop.LEVELLED
 
 
@@ -234,9 +234,9 @@ def test_pods_without_metrics_are_skipped_and_the_others_subtracted_exactly() ->
     )
     run = the_run(view, a_low({"cpu": 20}, {"cpu": 50}, **MEASURED))
     assert [step.outcome for step in run.visits[0].steps] == [
-        Outcome.NO_USAGE,
-        Outcome.EVICTED,
-        Outcome.EVICTED,
+        PodOutcome.NO_USAGE,
+        PodOutcome.EVICTED,
+        PodOutcome.EVICTED,
     ]
     assert run.visits[0].stop is Stop.LEVELLED
 

@@ -15,10 +15,10 @@ from trimtab.policy import (
     Cycle,
     Entry,
     InFlight,
-    Outcome,
+    PluginRun,
+    PodOutcome,
     Policy,
     Qos,
-    Run,
     Shuffled,
     decide,
 )
@@ -137,7 +137,7 @@ def the_limits_hold(cycle: Cycle, policy: Policy, inflight: InFlight) -> None:
             assert all(known.get(name, 0) + count <= limit for name, count in counts.items())
 
 
-def sources_are_no_destinations(run: Run, plugin: Plugin, view: AView) -> None:
+def sources_are_no_destinations(run: PluginRun, plugin: Plugin, view: AView) -> None:
     sources = {n for group in run.sources for n in group}
     assert sources.isdisjoint(run.destinations)
     assert not any(view.nodes[n].unschedulable for n in run.destinations)
@@ -146,14 +146,16 @@ def sources_are_no_destinations(run: Run, plugin: Plugin, view: AView) -> None:
         assert all(run.figures.classes[n] == wanted for n in sources)
 
 
-def candidates_are_taken_in_order(run: Run) -> None:
+def candidates_are_taken_in_order(run: PluginRun) -> None:
     for visit in run.visits:
         places = {pod.uid: at for at, group in enumerate(visit.candidates) for pod in group}
         taken = [places[step.pod.uid] for step in visit.steps]
         assert taken == sorted(taken)
 
 
-def nobody_goes_who_may_not(run: Run, plugin: Plugin, judge: Filter, inflight: InFlight) -> None:
+def nobody_goes_who_may_not(
+    run: PluginRun, plugin: Plugin, judge: Filter, inflight: InFlight
+) -> None:
     for eviction in run.evictions:
         assert judge.refusals(eviction.pod) == ()
         assert eviction.pod.namespace not in plugin.excluded
@@ -166,9 +168,9 @@ def test_reasons_and_decisions_agree(view: AView, policy: Policy) -> None:
     """A pod that was evicted has no reason to stay; one that was skipped has the named one."""
     cycle = decide(view, policy)
     expected = {
-        Outcome.NOT_TOLERATED: "E7b",
-        Outcome.NAMESPACE_EXCLUDED: "E7c",
-        Outcome.PRE_EVICTION_FILTER: "2.2.nodeFit",
+        PodOutcome.NOT_TOLERATED: "E7b",
+        PodOutcome.NAMESPACE_EXCLUDED: "E7c",
+        PodOutcome.PRE_EVICTION_FILTER: "2.2.nodeFit",
     }
     for run, (_, plugin) in zip(cycle.runs, policy.profiles[0].plugins, strict=True):
         takers = [view.nodes[n] for n in run.destinations]

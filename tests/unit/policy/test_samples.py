@@ -5,11 +5,11 @@ import math
 import pytest
 
 from builders.worlds.policy import a_node, a_policy, a_view
-from trimtab.policy import NotANumberError, Reason, Run, decide
+from trimtab.policy import NotANumberError, PluginRun, Reason, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 
 
-def the_run(view: object, **options: object) -> Run:
+def the_run(view: object, **options: object) -> PluginRun:
     (run,) = decide(view, a_policy(), **options).runs  # type: ignore[arg-type]
     return run
 

@@ -39,7 +39,7 @@ from trimtab.model.snapshot import (
 )
 from trimtab.policy import (
     DEFAULT_POLICY,
-    Outcome,
+    PodOutcome,
     Qos,
     QueryFailed,
     SnapshotView,
@@ -225,8 +225,8 @@ def test_pods_that_say_they_are_being_evicted_are_in_flight() -> None:
     assert entries["other"].assumed_at == NOON.timestamp()
     (run,) = decide_snapshot(snapshot).runs
     assert [step.outcome for step in run.visits[0].steps] == [
-        Outcome.IN_FLIGHT,
-        Outcome.BACKGROUND,
+        PodOutcome.IN_FLIGHT,
+        PodOutcome.BACKGROUND,
     ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.load.curve import Steps
 from trimtab.model.load.pressure import pressure
-from trimtab.model.scenarios.scenario import Event
+from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.measures.card import (
     classes,
@@ -27,7 +27,9 @@ from trimtab.sim.spec import RunSpec
 OVER, LEVEL, UNDER = 1, 0, -1
 
 
-def idle_card(vms: list[tuple[str, float]], *, events: tuple[Event, ...] = ()) -> ReportCard:
+def idle_card(
+    vms: list[tuple[str, float]], *, events: tuple[ScenarioEvent, ...] = ()
+) -> ReportCard:
     """Ten minutes of two nodes with 10 cores and 64 GiB; VMs (node, cores in use), 8 GiB used."""
     machines = [
         a_vm(f"v{i}", node=node, cpu=cores, memory=8, load=1.0, memory_load=1.0)
@@ -104,14 +106,14 @@ def test_integrals_follow_the_load_over_time() -> None:
 
 def test_a_migration_costs_a_tenth_of_the_vms_cpu_while_it_is_copied() -> None:
     # 8 GiB at 1 GiB/s: 8 s of 600 s.
-    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(0.0, "drain", "n0"),))
+    card = idle_card([("n0", 4), ("n1", 4)], events=(ScenarioEvent(0.0, "drain", "n0"),))
     assert card.precopy_seconds == pytest.approx(8.0)
     assert card.pdm == pytest.approx(0.1 * 8 / 600 / 2)
     assert card.slav == card.slatah * card.pdm == 0.0
 
 
 def test_a_vm_that_is_down_is_not_served() -> None:
-    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(400.0, "fail", "n0"),))
+    card = idle_card([("n0", 4), ("n1", 4)], events=(ScenarioEvent(400.0, "fail", "n0"),))
     assert card.down_vm_seconds == pytest.approx(200.0)
     assert card.degraded_vm_share == pytest.approx(200 * 4 / (600 * 8))
     # Only n1 is left: nothing to be out of balance with.
@@ -133,13 +135,13 @@ def test_a_full_node_draws_no_more_than_full() -> None:
 
 
 def test_a_lost_node_draws_nothing() -> None:
-    card = idle_card([("n0", 4), ("n1", 4)], events=(Event(400.0, "fail", "n0"),))
+    card = idle_card([("n0", 4), ("n1", 4)], events=(ScenarioEvent(400.0, "fail", "n0"),))
     assert joules(card) == pytest.approx((10 * 4 + 4 * 6) * (600 + 400))
 
 
 def test_esv_is_energy_times_both_violations() -> None:
     # n1 is asked for 12 of its 10 cores all the time; n0's VM leaves in 8 s of 600.
-    card = idle_card([("n0", 4), ("n1", 12)], events=(Event(0.0, "drain", "n0"),))
+    card = idle_card([("n0", 4), ("n1", 12)], events=(ScenarioEvent(0.0, "drain", "n0"),))
     assert card.slatah == pytest.approx(0.5)
     assert card.pdm == pytest.approx(0.1 * 8 / 600 / 2)
     served = 10 * 600 + 4 * 8  # once there, n0's VM takes its part of the same ten cores

@@ -8,7 +8,7 @@ import pytest
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, Vm
-from trimtab.model.scenarios.scenario import Event, Migration
+from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Move, Outcome
 from trimtab.sim.spec import RunSpec, Timing
@@ -24,14 +24,14 @@ def drained(
     migration: Migration | None = None,
     *,
     duration_s: float = 3600.0,
-    events: Sequence[Event] = (),
+    events: Sequence[ScenarioEvent] = (),
 ) -> Outcome:
     """Node n0 is drained at once; nothing else moves anything."""
     scenario = a_scenario(
         node_list or nodes(4),
         vms,
         duration_s=duration_s,
-        events=[Event(0.0, "drain", "n0"), *events],
+        events=[ScenarioEvent(0.0, "drain", "n0"), *events],
         migration=migration,
     )
     return simulate_one(RunSpec(scenario, score=None), 1)
@@ -124,7 +124,7 @@ def test_a_target_that_fits_nowhere_holds_its_slot_for_five_minutes_and_fails() 
 def test_a_waiting_target_is_bound_as_soon_as_there_is_room() -> None:
     crowd = [a_vm("crowd", node="n1", memory=200)]
     cluster = [a_node("n0"), a_node("n1", memory=102)]
-    outcome = drained([*HOT[:1], *crowd], cluster, events=[Event(100.0, "depart", "crowd")])
+    outcome = drained([*HOT[:1], *crowd], cluster, events=[ScenarioEvent(100.0, "depart", "crowd")])
     assert outcome.card.failed_migrations == 0
     assert outcome.placement_after["hot0"] == "n1"
     assert spans(outcome.moves) == [(0.0, 104.0)]
@@ -153,7 +153,7 @@ def test_a_stopped_vm_waits_for_room_as_long_as_it_takes() -> None:
         [*HOT[:1], *crowd],
         cluster,
         Migration(mode="recreate"),
-        events=[Event(1000.0, "depart", "crowd")],
+        events=[ScenarioEvent(1000.0, "depart", "crowd")],
     )
     assert outcome.card.failed_migrations == 0
     assert outcome.card.down_vm_seconds == 1005.0
@@ -170,7 +170,11 @@ def test_what_is_not_finished_at_the_end_is_told() -> None:
 def test_while_it_is_copied_a_vm_fills_memory_on_both_nodes_and_cpu_on_one() -> None:
     slow = Migration(bandwidth=GIB / 100)
     scenario = a_scenario(
-        nodes(2), HOT[:1], duration_s=200.0, events=[Event(30.0, "drain", "n0")], migration=slow
+        nodes(2),
+        HOT[:1],
+        duration_s=200.0,
+        events=[ScenarioEvent(30.0, "drain", "n0")],
+        migration=slow,
     )
     course = simulate_one(RunSpec(scenario, score=None, timing=Timing()), 1).course
     assert course.cpu[1:].tolist() == [[0.0625, 0.0]] * 3
@@ -179,7 +183,9 @@ def test_while_it_is_copied_a_vm_fills_memory_on_both_nodes_and_cpu_on_one() -> 
 
 
 def test_a_migration_begins_as_late_as_the_cluster_reacts() -> None:
-    scenario = a_scenario(nodes(2), HOT[:1], duration_s=200.0, events=[Event(30.0, "drain", "n0")])
+    scenario = a_scenario(
+        nodes(2), HOT[:1], duration_s=200.0, events=[ScenarioEvent(30.0, "drain", "n0")]
+    )
     prompt, slow = (
         simulate_one(RunSpec(scenario, score=None, timing=Timing(reaction_s=each)), 1).moves[0]
         for each in (0.0, 20.0)

@@ -7,7 +7,7 @@ import pytest
 from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, Taint
 from trimtab.policy import QueryFailed, default_policy
 from trimtab.prom.client import Sample
-from trimtab.stacks.loop.soft_taints import dressed, wanted, worn
+from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
 from trimtab.stacks.loop.state.classes import Standing, Verdict, classify
 from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass
 
@@ -102,7 +102,7 @@ def test_soft_taints_follow_the_classes(verdict: Verdict, taints: dict[str, set[
 def test_the_taints_of_others_stay() -> None:
     theirs = Taint(key="dedicated", value="x", effect="NoSchedule")
     old = [theirs, Taint(key=OVER, value="true", effect="PreferNoSchedule")]
-    assert worn(old) == {OVER}
-    new = dressed(old, frozenset((APPROPRIATE,)))
+    assert soft_taints_of(old) == {OVER}
+    new = with_soft_taints(old, frozenset((APPROPRIATE,)))
     assert new == [theirs, Taint(key=APPROPRIATE, value="true", effect="PreferNoSchedule")]
-    assert dressed(new, frozenset()) == [theirs]
+    assert with_soft_taints(new, frozenset()) == [theirs]

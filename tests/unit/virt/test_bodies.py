@@ -19,7 +19,7 @@ from builders.worlds.sim import a_vm as a_simulated_vm
 from builders.worlds.vm import START, World
 from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
 from trimtab.kube.resources import Key, ObjectMeta
-from trimtab.model.scenarios.scenario import Event, Migration
+from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.observe import wire
 from trimtab.observe.machines import observed_on, own_machines
 from trimtab.sim import simulate_one
@@ -67,7 +67,7 @@ def test_an_eviction_does_the_same_to_a_vm_everywhere(
 def simulated_waits() -> list[float]:
     """Between a failure and the next attempt of a VM whose copy never converges."""
     wild = a_simulated_vm("wild", node="n0", dirty_rate=4e9)
-    drain = Event(0.0, "drain", "n0")
+    drain = ScenarioEvent(0.0, "drain", "n0")
     scenario = a_scenario(nodes(2), [wild], duration_s=5000.0, events=[drain])
     moves = simulate_one(RunSpec(scenario, score=None), 1).moves
     ended = [move.ended_s or inf for move in moves]

@@ -23,7 +23,7 @@ from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 from trimtab.model.load.curve import Constant, Diurnal
 from trimtab.model.quantity import parse_quantity
 from trimtab.vm.amounts import machine, used_amounts
-from trimtab.vm.launcher import LETTERS, Placement, desired_pod, dressing, pod_name
+from trimtab.vm.launcher import LETTERS, Placement, desired_pod, metadata_change, pod_name
 from trimtab.vm.settings import Settings
 
 
@@ -147,12 +147,12 @@ def test_a_lost_node_is_tolerated_for_a_scaled_time(scale: int, seconds: int) ->
 def test_a_pod_that_says_what_it_should_is_left_alone() -> None:
     vm = a_vm()
     pod = structs.replace(convert(pod_of(vm), Pod), spec=PodSpec(node_name="n1"))
-    assert dressing(pod, vm, machine(vm), Settings()) == {}
+    assert metadata_change(pod, vm, machine(vm), Settings()) == {}
     marked = a_vm(mark="n1")
-    change = dressing(pod, marked, machine(marked), Settings())
+    change = metadata_change(pod, marked, machine(marked), Settings())
     assert change == {"annotations": {EVICTION_IN_PROGRESS: "true"}}
     elsewhere = a_vm(mark="n2")
-    assert dressing(pod, elsewhere, machine(elsewhere), Settings()) == {}
+    assert metadata_change(pod, elsewhere, machine(elsewhere), Settings()) == {}
 
 
 def test_what_is_used_is_told_in_milli_cores_and_whole_bytes() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from trimtab.kube.resources import Key
 from trimtab.virt.attempts import GIB
-from trimtab.vm.decide.precopy import Copies
+from trimtab.vm.decide.precopy import CopiesByVm
 from trimtab.vm.decide.situation import Precopy
 
 A, B = Key("default", "a"), Key("default", "b")
@@ -15,7 +15,7 @@ class Copying:
 
     def __init__(self) -> None:
         self.woken: list[Key] = []
-        self.copies = Copies(GIB, self.woken.append)
+        self.copies = CopiesByVm(GIB, self.woken.append)
 
     def look(
         self, key: Key, now_s: float, *, begun_s: float = 0.0, way: str = "n1 n2", dirty: float = 0

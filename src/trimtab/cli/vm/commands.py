@@ -16,7 +16,7 @@ from trimtab.model.names import is_object_name
 from trimtab.view.terminal import err
 from trimtab.view.vm import show_vm, show_vms
 from trimtab.virt.eviction import EvictionStrategy
-from trimtab.vm.requests import Desk
+from trimtab.vm.requests import VmRequests
 
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
 
@@ -82,7 +82,7 @@ def create(
     use = {"cpu": cpu_use, "memory": memory_use}
     spec["utilization"] = {what: share for what, share in use.items() if share is not None}
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         vm = await desk.create(name, spec, node=node)
         if wait:
             vm = await (desk.await_stopped(name) if stopped else desk.await_running(name))
@@ -112,7 +112,7 @@ def apply(
     """
     manifests = [manifest for each in file for manifest in read_manifests(each)]
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         written = [await desk.apply(manifest) for manifest in manifests]
         for manifest in manifests if wait else ():
             if manifest["kind"] == "VirtualMachine" and manifest["spec"].get("running", True):
@@ -146,7 +146,7 @@ def list_(
 def show(name: str, /, *, json: Json = False, where: VmOptions = HERE) -> None:
     """Show everything about one VM: status, pod, migrations, Events."""
 
-    async def look(desk: Desk) -> tuple[Any, Any, Any, Any]:
+    async def look(desk: VmRequests) -> tuple[Any, Any, Any, Any]:
         vm = await desk.get(name)
         return vm, await desk.pod(vm), await desk.migrations(name), await desk.events(vm)
 
@@ -231,7 +231,7 @@ def migrate(
         Only that node will do: otherwise the migration fails.
     """
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         migration = await desk.migrate(name, to=to, force=force)
         return await desk.await_migrated(migration) if wait else {"migration": migration}
 
@@ -242,7 +242,7 @@ def migrate(
 def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Stop a VM; it stays defined."""
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         vm = await desk.change(name, {"running": False})
         return await desk.await_stopped(name) if wait else vm
 
@@ -253,7 +253,7 @@ def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptio
 def start(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Start a stopped VM; the scheduler finds a node for it."""
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         vm = await desk.change(name, {"running": True})
         return await desk.await_running(name) if wait else vm
 
@@ -264,7 +264,7 @@ def start(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOpti
 def delete(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> None:
     """Delete a VM with its pod and its migrations."""
 
-    async def ask(desk: Desk) -> object:
+    async def ask(desk: VmRequests) -> object:
         await desk.delete(name)
         if wait:
             await desk.await_gone(name)
@@ -280,7 +280,7 @@ def cancel(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> int:
     Exits with 1 if there is nothing to cancel.
     """
 
-    async def ask(desk: Desk) -> list[str]:
+    async def ask(desk: VmRequests) -> list[str]:
         asked = await desk.cancel(name)
         if asked and wait:
             await desk.await_unmarked(name)

@@ -11,7 +11,7 @@ from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.common.output import emit
 from trimtab.view.terminal import err, progress
-from trimtab.vm.requests import Desk
+from trimtab.vm.requests import VmRequests
 
 T = TypeVar("T")
 
@@ -31,20 +31,20 @@ HERE = VmOptions()
 
 
 def tell(
-    where: VmOptions, ask: Callable[[Desk], Awaitable[object]], done: str, *, json: bool
+    where: VmOptions, ask: Callable[[VmRequests], Awaitable[object]], done: str, *, json: bool
 ) -> None:
     """Make a request; say that it was made, or print what it led to."""
     emit(talk(where, ask), json, lambda _: err.print(done, markup=False))
 
 
-def talk(where: VmOptions, ask: Callable[[Desk], Awaitable[T]]) -> T:
+def talk(where: VmOptions, ask: Callable[[VmRequests], Awaitable[T]]) -> T:
     """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
     cluster = where.cluster()
 
     async def talk() -> T:
         with progress("vm") as steps:
             async with cluster.connect() as client:
-                desk = Desk(client, where.namespace, timeout_s=where.timeout, say=steps.note)
+                desk = VmRequests(client, where.namespace, timeout_s=where.timeout, say=steps.note)
                 return await ask(desk)
 
     return asyncio.run(talk())

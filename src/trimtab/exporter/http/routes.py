@@ -24,7 +24,7 @@ from trimtab.exporter.http.token import Access
 from trimtab.exporter.nodes.exposition import CONTENT_TYPE
 from trimtab.exporter.nodes.ledger import Ledger
 from trimtab.exporter.nodes.page import Page
-from trimtab.exporter.scenario.backends import Hands
+from trimtab.exporter.scenario.backends import WriteBackend
 from trimtab.exporter.scenario.objects import first_vms
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.resources import Key
@@ -48,8 +48,8 @@ class Source(Protocol):
 class Exporter:
     """What the endpoints act on; `ready` and `stale` are the service's to tell."""
 
-    def __init__(self, source: Source, page: Page, hands: Hands, access: Access) -> None:
-        self._source, self._page, self._hands, self._access = source, page, hands, access
+    def __init__(self, source: Source, page: Page, backend: WriteBackend, access: Access) -> None:
+        self._source, self._page, self._backend, self._access = source, page, backend, access
         self.ready: Callable[[], bool] = lambda: True
         self.stale: Callable[[], bool] = lambda: False
 
@@ -88,7 +88,7 @@ class Exporter:
     async def feedback(self, request: Request) -> Response:
         self._check_writing(request)
         wishes = decode(await read_body(request), Feedback).migrations
-        moved = await self._hands.migrate(wishes)
+        moved = await self._backend.migrate(wishes)
         return _json(FeedbackResult(_verdict(moved), moved))
 
     async def show_scenario(self, _: Request) -> Response:
@@ -99,7 +99,7 @@ class Exporter:
         self._check_writing(request)
         body, name = await read_body(request), request.query_params.get("name")
         posted = await asyncio.to_thread(read_scenario, body, name)
-        warnings = await self._hands.load(posted.scenario, by_hand=posted.by_hand)
+        warnings = await self._backend.load(posted.scenario, by_hand=posted.by_hand)
         scene, ours = self._scene(), {vm.name for vm in first_vms(posted.scenario)}
         left = [vm for vm in scene.unplaced if vm in ours]
         status: Literal["success", "partial"] = "partial" if left else "success"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.exporter.nodes.ledger import Ledger, NodeBook
-from trimtab.exporter.nodes.reading import Column, Reading
+from trimtab.exporter.nodes.reading import Column, NodeFigures
 from trimtab.kube.clock import Clock
 from trimtab.model.load.curve import means
 from trimtab.model.load.pressure import PressureCurve, pressure
@@ -79,7 +79,7 @@ class Counters:
         for name, book in self._ledger.nodes.items():
             self.settle(name, book)
 
-    def read(self, reading: Reading, now_ms: int) -> Table:
+    def read(self, reading: NodeFigures, now_ms: int) -> Table:
         """All counters at a moment that is not before the last change; `reading` is of then."""
         books = self._ledger.nodes
         self._accounts = {name: a for name, a in self._accounts.items() if name in books}

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.nodes.reading import Flow, Reading
+from trimtab.exporter.nodes.reading import Flow, NodeFigures
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Texts = Sequence[str]
@@ -36,7 +36,7 @@ ARRIVING = {
 }
 
 
-def render(reading: Reading) -> str:
+def render(reading: NodeFigures) -> str:
     """The gauges of every node."""
     nodes, parts = reading.nodes, []
     for series, values in ((USAGE, reading.usage), (PRESSURE, reading.psi)):

@@ -8,9 +8,9 @@ from trimtab.exporter import metrics
 from trimtab.exporter.nodes.counters import Counters
 from trimtab.exporter.nodes.exposition import render, render_fronts, render_pairs
 from trimtab.exporter.nodes.ledger import Ledger
-from trimtab.exporter.nodes.pareto_sampler import PAIRS_UP_TO, Fronts
+from trimtab.exporter.nodes.pareto_sampler import PAIRS_UP_TO, ParetoSampler
 from trimtab.exporter.nodes.production import render_production
-from trimtab.exporter.nodes.reading import Reader, Reading
+from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
 from trimtab.model.load.pressure import PressureCurve
 from trimtab.obs.metrics import exposition
@@ -46,8 +46,8 @@ class Page:
     ) -> None:
         self._timed = timed
         self._wall = WallClock(now)
-        self._reader = Reader(timed.ledger)
-        self.fronts = Fronts(self.reading, lambda: timed.clock.scale)
+        self._reader = NodeReader(timed.ledger)
+        self.fronts = ParetoSampler(self.reading, lambda: timed.clock.scale)
         self.counters: Counters | None = None
         if production:
             self.counters = Counters(
@@ -57,7 +57,7 @@ class Page:
     def curve_time(self) -> float:
         return self._timed.clock.lab_s(self._wall.ms() / 1000)
 
-    def reading(self) -> Reading:
+    def reading(self) -> NodeFigures:
         """All nodes at this moment."""
         return self._reader.read(self.curve_time(), self._timed.pressure)
 
@@ -77,7 +77,7 @@ class Page:
             parts.append(render_production(reading, self._timed.ledger, table, at_ms))
         return "".join(parts)
 
-    def _pareto(self, reading: Reading) -> str:
+    def _pareto(self, reading: NodeFigures) -> str:
         if len(reading.nodes) <= PAIRS_UP_TO:
             return render_pairs(reading.nodes)
         scores = self.fronts.latest.of(reading.nodes)

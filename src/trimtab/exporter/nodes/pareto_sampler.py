@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec import Struct
 
-from trimtab.exporter.nodes.reading import Column, Reading
+from trimtab.exporter.nodes.reading import Column, NodeFigures
 from trimtab.scores import MEAN_WINDOW_S, evaluate_means, find_score
 
 PAIRS_UP_TO = 50
@@ -46,12 +46,12 @@ class Scores(Struct, frozen=True, eq=False):
         return Scores(tuple(self.nodes[row] for row in kept), self.now[kept], self.mean[kept])
 
 
-class Fronts:
+class ParetoSampler:
     """Samples the readings and keeps the latest scores; `window_s` is in real seconds."""
 
     def __init__(
         self,
-        read: Callable[[], Reading],
+        read: Callable[[], NodeFigures],
         scale: Callable[[], float],
         now: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 from trimtab.exporter.nodes.counters import Table
 from trimtab.exporter.nodes.exposition import Texts, escape, family, starts, texts
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
-from trimtab.exporter.nodes.reading import Reading
+from trimtab.exporter.nodes.reading import NodeFigures
 
 _CPU = '{{cpu="0",mode="%s",instance="{}"}}'
 _INSTANCE = '{{instance="{}"}}'
 _UNITS = {"cpu": "core", "memory": "byte"}
 
 
-def render_production(reading: Reading, ledger: Ledger, table: Table, at_ms: int) -> str:
+def render_production(reading: NodeFigures, ledger: Ledger, table: Table, at_ms: int) -> str:
     """All series of production rules at one moment."""
     nodes = reading.nodes
     facts = [_facts(ledger, node) for node in nodes]
@@ -59,7 +59,7 @@ def _seconds(nanoseconds: Table) -> Texts:
     return [f"{ns // 10**9}.{ns % 10**9:09d}" for ns in nanoseconds.tolist()]
 
 
-def _available(reading: Reading, facts: list[NodeFacts]) -> str:
+def _available(reading: NodeFigures, facts: list[NodeFacts]) -> str:
     name = "node_memory_MemAvailable_bytes"
     sizes = np.array([each.bytes for each in facts])
     free = sizes * (1 - np.clip(reading.usage[:, 1], 0.0, 1.0))

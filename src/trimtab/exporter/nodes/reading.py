@@ -22,7 +22,7 @@ _REFERENCE = np.array([CORES, BYTES])
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NodeFigures:
     """Columns over `nodes`, which are in name order; `usage` and `psi` are (nodes, 2)."""
 
     nodes: tuple[str, ...]
@@ -40,7 +40,7 @@ class Reading:
         return np.stack([self.usage, self.psi], axis=-1).reshape(-1, 4)
 
 
-class Reader:
+class NodeReader:
     """Looks at one ledger, again and again."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -54,7 +54,7 @@ class Reader:
         self._curved: set[int] = set()
         self._moving: set[int] = set()
 
-    def read(self, time: float, curve: PressureCurve = DEFAULT_PRESSURE) -> Reading:
+    def read(self, time: float, curve: PressureCurve = DEFAULT_PRESSURE) -> NodeFigures:
         """How all measurable nodes are at a moment of curve time."""
         self._catch_up()
         amounts = self._fixed
@@ -65,7 +65,7 @@ class Reader:
         usage = amounts * _REFERENCE / self._sizes
         leaving, arriving = self._in_flight(time)
         psi = pressure(usage, curve)
-        return Reading(self._nodes, usage, psi, self._vms.tolist(), leaving, arriving)
+        return NodeFigures(self._nodes, usage, psi, self._vms.tolist(), leaving, arriving)
 
     def _catch_up(self) -> None:
         changed = self._changes.take()

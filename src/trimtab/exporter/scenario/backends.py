@@ -1,4 +1,4 @@
-"""Who can change what the metrics are made of: nobody, a scenario in memory, or a cluster."""
+"""Back ends of the writing endpoints: read-only, in memory, cluster."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ AT_ONCE = 20
 LOOK_EVERY_S = 0.05
 
 
-class Hands(Protocol):
+class WriteBackend(Protocol):
     async def load(
         self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()
     ) -> list[str]:
@@ -30,8 +30,8 @@ class Hands(Protocol):
         ...
 
 
-class NoHands:
-    """Of an exporter that may only look."""
+class ReadOnly:
+    """The back end of an exporter that may only read."""
 
     async def load(
         self, scenario: Scenario, *, resume: bool = False, by_hand: AbstractSet[str] = frozenset()

@@ -25,7 +25,7 @@ from trimtab.model.machines import Vm
 from trimtab.model.scenarios.scenario import Scenario
 
 
-class Memory:
+class InMemoryCluster:
     """Nodes and VMs of one scenario; loading another replaces it."""
 
     source: Literal["scenario"] = "scenario"

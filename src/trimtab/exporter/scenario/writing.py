@@ -13,7 +13,7 @@ LIMIT_S = 30.0
 
 
 class Writer:
-    """The hands of an exporter with --allow-scenario."""
+    """The back end of an exporter with --allow-scenario."""
 
     def __init__(self, client: Client, cluster: Cluster, limit_s: float = LIMIT_S) -> None:
         self.load = Loader(client, cluster, limit_s).load

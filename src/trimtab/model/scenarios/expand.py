@@ -29,7 +29,7 @@ from trimtab.model.scenarios.file import (
     VmGroup,
     VmsArrive,
 )
-from trimtab.model.scenarios.scenario import Event, Migration, Scenario, check_names
+from trimtab.model.scenarios.scenario import Migration, Scenario, ScenarioEvent, check_names
 
 Recorded: TypeAlias = Sequence[tuple[Trace, Trace | None]]
 """CPU and, where recorded, memory of each machine."""
@@ -51,7 +51,7 @@ def expanded(file: ScenarioFile, traces: Traces | None = None) -> Scenario:
     vms = [
         vm for index, group in enumerate(file.vms) for vm in expansion.vms(group, f"vms[{index}]")
     ]
-    events: list[Event] = []
+    events: list[ScenarioEvent] = []
     for index, event in enumerate(file.events):
         arrived, more = expansion.event(event, f"events[{index}]")
         vms += arrived
@@ -150,15 +150,15 @@ class _Expansion:
             return [Constant(round(float(value), 9)) for value in drawn]
         return [Constant(float(level))] * count
 
-    def event(self, event: EventInFile, field: str) -> tuple[list[Vm], list[Event]]:
+    def event(self, event: EventInFile, field: str) -> tuple[list[Vm], list[ScenarioEvent]]:
         """The VMs that an event brings, and what happens when."""
         at = parse_duration(event.at)
         match event:
             case VmsArrive():
                 vms = list(self.vms(event.vms, f"{field}.vms"))
-                return vms, [Event(at, "arrive", vm.name) for vm in vms]
+                return vms, [ScenarioEvent(at, "arrive", vm.name) for vm in vms]
             case VmDeparts():
-                return [], [Event(at, "depart", event.vm)]
+                return [], [ScenarioEvent(at, "depart", event.vm)]
             case NodeFails():
                 return [], _for_a_while(event, at, "fail", "recover")
             case NodeDrains():
@@ -188,10 +188,10 @@ def _for_a_while(
     at: float,
     begins: Literal["fail", "drain"],
     ends: Literal["recover", "undrain"],
-) -> list[Event]:
-    events = [Event(at, begins, event.node)]
+) -> list[ScenarioEvent]:
+    events = [ScenarioEvent(at, begins, event.node)]
     if event.lasts is not None:
-        events.append(Event(at + parse_duration(event.lasts), ends, event.node))
+        events.append(ScenarioEvent(at + parse_duration(event.lasts), ends, event.node))
     return events
 
 

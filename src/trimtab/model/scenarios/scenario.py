@@ -22,7 +22,7 @@ MAX_NAME = 63  # names become label values
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
-class Event(Struct, frozen=True):
+class ScenarioEvent(Struct, frozen=True):
     """Something that happens to a node or a VM at `at` seconds."""
 
     at: float
@@ -51,7 +51,7 @@ class Scenario(Struct, frozen=True):
     description: str = ""
     duration_s: float = 3600.0
     seed: int = 0
-    events: tuple[Event, ...] = ()
+    events: tuple[ScenarioEvent, ...] = ()
     migration: Migration = Migration()
     pressure: PressureCurve = DEFAULT_PRESSURE
     requests: RequestsModel = "consumption"

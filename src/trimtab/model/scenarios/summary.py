@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trimtab.model.load.curve import mean_matrix, value_at
 from trimtab.model.load.pressure import pressure
 from trimtab.model.machines import Vm
-from trimtab.model.scenarios.scenario import Event, Scenario
+from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
 
 SLOTS = 24
 
@@ -55,7 +55,7 @@ class Summary(Struct, frozen=True, rename="camel"):
     cpu_use: tuple[float, ...]
     """Share of all cores of the cluster that all VMs would use, over time"""
     memory_use: tuple[float, ...]
-    events: tuple[Event, ...]
+    events: tuple[ScenarioEvent, ...]
 
 
 def summarise(scenario: Scenario) -> Summary:

@@ -20,7 +20,7 @@ MANY = 16
 """From so many changed nodes on all of them at once are quicker."""
 
 
-class Liking:
+class NodeScores:
     """Where such a pod fits, and how many points its requests give each of those nodes."""
 
     def __init__(self, cluster: Cluster, cpu: int, memory: int, *, pack: bool) -> None:

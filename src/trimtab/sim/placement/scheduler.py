@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.placement.cluster import Cluster, Places
-from trimtab.sim.placement.node_scores import Liking
+from trimtab.sim.placement.node_scores import NodeScores
 from trimtab.sim.spec import Placement
 
 TAINT_WEIGHT = 3
@@ -37,7 +37,7 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
-        self._likings: dict[tuple[int, int], Liking] = {}
+        self._likings: dict[tuple[int, int], NodeScores] = {}
         self._start, self._nodes = 0, cluster.fleet.nodes
         self._wanted = nodes_to_find(self._nodes)
         self._taints_known: Integers | None = None
@@ -67,7 +67,7 @@ class Scheduler:
         """How much the scheduler likes each node; of use where the VM fits."""
         return self._scores_of(vm, self._liking(vm), 0, self._nodes, np.arange(self._nodes))
 
-    def _best(self, vm: int, liking: Liking) -> int | None:
+    def _best(self, vm: int, liking: NodeScores) -> int | None:
         """Of the nodes that are looked at one with the highest score."""
         first, seen = self._search(liking.worth)
         if self._any_taints() or self._placement == "least-loaded":
@@ -86,7 +86,7 @@ class Scheduler:
         return _find(liking, most, chosen, first, first + seen) % self._nodes
 
     def _scores_of(
-        self, vm: int, liking: Liking, first: int, seen: int, found: Places
+        self, vm: int, liking: NodeScores, first: int, seen: int, found: Places
     ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
         nodes = np.arange(first, first + seen) % self._nodes
@@ -104,7 +104,7 @@ class Scheduler:
             self._tainted = bool(self._taints_known.any())
         return self._tainted
 
-    def _liking(self, vm: int) -> Liking:
+    def _liking(self, vm: int) -> NodeScores:
         """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
         fleet = self._cluster.fleet
         asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
@@ -112,7 +112,7 @@ class Scheduler:
         if known is None:
             if (len(self._likings) + 1) * fleet.nodes > MOST_POINTS and self._likings:
                 del self._likings[next(iter(self._likings))]
-            known = Liking(self._cluster, *asks, pack=self._placement == "binpack")
+            known = NodeScores(self._cluster, *asks, pack=self._placement == "binpack")
             self._likings[asks] = known
         known.follow()
         return known
@@ -152,7 +152,7 @@ def _untainted(taints: Integers) -> Integers | int:
     return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))
 
 
-def _find(liking: Liking, worth: int, number: int, first: int, last: int) -> int:
+def _find(liking: NodeScores, worth: int, number: int, first: int, last: int) -> int:
     """Where, from `first` to `last`, the nodes are worth so much: of these places, by number."""
     if number >= MANY_TIES:
         return first + int((liking.levels[first:last] == worth).nonzero()[0][number])

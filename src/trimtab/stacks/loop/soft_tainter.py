@@ -21,7 +21,7 @@ from trimtab.obs.metrics import counter
 from trimtab.policy import load_policy
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.projector.policy_file import queries
-from trimtab.stacks.loop.soft_taints import dressed, wanted, worn
+from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
 from trimtab.stacks.loop.state.classes import classify
 
 NAME = "soft-tainter"
@@ -72,15 +72,15 @@ class SoftTainter:
         keys = wanted(verdict)
         for node in nodes:
             if node.metadata.name in keys:
-                await self._dress(node, keys[node.metadata.name])
+                await self._set_taints(node, keys[node.metadata.name])
 
-    async def _dress(self, node: Node, keys: frozenset[str]) -> None:
-        if worn(node.spec.taints) == keys:
+    async def _set_taints(self, node: Node, keys: frozenset[str]) -> None:
+        if soft_taints_of(node.spec.taints) == keys:
             return
         meta = node.metadata
         patch = {
             "metadata": {"resourceVersion": meta.resource_version},
-            "spec": {"taints": to_builtins(dressed(node.spec.taints, keys))},
+            "spec": {"taints": to_builtins(with_soft_taints(node.spec.taints, keys))},
         }
         try:
             await self._client.patch(NODES, meta.name, patch)
@@ -91,7 +91,7 @@ class SoftTainter:
 
     async def _clean(self) -> None:
         for node in self.nodes.store:
-            await self._dress(node, frozenset())
+            await self._set_taints(node, frozenset())
 
 
 def _regardless(node: Node) -> Node:

@@ -14,12 +14,12 @@ def wanted(verdict: Verdict) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(keys_of(kind, some_under=some_under)) for name, kind in kinds.items()}
 
 
-def worn(taints: Sequence[Taint]) -> frozenset[str]:
+def soft_taints_of(taints: Sequence[Taint]) -> frozenset[str]:
     """Those of our taints that a node wears."""
     return frozenset(taint.key for taint in taints if taint.key in KEYS)
 
 
-def dressed(taints: Sequence[Taint], keys: frozenset[str]) -> list[Taint]:
+def with_soft_taints(taints: Sequence[Taint], keys: frozenset[str]) -> list[Taint]:
     """A node's taints with exactly `keys` of ours; everybody else's stay as they are."""
     others = [taint for taint in taints if taint.key not in KEYS]
     return others + [Taint(key=key, value="true", effect=EFFECT) for key in sorted(keys)]

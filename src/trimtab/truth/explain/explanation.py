@@ -10,7 +10,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from trimtab.model.snapshot import Snapshot
-from trimtab.policy.cycle import Cycle, Outcome, Reason, Run, Visit
+from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy
 from trimtab.truth.explain.changes.change import Change
 from trimtab.truth.explain.changes.search import Found, find_changes
@@ -152,7 +152,7 @@ def _verdict(policy: Policy, cycle: Cycle, runs: tuple[RunExplained, ...]) -> st
     )
 
 
-def _run_verdict(run: Run, pods: tuple[PodExplained, ...]) -> str:
+def _run_verdict(run: PluginRun, pods: tuple[PodExplained, ...]) -> str:
     if run.error is not None:
         return f"{run.plugin} failed ({run.error.rule}): {run.error.text}"
     if run.exit is not None:
@@ -166,7 +166,7 @@ def _run_verdict(run: Run, pods: tuple[PodExplained, ...]) -> str:
     return f"{run.plugin} found no pod to evict: " + "; ".join(_dead_ends(run, pods))
 
 
-def _dead_ends(run: Run, pods: tuple[PodExplained, ...]) -> Iterator[str]:
+def _dead_ends(run: PluginRun, pods: tuple[PodExplained, ...]) -> Iterator[str]:
     """Why each source gave nothing, sources alike together."""
     explained = {(pod.namespace, pod.name): pod for pod in pods}
     by_end: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def _dead_end(visit: Visit, explained: Mapping[tuple[str, str], PodExplained]) -
     # One text for each outcome: that of the first pod which met it.
     texts = {
         step.outcome: explained[step.pod.namespace, step.pod.name].text
-        if step.outcome is Outcome.NOT_TOLERATED
+        if step.outcome is PodOutcome.NOT_TOLERATED
         else OUTCOMES[step.outcome]
         for step in reversed(visit.steps)
     }
@@ -192,7 +192,7 @@ def _dead_end(visit: Visit, explained: Mapping[tuple[str, str], PodExplained]) -
     return f"{pods} {'pod was' if pods == 1 else 'pods were'} looked at: {tried}"
 
 
-def _evictions(run: Run, plugin: Plugin) -> Iterator[EvictionExplained]:
+def _evictions(run: PluginRun, plugin: Plugin) -> Iterator[EvictionExplained]:
     for place, visit in enumerate(run.visits, 1):
         for step in visit.steps:
             if step.outcome.is_eviction:
@@ -201,12 +201,12 @@ def _evictions(run: Run, plugin: Plugin) -> Iterator[EvictionExplained]:
                     step.pod.namespace,
                     step.pod.name,
                     visit.node,
-                    step.outcome is Outcome.BACKGROUND,
+                    step.outcome is PodOutcome.BACKGROUND,
                     f"{node}; {_pod_words(visit, step.pod.uid)}",
                 )
 
 
-def _node_words(run: Run, node: str, place: int, plugin: Plugin) -> str:
+def _node_words(run: PluginRun, node: str, place: int, plugin: Plugin) -> str:
     kind = "over-utilised" if isinstance(plugin, LowNodeUtilization) else "under-utilised"
     count = sum(map(len, run.sources))
     if count == 1:

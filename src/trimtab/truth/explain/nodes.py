@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.model.snapshot import QueryResult, Snapshot
-from trimtab.policy.cycle import Class, Cycle, Figures, Run
+from trimtab.policy.cycle import Class, Cycle, Figures, PluginRun
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Source
 from trimtab.policy.view import NodeView
 from trimtab.truth.explain.outcome_texts import STOPS, class_name
@@ -55,7 +55,7 @@ def explain_nodes(
     nodes: list[NodeView],
     policy: Policy,
     cycle: Cycle,
-    run: Run,
+    run: PluginRun,
     plugin: Plugin,
 ) -> tuple[NodeExplained, ...]:
     """Selected nodes in the order of usage, then the others with the reason."""
@@ -80,7 +80,7 @@ def _left_out(nodes: list[NodeView], policy: Policy, selected: set[str]) -> Iter
 
 
 def _selected(
-    snapshot: Snapshot, at: int, name: str, run: Run, plugin: Plugin, cordoned: set[str]
+    snapshot: Snapshot, at: int, name: str, run: PluginRun, plugin: Plugin, cordoned: set[str]
 ) -> NodeExplained:
     if run.figures is None:
         return NodeExplained(

@@ -1,6 +1,6 @@
 """The rules' outcomes in sentences, for people; the ids are those of docs/reference/policy.md."""
 
-from trimtab.policy.cycle import Class, Outcome, Stop
+from trimtab.policy.cycle import Class, PodOutcome, Stop
 from trimtab.policy.file.settings import HighNodeUtilization, Plugin
 
 STOPS = {
@@ -17,18 +17,20 @@ STOPS = {
 LIMITS = {Stop.PLUGIN_LIMIT, Stop.ONE_POD, Stop.NODE_LIMIT, Stop.TOTAL_LIMIT}
 
 OUTCOMES = {
-    Outcome.NOT_TOLERATED: "no destination counts for its tolerations",
-    Outcome.NAMESPACE_EXCLUDED: "its namespace is excluded",
-    Outcome.PRE_EVICTION_FILTER: "it fits nowhere else, it rests, or its namespace is not selected",
-    Outcome.NO_USAGE: "its usage is unknown",
-    Outcome.NO_UID: "it has no uid",
-    Outcome.IN_FLIGHT: "its eviction is in flight already, and takes up a slot",
-    Outcome.TOTAL_LIMIT: "maxNoOfPodsToEvictTotal is reached",
-    Outcome.NODE_LIMIT: "maxNoOfPodsToEvictPerNode is reached",
-    Outcome.NAMESPACE_LIMIT: "maxNoOfPodsToEvictPerNamespace is reached",
-    Outcome.REFUSED: "the API server refuses",
-    Outcome.BACKGROUND: "it would be evicted in background: its VM migrates",
-    Outcome.EVICTED: "it would be evicted",
+    PodOutcome.NOT_TOLERATED: "no destination counts for its tolerations",
+    PodOutcome.NAMESPACE_EXCLUDED: "its namespace is excluded",
+    PodOutcome.PRE_EVICTION_FILTER: (
+        "it fits nowhere else, it rests, or its namespace is not selected"
+    ),
+    PodOutcome.NO_USAGE: "its usage is unknown",
+    PodOutcome.NO_UID: "it has no uid",
+    PodOutcome.IN_FLIGHT: "its eviction is in flight already, and takes up a slot",
+    PodOutcome.TOTAL_LIMIT: "maxNoOfPodsToEvictTotal is reached",
+    PodOutcome.NODE_LIMIT: "maxNoOfPodsToEvictPerNode is reached",
+    PodOutcome.NAMESPACE_LIMIT: "maxNoOfPodsToEvictPerNamespace is reached",
+    PodOutcome.REFUSED: "the API server refuses",
+    PodOutcome.BACKGROUND: "it would be evicted in background: its VM migrates",
+    PodOutcome.EVICTED: "it would be evicted",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.model.snapshot import Snapshot
-from trimtab.policy.cycle import Cycle, Outcome, Reason, Run, Visit
+from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.file.settings import Plugin, Profile
 from trimtab.policy.view import ClusterView, PodView
 from trimtab.truth.explain.eviction_answers import refusal_of
@@ -29,7 +29,12 @@ class PodExplained(Struct, frozen=True, rename="camel"):
 
 
 def explain_pods(
-    snapshot: Snapshot, view: ClusterView, cycle: Cycle, run: Run, profile: Profile, plugin: Plugin
+    snapshot: Snapshot,
+    view: ClusterView,
+    cycle: Cycle,
+    run: PluginRun,
+    profile: Profile,
+    plugin: Plugin,
 ) -> tuple[PodExplained, ...]:
     """Every pod of the selected nodes, those of visited sources first."""
     return tuple(_Pods(snapshot, view, cycle, run, profile, plugin).explained())
@@ -41,7 +46,7 @@ class _Pods:
         snapshot: Snapshot,
         view: ClusterView,
         cycle: Cycle,
-        run: Run,
+        run: PluginRun,
         profile: Profile,
         plugin: Plugin,
     ) -> None:
@@ -77,12 +82,12 @@ class _Pods:
         return _pod(pod, visit.node, "candidate", visit.stop.value, text)
 
     def _stepped(
-        self, pod: PodView, node: str, outcome: Outcome, reasons: tuple[Reason, ...]
+        self, pod: PodView, node: str, outcome: PodOutcome, reasons: tuple[Reason, ...]
     ) -> PodExplained:
         if outcome.is_eviction:
             return _pod(pod, node, "evicted", outcome.value, OUTCOMES[outcome])
         text = OUTCOMES[outcome]
-        if outcome is Outcome.REFUSED and (why := refusal_of(self._snapshot, pod.uid)):
+        if outcome is PodOutcome.REFUSED and (why := refusal_of(self._snapshot, pod.uid)):
             text += f": {why}"
         exact = next((reason for reason in reasons if reason.rule.startswith(outcome.value)), None)
         if exact is not None:

@@ -7,7 +7,7 @@ chooses where a pod goes next, and that some pods are evicted wherever they land
 
 from collections.abc import Iterator, Sequence
 
-from trimtab.policy.cycle import Cycle, Eviction, Run
+from trimtab.policy.cycle import Cycle, Eviction, PluginRun
 from trimtab.policy.file.settings import LowNodeUtilization, Source
 from trimtab.policy.pods.fit import misfit
 from trimtab.policy.usage import capacity_of, shown
@@ -86,7 +86,7 @@ def _fits_elsewhere(eviction: Eviction, nodes: dict[str, NodeView], trial: Trial
     )
 
 
-def _overloads_all(run: Run, pod: PodView, cycle: Cycle, nodes: dict[str, NodeView]) -> bool:
+def _overloads_all(run: PluginRun, pod: PodView, cycle: Cycle, nodes: dict[str, NodeView]) -> bool:
     """Only with a usage that pods have: with a query nobody knows what a pod adds."""
     figures = run.figures
     if figures is None or not run.destinations:

@@ -12,7 +12,7 @@ from trimtab.model.machines import Vm
 from trimtab.vm.decide.history import EVACUATION_LABEL, backoff_left_s, is_evacuation
 from trimtab.vm.decide.migration import finished
 from trimtab.vm.decide.situation import Situation, by_age, is_running
-from trimtab.vm.decide.steps import ClearMark, CreateMigration, DropCancel, News, Step, Wait
+from trimtab.vm.decide.steps import ClearMark, CreateMigration, DropCancel, EventNote, Step, Wait
 from trimtab.vm.launcher import label_value, suffix
 
 LONGEST = 253 - len("evac--abcde")
@@ -28,7 +28,7 @@ def cancel(s: Situation, _: Vm) -> Step | None:
     for migration in s.unfinished:
         if is_evacuation(migration):
             return finished(s, migration, "Cancelled", "the evacuation was cancelled")
-    news = News("EvacuationCancelled", f"the VM stays on node {node}")
+    news = EventNote("EvacuationCancelled", f"the VM stays on node {node}")
     return ClearMark(node, (news,))
 
 
@@ -51,7 +51,7 @@ def evacuate(s: Situation, _: Vm) -> Step | None:
         return None
     if left_s := backoff_left_s(s):
         return Wait(left_s)
-    news = News("EvacuationStarted", f"the VM is to leave node {mark}", pod=pod)
+    news = EventNote("EvacuationStarted", f"the VM is to leave node {mark}", pod=pod)
     return CreateMigration(migration_for(s), (news,))
 
 

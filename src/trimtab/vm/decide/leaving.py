@@ -13,7 +13,7 @@ from trimtab.vm.decide.steps import (
     ClearMark,
     DeletePod,
     DropCancel,
-    News,
+    EventNote,
     PatchPod,
     Rest,
     Step,
@@ -60,7 +60,7 @@ def refuse(s: Situation, problem: str) -> Step:
     status = refused(s.the_vm, problem, s.now)
     if status == s.status:
         return Rest()
-    return WriteStatus(status, (News("InvalidSpec", problem, warning=True),))
+    return WriteStatus(status, (EventNote("InvalidSpec", problem, warning=True),))
 
 
 def _end_migrations(s: Situation, _: Vm) -> Step | None:
@@ -85,7 +85,7 @@ def _stopped(s: Situation, size: Vm) -> Step | None:
     status = stopped(s.the_vm, size, s.now)
     if s.owned or status == s.status:
         return None
-    return WriteStatus(status, (News("Stopped", "the VM is stopped"),))
+    return WriteStatus(status, (EventNote("Stopped", "the VM is stopped"),))
 
 
 STOPPED: tuple[Rule, ...] = (

@@ -31,15 +31,15 @@ from trimtab.vm.decide.steps import (
     ClearMark,
     CreatePod,
     DeletePod,
+    EventNote,
     Lose,
-    News,
     PatchPod,
     Rest,
     Step,
     Wait,
     WriteStatus,
 )
-from trimtab.vm.launcher import Placement, desired_pod, dressing
+from trimtab.vm.launcher import Placement, desired_pod, metadata_change
 from trimtab.vm.status import LOST, following, next_incarnation
 
 RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
@@ -89,7 +89,7 @@ def replace_lost(s: Situation, _: Vm) -> Step | None:
         return end_all(s, f"the VM's pod was lost: {why}")
     note = f"pod {s.status.pod_name} on node {s.status.node_name or '(none)'} is lost: {why}"
     status = next_incarnation(s.the_vm, s.now, LOST, note)
-    return Lose(status, (News("PodLost", note, warning=True, pod=s.active),))
+    return Lose(status, (EventNote("PodLost", note, warning=True, pod=s.active),))
 
 
 def loss(s: Situation) -> str | Check | None:
@@ -119,7 +119,7 @@ def remove_orphans(s: Situation, _: Vm) -> Step | None:
             return Check("a pod is neither active nor a target")
         earlier = "" if uid == s.the_vm.metadata.uid else " of an earlier VM of that name"
         note = f"pod {pod.metadata.name}{earlier} is not the active one"
-        return DeletePod(pod, (News("PodRemoved", note, pod=pod),))
+        return DeletePod(pod, (EventNote("PodRemoved", note, pod=pod),))
     return None
 
 
@@ -145,7 +145,7 @@ def create_active(s: Situation, size: Vm) -> Step | None:
         return Wait(wait) if wait > 0 else None
     vm, name = s.the_vm, s.status.pod_name
     pod = desired_pod(vm, size, name, s.settings, s.clock, placement=_placement(s))
-    return CreatePod(pod, news=(News("PodCreated", f"pod {name} is created"),))
+    return CreatePod(pod, news=(EventNote("PodCreated", f"pod {name} is created"),))
 
 
 def restart_delay_s(s: Situation) -> float:
@@ -181,18 +181,18 @@ def follow(s: Situation, size: Vm) -> Step | None:
         return None
     started = status.phase == "Running" and s.status.phase not in ("Running", "Migrating")
     node = status.node_name
-    news = (News("Started", f"the VM runs on node {node}", pod=s.active),) if started else ()
+    news = (EventNote("Started", f"the VM runs on node {node}", pod=s.active),) if started else ()
     return WriteStatus(status, news)
 
 
-def dress(s: Situation, size: Vm) -> Step | None:
+def update_pod_metadata(s: Situation, size: Vm) -> Step | None:
     """Labels and annotations of the active pod and of the target."""
     current = s.current
-    dressed = [(s.active, ""), (s.target, current.metadata.name if current else "")]
-    for pod, migration in dressed:
+    pods = [(s.active, ""), (s.target, current.metadata.name if current else "")]
+    for pod, migration in pods:
         if pod is None or is_leaving(pod):
             continue
-        if change := dressing(pod, s.the_vm, size, s.settings, migration=migration):
+        if change := metadata_change(pod, s.the_vm, size, s.settings, migration=migration):
             return PatchPod(pod, change)
     return None
 
@@ -207,7 +207,7 @@ RUNNING: tuple[Rule, ...] = (
     follow,
     cancel,
     clear_stale_mark,
-    dress,
+    update_pod_metadata,
     advance,
     lambda s, _: adopt(s),
     accept,

@@ -17,7 +17,7 @@ from trimtab.vm.decide.steps import (
     Check,
     ClearMark,
     CreatePod,
-    News,
+    EventNote,
     Outcome,
     Start,
     Step,
@@ -71,13 +71,13 @@ def finished(
     return WriteMigration(migration, status, (_news(migration, status),))
 
 
-def _news(migration: VirtualMachineMigration, status: MigrationStatus) -> News:
+def _news(migration: VirtualMachineMigration, status: MigrationStatus) -> EventNote:
     name = migration.metadata.name
     if status.phase == "Succeeded":
         way = f"from node {status.source_node} to node {status.target_node}"
-        return News("Migrated", f"migration {name} moved the VM {way}")
+        return EventNote("Migrated", f"migration {name} moved the VM {way}")
     text = f"migration {name}: {status.reason}"
-    return News(f"Migration{status.phase}", text, warning=status.phase == "Failed")
+    return EventNote(f"Migration{status.phase}", text, warning=status.phase == "Failed")
 
 
 def end_all(s: Situation, reason: str) -> WriteMigration | None:
@@ -155,7 +155,7 @@ def start(s: Situation, _: Vm) -> Step | None:
             s.status, phase="Migrating", migration_name=name, incarnation=s.status.incarnation + 1
         )
     note = f"migration {name} takes the VM away from node {node}"
-    return Start(chosen, node, status, (News("Migrating", note, pod=pod),))
+    return Start(chosen, node, status, (EventNote("Migrating", note, pod=pod),))
 
 
 # While it runs
@@ -247,4 +247,4 @@ def cut_over(s: Situation, size: Vm) -> WriteStatus:
     assert pod is not None
     status = structs.replace(following(s.the_vm, size, pod, "", s.now), pod_name=pod.metadata.name)
     note = f"the VM runs on node {pod.spec.node_name}"
-    return WriteStatus(status, (News("CutOver", note, pod=pod),))
+    return WriteStatus(status, (EventNote("CutOver", note, pod=pod),))

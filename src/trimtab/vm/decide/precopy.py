@@ -11,7 +11,7 @@ from trimtab.virt.precopy import Copy, share_network
 from trimtab.vm.decide.situation import Precopy
 
 
-class Copies:
+class CopiesByVm:
     """All copies under way, by VM; times are the lab's."""
 
     def __init__(self, bandwidth: float, wake: Callable[[Key], None]) -> None:

@@ -1,6 +1,6 @@
 """What a decision about a VM may come to: one write at most, then look again.
 
-Each is a value, so a decision can be tested without a cluster; `perform` carries it out.
+Each is a value, so a decision can be tested without a cluster; `executor` carries it out.
 """
 
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration, VmSt
 from trimtab.kube.resources import Free, OwnerReference, Pod
 
 
-class News(Struct, frozen=True):
+class EventNote(Struct, frozen=True):
     """An Event about the VM, and about a pod if one is named."""
 
     reason: str
@@ -24,14 +24,14 @@ class WriteStatus(Struct, frozen=True):
     """Apply the VM's status as a whole, if nobody has changed the VM since it was read."""
 
     status: VmStatus
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class Lose(Struct, frozen=True):
     """The active pod is lost: `status` names the next one."""
 
     status: VmStatus
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class Start(Struct, frozen=True):
@@ -40,13 +40,13 @@ class Start(Struct, frozen=True):
     migration: VirtualMachineMigration
     source: str
     status: VmStatus
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class CreatePod(Struct, frozen=True):
     pod: Free
     target: bool = False
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class PatchPod(Struct, frozen=True):
@@ -58,14 +58,14 @@ class PatchPod(Struct, frozen=True):
 
 class DeletePod(Struct, frozen=True):
     pod: Pod
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class ClearMark(Struct, frozen=True):
     """Remove the evacuation mark of this node, if nobody has changed the VM since."""
 
     node: str
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class DropCancel(Struct, frozen=True):
@@ -76,7 +76,7 @@ class DropCancel(Struct, frozen=True):
 
 class CreateMigration(Struct, frozen=True):
     migration: Free
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class WriteMigration(Struct, frozen=True):
@@ -84,7 +84,7 @@ class WriteMigration(Struct, frozen=True):
 
     migration: VirtualMachineMigration
     status: MigrationStatus
-    news: tuple[News, ...] = ()
+    news: tuple[EventNote, ...] = ()
 
 
 class DeleteMigration(Struct, frozen=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.observe.descheduler_log import LoggedCycle, Verdict, parse_cycles
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome, parse_cycles
 
 TAIL = 4 * 1024 * 1024
 
@@ -50,7 +50,7 @@ def read_cycles(log: Path, pid: int | None = None) -> list[Cycle]:
 
 def told(cycle: LoggedCycle) -> Cycle:
     """The cycle in short."""
-    gone = {Verdict.BACKGROUND: True, Verdict.EVICTED: False}
+    gone = {LoggedOutcome.BACKGROUND: True, LoggedOutcome.EVICTED: False}
     return Cycle(
         pid=cycle.pid,
         ended=cycle.ended.partition(" ")[2],

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult, Snapshot
 from trimtab.policy.choices import Answers
-from trimtab.policy.cycle import Cycle, Reason, Run
+from trimtab.policy.cycle import Cycle, PluginRun, Reason
 from trimtab.policy.decide import decide
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import InFlight
@@ -34,7 +34,7 @@ class Trial(Struct, frozen=True, eq=False):
             text = "a sample is NaN: what follows depends on the processor"
             names = self.view.selected(self.policy.node_selector).names
             runs = tuple(
-                Run(profile=profile.name, plugin=name, error=Reason("P8", text))
+                PluginRun(profile=profile.name, plugin=name, error=Reason("P8", text))
                 for profile in self.policy.profiles
                 for name, _ in profile.plugins
             )
