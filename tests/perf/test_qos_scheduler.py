@@ -20,7 +20,7 @@ import pytest
 from builders.labs.lab import RunningLab, running_lab
 from builders.labs.queues import KEY, QueueLab
 from trimtab.engines.cache import cache_dir
-from trimtab.engines.golang import find_go
+from trimtab.engines.toolchain.golang import find_go
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
 from trimtab.lab import Contribution, Lab, Stack

@@ -78,7 +78,7 @@ class Operator(Controller):
         self.configs = Reflector(reading or client, FREE_CONFIGS)
         self.watches = Watches(reading or client, queue.add)
         self.follow(self.configs)
-        self._sources.append(self._to_advertise)
+        self.begin_with(self._to_advertise)
 
     @property
     def advertised(self) -> bool:

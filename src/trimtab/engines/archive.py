@@ -16,11 +16,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from trimtab.engines import pages
-from trimtab.engines.cache import MANIFEST, Entry, find, program, read_entry
+from trimtab.engines.cache import (
+    MANIFEST,
+    Entry,
+    find,
+    program,
+    put,
+    read_entry,
+    remove_leftovers,
+    sha256_of,
+    staging,
+)
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import pins_of
 from trimtab.engines.programs import PROGRAMS
-from trimtab.engines.store import put, remove_leftovers, sha256_of, staging
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 
 _MEMBER = re.compile(r"(?P<entry>(?P<program>[a-z-]+)-[0-9a-f]{16})/(?P<file>[a-z.-]+)")

@@ -11,16 +11,25 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.engines.cache import Entry, Manifest, find, program
+from trimtab.engines.cache import (
+    Entry,
+    Manifest,
+    find,
+    new_log,
+    program,
+    put,
+    remove_leftovers,
+    sha256_of,
+    staging,
+)
 from trimtab.engines.compiler import Compiler, Limits, go_environment
 from trimtab.engines.events import Finished, Installing, Progress, Started, Waiting
 from trimtab.engines.failure import BuildFailed, disk_full
-from trimtab.engines.golang import Go, obtain
+from trimtab.engines.inventory import version_fault
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import pins_of, sources_dir
 from trimtab.engines.programs import PROGRAMS, Program
-from trimtab.engines.store import new_log, put, remove_leftovers, sha256_of, staging
-from trimtab.engines.version import version_fault
+from trimtab.engines.toolchain.golang import Go, obtain
 
 Report = Callable[[Progress], None]
 PATIENT = Limits()

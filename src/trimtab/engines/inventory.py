@@ -3,7 +3,9 @@
 Looking needs no lock: entries appear and disappear by rename.
 """
 
+import re
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,14 +13,12 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.engines import pages
-from trimtab.engines.cache import entries, find
-from trimtab.engines.golang import private_go
+from trimtab.engines.cache import entries, find, leftovers, sha256_of
 from trimtab.engines.lock import exclusive
-from trimtab.engines.nodejs import private_node
 from trimtab.engines.pins import pins_of
 from trimtab.engines.programs import PROGRAMS, PROMETHEUS, Program
-from trimtab.engines.store import leftovers, sha256_of
-from trimtab.engines.version import version_fault
+from trimtab.engines.toolchain.golang import private_go
+from trimtab.engines.toolchain.nodejs import private_node
 
 
 class Listed(Struct, frozen=True):
@@ -133,3 +133,34 @@ def _superfluous(cache: Path) -> Iterator[Path]:
 
 def _size(directory: Path) -> int:
     return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())
+
+
+_LIMIT_S = 60.0
+_QUIET = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}  # no kubeconfig, no ~/.kwok of the user
+
+
+def stated_version(binary: Path, program: Program) -> str:
+    """All it prints when asked for its version; empty if it fails. OSError if it cannot start."""
+    answer = subprocess.run(
+        [binary, *program.ask_version],
+        env=_QUIET,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    return answer.stdout + answer.stderr if answer.returncode == 0 else ""
+
+
+def version_fault(binary: Path, program: Program) -> str | None:
+    """What is wrong with the stated version, or None."""
+    try:
+        said = stated_version(binary, program)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not start ({error})"
+    if re.search(rf"(?<![\w.]){re.escape(program.version)}(?![\w.])", said):
+        return None
+    return f"does not say {program.version} but {said.strip()[:100] or 'nothing'!r}"

@@ -15,16 +15,15 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engines import process
-from trimtab.engines.cache import MANIFEST
+from trimtab.engines.cache import MANIFEST, new_log, remove_leftovers, sha256_of, staging
 from trimtab.engines.compiler import go_environment
 from trimtab.engines.events import Installing, Progress, Waiting
 from trimtab.engines.failure import BuildFailed
-from trimtab.engines.golang import obtain
 from trimtab.engines.lock import exclusive
-from trimtab.engines.nodejs import OLDEST, with_node
 from trimtab.engines.pins import sources_dir
 from trimtab.engines.programs import PROMETHEUS
-from trimtab.engines.store import new_log, remove_leftovers, sha256_of, staging
+from trimtab.engines.toolchain.golang import obtain
+from trimtab.engines.toolchain.nodejs import OLDEST, with_node
 
 NAME = "prometheus-ui"
 _MODULE = "github.com/prometheus/prometheus"

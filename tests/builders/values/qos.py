@@ -17,6 +17,7 @@ from msgspec import Struct
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
+from trimtab.kube.runtime.service import Service
 from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.ledger.spans import Counting
@@ -28,7 +29,7 @@ from trimtab.qos.queue.key import horizon_of
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
 from trimtab.qos.queue.waiting import WaitingQueue
-from trimtab.qos.service.service import QosParts, QosService, assemble, page_web
+from trimtab.qos.service.service import QosParts, assemble, page_web
 from trimtab.qos.settings import Settings
 from trimtab.qos.tracking.stores import QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
@@ -215,7 +216,7 @@ class Running(Struct):
     """A service in this process, and a way to its page."""
 
     qos: QosParts
-    service: QosService
+    service: Service
     http: httpx2.AsyncClient
 
     async def text(self, path: str = "/", **headers: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.engines.cache import cache_dir
-from trimtab.engines.golang import find_go
+from trimtab.engines.toolchain.golang import find_go
 
 MODULE = Path(__file__).parents[3] / "engines" / "kubernetes"
 LIMIT_S = 600

@@ -139,7 +139,7 @@ async def written(
     (uid,) = [each.owner.uid for each in accounts if each.owner.namespace == namespace]
 
     async def look() -> bool:
-        running.qos.saving.enqueue(uid)
+        running.qos.saving.enqueue_account(uid)
         found = await client.list(QOS_ACCOUNTS, namespace)
         ledger = found[0].status.ledger if found else None
         return ledger is not None and ledger.as_of > 0 and so(ledger.pods)

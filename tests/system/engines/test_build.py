@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.engines import Progress, build, cache_dir
-from trimtab.engines.golang import find_go
 from trimtab.engines.pins import sources_dir
+from trimtab.engines.toolchain.golang import find_go
 from trimtab.errors import TrimtabError
 
 pytestmark = pytest.mark.engines

@@ -10,8 +10,7 @@ import pytest
 from trimtab.engines import PROGRAMS, Program, locate
 from trimtab.engines.archive import export, import_
 from trimtab.engines.cache import Entry, find
-from trimtab.engines.inventory import verify
-from trimtab.engines.version import stated_version
+from trimtab.engines.inventory import stated_version, verify
 
 pytestmark = pytest.mark.engines
 

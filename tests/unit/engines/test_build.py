@@ -15,10 +15,9 @@ from builders.proxies.scripted_go import (
     is_gone,
 )
 from trimtab.engines import PROGRAMS, Progress, locate
-from trimtab.engines.cache import MANIFEST, Manifest
+from trimtab.engines.cache import MANIFEST, Manifest, sha256_of
 from trimtab.engines.compiler import Limits
 from trimtab.engines.events import Compiling, Downloading, Finished, Started
-from trimtab.engines.store import sha256_of
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.engines.goenv import build_environment, without_direct
+from trimtab.engines.compiler import build_environment, without_direct
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from builders.proxies.scripted_go import a_go, with_go_in
-from trimtab.engines import golang
-from trimtab.engines.golang import (
+from trimtab.engines.lock import exclusive
+from trimtab.engines.toolchain import golang
+from trimtab.engines.toolchain.golang import (
     find_go,
     is_new_enough,
     obtain,
@@ -15,7 +16,6 @@ from trimtab.engines.golang import (
     pinned_requirement,
     private_go,
 )
-from trimtab.engines.lock import exclusive
 from trimtab.errors import NotReady
 
 

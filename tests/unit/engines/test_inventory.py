@@ -6,8 +6,8 @@ import pytest
 
 from builders.proxies.scripted_go import a_cache, a_go, build_quietly, everything_in
 from trimtab.engines import PROGRAMS, locate
-from trimtab.engines.golang import private_go
 from trimtab.engines.inventory import inventory, prune, verify
+from trimtab.engines.toolchain.golang import private_go
 
 
 def quiet(holder: str) -> None: ...

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.engines import locate, nodejs
+from trimtab.engines import locate
 from trimtab.engines.archive import export, import_
 from trimtab.engines.inventory import Listed, inventory, verify
 from trimtab.engines.lock import exclusive
-from trimtab.engines.nodejs import private_node, with_node
 from trimtab.engines.pages import NAME, are_made, build_pages, describe, pages_dir, put_pages
-from trimtab.engines.pinned import pinned
+from trimtab.engines.toolchain import nodejs
+from trimtab.engines.toolchain.nodejs import private_node, with_node
+from trimtab.engines.toolchain.pinned import pinned
 from trimtab.errors import ConfigError, NotReady
 
 

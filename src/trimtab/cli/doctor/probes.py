@@ -29,7 +29,7 @@ from trimtab.cli.doctor.commands import (
 from trimtab.cli.lab.context import home
 from trimtab.engines import PROGRAMS, cache_dir
 from trimtab.engines.cache import find
-from trimtab.engines.golang import find_go
+from trimtab.engines.toolchain.golang import find_go
 from trimtab.lab.ports.ports import holder, is_free
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -21,11 +21,11 @@ from trimtab.engines import cache_dir, locate, pages
 from trimtab.engines.archive import export as write
 from trimtab.engines.archive import import_ as read
 from trimtab.engines.events import Installing, Waiting
-from trimtab.engines.golang import find_go, obtain
 from trimtab.engines.inventory import inventory
 from trimtab.engines.inventory import prune as remove
 from trimtab.engines.inventory import verify as check
 from trimtab.engines.lock import exclusive
+from trimtab.engines.toolchain.golang import find_go, obtain
 from trimtab.view.terminal import err, out, progress, show_json, show_table
 
 app = App(name="engines", help="Compile and keep the Go programs that a lab runs.")

@@ -86,14 +86,22 @@ class Controller:
         """Reconcile `keys(object)` for every object that appears, changes (old and new) or goes."""
 
         def changed(old: T | None, new: T | None) -> None:
-            if self._running:
-                for obj in (old, new):
-                    if obj is not None:
-                        self._add_all(keys(obj))
+            for obj in (old, new):
+                if obj is not None and self._running:
+                    self._add_all(keys(obj))
 
         reflector.store.subscribe(changed)
-        self._sources.append(lambda: (key for obj in reflector.store for key in keys(obj)))
+        self.begin_with(lambda: (key for obj in reflector.store for key in keys(obj)))
         return self
+
+    def begin_with(self, keys: Callable[[], Iterable[Key]]) -> None:
+        """Reconcile these, too, whenever this process begins to act."""
+        self._sources.append(keys)
+
+    def enqueue(self, key: Key) -> None:
+        """Reconcile a key soon. Dropped while another process leads: `run` begins with them all."""
+        if self._running:
+            self.queue.add(key)
 
     async def run(self) -> None:
         """Work until cancelled, beginning with every key there is.

@@ -36,7 +36,11 @@ def unique_identity() -> str:
 
 
 class Service:
-    """Everything that one process runs; `jobs` run on every replica once stores are synced."""
+    """Everything that one process runs.
+
+    Once stores are synced, `prepare` runs to its end, and only then the service is ready;
+    `jobs` then run on every replica, controllers only on the one that leads.
+    """
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class Service:
         reflectors: Sequence[Reflector[Any]] = (),
         controllers: Sequence[Controller] = (),
         jobs: Sequence[Job] = (),
+        prepare: Job | None = None,
         elector: Elector | None = None,
         recorder: Recorder | None = None,
         web: Web | None = None,
@@ -55,6 +60,7 @@ class Service:
         self._reflectors = reflectors
         self._controllers = controllers
         self._jobs = jobs
+        self._prepare = prepare
         self._elector = elector
         self._recorder = recorder
         self._web = web
@@ -96,6 +102,8 @@ class Service:
     async def _act(self) -> None:
         for reflector in self._reflectors:
             await reflector.synced.wait()
+        if self._prepare is not None:
+            await self._prepare()
         self.ready.set()
         log.info("service ready", service=self.name)
         async with asyncio.TaskGroup() as group:

@@ -38,12 +38,11 @@ class AccountController(Controller):
         at_most_every_s: float,
     ) -> None:
         super().__init__(name, reconcile, queue=Queue(at_most_every_s=at_most_every_s))
-        self._sources.append(lambda: (account_key(uid) for uid in ledger.accounts))
+        self.begin_with(lambda: (account_key(uid) for uid in ledger.accounts))
 
-    def enqueue(self, uid: str) -> None:
+    def enqueue_account(self, uid: str) -> None:
         """Give an account a turn soon, if we lead."""
-        if self._running:
-            self.queue.add(account_key(uid))
+        self.enqueue(account_key(uid))
 
 
 class Restamper:

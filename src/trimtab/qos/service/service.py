@@ -6,7 +6,7 @@ lease stamps, writes checkpoints and tells Events; the webhook answers on every 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -99,22 +99,22 @@ class QosParts:
         self.tracker.follow()
 
     def _changed(self, uid: str) -> None:
-        self.stamping.enqueue(uid)
+        self.stamping.enqueue_account(uid)
         if uid not in self.tracker.ledger.accounts:
-            self.saving.enqueue(uid)
+            self.saving.enqueue_account(uid)
         elif uid not in self.checkpoints.written_at:
             self._save(uid)
 
     def _save(self, uid: str) -> None:
         self.checkpoints.changed(uid)
-        self.saving.enqueue(uid)
+        self.saving.enqueue_account(uid)
 
     def _heard(self, change: AccountChange) -> None:
         uid = change.account.owner.uid
         self.checkpoints.changed(uid)
         metrics.lost_pods.inc(change.what == LOST)
         if change.what in ("ended", LOST, LEFT, JOINED) or uid not in self.checkpoints.written_at:
-            self.saving.enqueue(uid)
+            self.saving.enqueue_account(uid)
         if change.at >= self._counted_from:
             self._count(change)
 
@@ -221,20 +221,6 @@ _WHO_AM_I = msgspec.json.encode(
 )
 
 
-class QosService(Service):
-    """Ready only when the ledger is rebuilt."""
-
-    def __init__(self, rebuild: Callable[[], Awaitable[None]], **parts: Any) -> None:
-        super().__init__(NAME, **parts)
-        self._rebuild = rebuild
-
-    async def _act(self) -> None:
-        for reflector in self._reflectors:
-            await reflector.synced.wait()
-        await self._rebuild()
-        await super()._act()
-
-
 async def serve(client: Client, settings: Settings) -> None:
     """Run until SIGTERM."""
     qos = QosParts(client, settings)
@@ -249,13 +235,14 @@ async def serve(client: Client, settings: Settings) -> None:
         REGISTRY.unregister(series)
 
 
-async def assemble(qos: QosParts, web: Web, settings: Settings) -> QosService:
+async def assemble(qos: QosParts, web: Web, settings: Settings) -> Service:
     """The service of these parts; kinds that are not served yet are followed when they are."""
     there = await qos.stores.served()
     later: list[Reflector[Any]] = [each for each in qos.stores.optional if each not in there]
     jobs = [qos.bindings.run, qos.pay_attention, qos.judge, qos.watch_skew, qos.serve_webhook]
-    return QosService(
-        qos.rebuild,
+    return Service(
+        NAME,
+        prepare=qos.rebuild,
         reflectors=[*qos.stores.needed, *there],
         controllers=[qos.saving] if settings.measure_only else [qos.saving, qos.stamping],
         jobs=[*jobs, lambda: qos.stores.follow_later(later)],

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.engines.pinned import install, pinned, place_of
+from trimtab.engines.toolchain.pinned import install, pinned, place_of
 from trimtab.errors import NotReady
 
 MINIMUM = (1, 26)

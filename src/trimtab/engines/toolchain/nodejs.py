@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from trimtab.engines.pinned import install, pinned, place_of
+from trimtab.engines.toolchain.pinned import install, pinned, place_of
 from trimtab.errors import NotReady
 
 OLDEST = 20

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trimtab.engines import process
+from trimtab.engines.cache import TEMPORARY, new_log
 from trimtab.engines.failure import last_words
-from trimtab.engines.store import TEMPORARY, new_log
 
 SILENCE_S = 600.0  # pip says nothing while it downloads 75 MB
 

@@ -1,0 +1,1 @@
+"""Go and Node.js: the ones that are there, or pinned wheels of them in the cache."""
