@@ -60,6 +60,7 @@ def calls() -> list[tuple[str, int, str]]:
         ("qos experiment none.yaml", 2, "cannot be read: No such file"),
         ("qos experiment latin", 2, "it is not UTF-8 text"),
         (f"qos experiment {EXAMPLES}/qos/short.yaml -o {NOWHERE}", 2, "there is no directory"),
+        (f"qos experiment {EXAMPLES}/qos/short.yaml -o latin", 2, "holds no runs of an experiment"),
         ("vm apply --file none", 2, "--file none: No such file"),
         ("vm apply --file latin", 2, "--file latin: it is not UTF-8 text"),
         ("lab up --scheduler-config none", 2, "--scheduler-config none: No such file"),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
+from msgspec import Struct
 
 from trimtab.benchmarks.queue.experiment import Run, read_experiment, report, sequence
 from trimtab.benchmarks.queue.labs import lab_of, play
@@ -14,6 +15,7 @@ from trimtab.cli.common.output import Json, emit
 from trimtab.cli.common.output_files import check_file
 from trimtab.cli.lab import context as context
 from trimtab.errors import ConfigError
+from trimtab.files.writing import write_whole
 from trimtab.model.examples import example_path
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import progress
@@ -47,9 +49,7 @@ def experiment(
     plan = read_experiment(example_path(file, "qos"))
     if unknown := set(sides) - set(plan.sides):
         raise ConfigError(f"--side {unknown.pop()}: {file} has {', '.join(plan.sides)}")
-    runs: list[Run] = []
-    if output is not None and output.exists():
-        runs = msgspec.json.decode(output.read_bytes(), type=dict[str, list[Run]])["runs"]
+    runs = [] if output is None else _kept_runs(output)
     missing = [
         (side, seed)
         for side, seed in sequence(plan, sides)
@@ -61,7 +61,27 @@ def experiment(
             with lab_of(plan, side, context.means(StartDisplay(), {})) as lab:
                 runs.append(asyncio.run(play(plan, side, seed, lab)))
             if output is not None:
-                output.write_bytes(msgspec.json.format(msgspec.json.encode({"runs": runs})))
+                write_whole(output, msgspec.json.format(msgspec.json.encode(KeptRuns(runs))))
             steps.advance()
     found = report(plan, runs)
     emit(found, json, show_report)
+
+
+class KeptRuns(Struct):
+    """What the output file holds."""
+
+    runs: list[Run]
+
+
+def _kept_runs(file: Path) -> list[Run]:
+    """The runs of an earlier call; a file of anybody else is neither read nor overwritten."""
+    if not file.exists() or not file.stat().st_size:
+        return []
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=KeptRuns).runs
+    except OSError as error:
+        raise ConfigError(f"--output {file}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise ConfigError(
+            f"--output {file}: it holds no runs of an experiment; name another file"
+        ) from error

@@ -2,6 +2,11 @@
 
 uvicorn writes them one after the other, which doubles both; for the small answers of a
 webhook that was a third of the CPU of a decision.
+
+uvicorn's protocol is subclassed at two documented asyncio call-backs only (`connection_made`,
+and httptools' `on_message_begin`). If an update breaks this, `http="httptools"` in `web.py`
+serves the same answers more slowly, but knows no names of callers' certificates: a webhook with
+`--client-ca` then refuses everybody.
 """
 
 import asyncio

@@ -37,6 +37,8 @@ class Connection(asyncio.Protocol):
         self._begin(whole=False)
 
     def _begin(self, *, whole: bool) -> None:
+        # Everything that belongs to one answer is made anew here, so a reused connection cannot
+        # show anything of the answer before.
         self._whole = whole
         self._read_at = 0.0
         self._parser = HttpResponseParser(self)
@@ -89,6 +91,8 @@ class Connection(asyncio.Protocol):
         if self._lost is not None:
             raise httpx2.RemoteProtocolError(self._lost)
         self._news.clear()
+        # For an answer that is read whole, `_news` is set only at its end or when the buffer is
+        # full: a slow but living server is then told apart from a silent one by what arrived.
         before = self._waiting
         try:
             async with asyncio.timeout(timeout_s):
@@ -121,6 +125,8 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        # Without a length or chunks the end of the connection is the end of the body (RFC 9112,
+        # 6.3); with either, it means that the rest is missing.
         if self.status and not self._delimited:
             self._ended = True
         how = "in the middle of an answer" if self.status else "without an answer"
