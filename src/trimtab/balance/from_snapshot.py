@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from trimtab.balance.problem import Exclusion, Flags, Floats, Groups, Places, Problem, problem_of
 from trimtab.errors import ConfigError
@@ -46,7 +47,7 @@ class _Reader:
         self._emptied = emptied
         pods = {pod.uid: pod for pod in snapshot.pods}
         self._vms = [vm for vm in snapshot.vms if vm.pod_uid in pods]
-        self._pods = [pods[vm.pod_uid] for vm in self._vms]
+        self._pods = [_next(pods[vm.pod_uid], vm) for vm in self._vms]
         launched = {vm.pod_uid for vm in self._vms}
         self._others = [
             pod
@@ -180,6 +181,14 @@ class _Reader:
             for at, pod in enumerate(self._pods)
             if pod.namespace in namespaces and selector.matches(pod.labels)
         ]
+
+
+def _next(pod: SnapshotPod, vm: SnapshotVm) -> SnapshotPod:
+    """The pod as the VM's next one will be."""
+    if vm.next_pod is None:
+        return pod
+    asked = vm.next_pod
+    return replace(pod, node_selector=asked.node_selector, node_affinity=asked.node_affinity)
 
 
 def _can_run_vms(node: SnapshotNode) -> bool:

@@ -222,6 +222,13 @@ class InFlightEviction(_Part, frozen=True):
     assumed_at: datetime | None = None
 
 
+class NextPod(_Part, frozen=True):
+    """What the pod that a migration makes will ask of its node."""
+
+    node_selector: dict[str, str] = {}
+    node_affinity: tuple[NodeTerm, ...] | None = None
+
+
 class SnapshotVm(_Part, frozen=True):
     """A VM, what it demands now, and whether it can migrate: what a balancer needs.
 
@@ -242,6 +249,9 @@ class SnapshotVm(_Part, frozen=True):
     """Why it cannot or must not migrate now, as a sentence; empty if it may."""
     moving_to: str = ""
     """The node that a migration under way brings it to."""
+    next_pod: NextPod | None = None
+    """Where its next pod asks less than the present one: a first placement, or a directed
+    migration, binds one pod and not the VM."""
 
 
 class Snapshot(_Part, frozen=True, kw_only=True):

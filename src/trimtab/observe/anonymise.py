@@ -131,6 +131,16 @@ class _Anonymiser:
             pod_uid=self._name(vm.pod_uid),
             not_movable=vm.not_movable.partition(":")[0],
             moving_to=self._name(vm.moving_to) if vm.moving_to else "",
+            next_pod=self._next_pod(vm.next_pod),
+        )
+
+    def _next_pod(self, pod: model.NextPod | None) -> model.NextPod | None:
+        if pod is None:
+            return None
+        affinity = pod.node_affinity
+        return model.NextPod(
+            self._labels(pod.node_selector),
+            None if affinity is None else tuple(map(self._node_term, affinity)),
         )
 
     def _query(self, query: model.QueryResult | None) -> model.QueryResult | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.clock import Clock
@@ -24,8 +25,9 @@ from trimtab.kube.machines import (
 from trimtab.kube.resources import Key
 from trimtab.model.load.curve import value_at
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
-from trimtab.model.snapshot import SnapshotVm
+from trimtab.model.snapshot import NextPod, SnapshotVm
 from trimtab.observe import wire
+from trimtab.observe.objects import pod_of
 from trimtab.prom.client import Prometheus, Sample
 
 _DEMAND = (
@@ -37,6 +39,7 @@ _RESIDENT = "max by (namespace, name) (kubevirt_vmi_memory_resident_bytes)"
 _DIRTY = "max by (namespace, name) (max_over_time(kubevirt_vmi_dirty_rate_bytes_per_second[30m]))"
 FROM_METRICS = "KubeVirt's metrics in Prometheus, over the last 5 minutes"
 FROM_PODS = "the annotations of the VMs' pods"
+HOSTNAME = "kubernetes.io/hostname"
 NOT_KNOWN = "what it uses is not known"
 
 
@@ -92,6 +95,8 @@ class Fate(Struct, frozen=True):
     """The active pod's name, or the node it is on."""
     not_movable: str = ""
     moving_to: str = ""
+    selector: Mapping[str, str] | None = None
+    """The VM's own node selector; None for our VMs, which have no rules of their own."""
 
 
 def own_fates(vms: Iterable[VirtualMachine]) -> dict[Key, Fate]:
@@ -120,7 +125,9 @@ def kubevirt_fates(
     }
     return {
         each.metadata.key: Fate(
-            each.status.node_name, _kubevirt_reason(each, each.metadata.key in under_way)
+            each.status.node_name,
+            _kubevirt_reason(each, each.metadata.key in under_way),
+            selector=each.spec.node_selector,
         )
         for each in instances
     }
@@ -159,9 +166,25 @@ def snapshot_vms(
         if demand is None:
             demand = demand_from_pod(meta.annotations, clock, now)
             from_pods |= demand is not None
-        found.append(_vm(key, meta.uid, demand, fate))
+        vm = _vm(key, meta.uid, demand, fate)
+        found.append(vm if fate is None else replace(vm, next_pod=_next_pod(pod, fate)))
     source = FROM_METRICS if measured else FROM_PODS if from_pods else ""
     return tuple(found), source
+
+
+def _next_pod(pod: wire.Pod, fate: Fate) -> NextPod | None:
+    """What the VM's next pod will not ask for any more, or None if nothing changes.
+
+    Our first pods are bound to their first node by affinity; KubeVirt's pods keep the
+    hostname of a directed migration. Neither is a rule of the VM.
+    """
+    affinity, selector = pod_of(pod).node_affinity, dict(pod.spec.node_selector)
+    if fate.selector is None:
+        return NextPod(selector) if affinity is not None else None
+    if HOSTNAME in selector and HOSTNAME not in fate.selector:
+        del selector[HOSTNAME]
+        return NextPod(selector, affinity)
+    return None
 
 
 def _vm(key: Key, pod_uid: str, demand: Demand | None, fate: Fate | None) -> SnapshotVm:

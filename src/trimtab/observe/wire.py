@@ -123,6 +123,7 @@ class PodUsage(Object, frozen=True):
 
 class InstanceSpec(Wire, frozen=True):
     eviction_strategy: str | None = None
+    node_selector: dict[str, str] = field(default_factory=dict)
 
 
 class MigrationState(Wire, frozen=True):

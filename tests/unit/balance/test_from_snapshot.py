@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from trimtab.balance import make_plan
 from trimtab.balance.document import document_of
@@ -12,7 +13,10 @@ from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
     AntiAffinityTerm,
     Container,
+    Expression,
     Match,
+    NextPod,
+    NodeTerm,
     Snapshot,
     SnapshotNode,
     SnapshotPod,
@@ -138,6 +142,14 @@ def test_pods_that_are_no_vms_are_ground_that_stays() -> None:
         a_cluster(list(snapshot.nodes), [*snapshot.pods, *others], list(snapshot.vms))
     )
     assert make_plan(problem).moves == ()
+
+
+def test_where_a_pod_was_placed_first_does_not_bind_its_vm() -> None:
+    only_here = (NodeTerm(match_fields=(Expression("metadata.name", "In", ("hot",)),)),)
+    snapshot = four_on_the_first(a_node("hot"), a_node("cold"), node_affinity=only_here)
+    assert targets(snapshot) == set()
+    free = tuple(replace(vm, next_pod=NextPod()) for vm in snapshot.vms)
+    assert targets(replace(snapshot, vms=free)) == {"cold"}
 
 
 def test_a_node_that_is_not_there_is_named() -> None:
