@@ -193,8 +193,11 @@ def _percent(comparison: Comparison | None) -> float:
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[list[float]]:
-    """How far the intervals reach below and above their values."""
+    """How far the intervals reach below and above their values.
+
+    An end may lie a rounding step on the other side of its value: that is no reach.
+    """
     return [
-        [(e.value or 0.0) - (e.low or 0.0) for e in estimates],
-        [(e.high or 0.0) - (e.value or 0.0) for e in estimates],
+        [max(0.0, (e.value or 0.0) - (e.low or 0.0)) for e in estimates],
+        [max(0.0, (e.high or 0.0) - (e.value or 0.0)) for e in estimates],
     ]

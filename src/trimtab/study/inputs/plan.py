@@ -62,8 +62,11 @@ class Plan(Struct, frozen=True, rename="camel"):
         )
 
 
-def make_plan(file: StudyFile, folder: Path) -> Plan:
-    """Read what the file names, relative to `folder`, and lay out the grid."""
+def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ()) -> Plan:
+    """Read what the file names, relative to `folder`, and lay out the grid.
+
+    `scenarios` that a program has made already take the place of those that the file names.
+    """
     policies = _read_policies(file, folder)
     own = _read_scores(file, folder)
     grids: tuple[Grid, ...] = (file, *file.also)
@@ -74,7 +77,7 @@ def make_plan(file: StudyFile, folder: Path) -> Plan:
         name=file.name,
         description=file.description,
         seeds=seeds_of(file),
-        scenarios=_read_scenarios(file, folder),
+        scenarios=_ready(file, scenarios or [load_scenario(folder / p) for p in file.scenarios]),
         candidates=(structs.replace(first, score=None), *unique),
         default=1 + _default(file, unique),
         policies=policies,
@@ -123,8 +126,7 @@ def _default(file: StudyFile, candidates: Sequence[Candidate]) -> int:
     return candidates.index(wanted) if wanted in candidates else 0
 
 
-def _read_scenarios(file: StudyFile, folder: Path) -> tuple[Scenario, ...]:
-    scenarios = [load_scenario(folder / path) for path in file.scenarios]
+def _ready(file: StudyFile, scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     names = [scenario.name for scenario in scenarios]
     for name in names:
         if names.count(name) > 1:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,9 +14,17 @@ from trimtab.study.results.collect import Runs
 from trimtab.study.results.measures import imbalance
 from trimtab.study.results.record import FullChunk, MoveRow
 
+if TYPE_CHECKING:
+    from polars import DataFrame
+
 
 def runs_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
     """The report card of every run, with the names of what was run."""
+    return _parquet(runs_frame(plan, cells, runs))
+
+
+def runs_frame(plan: Plan, cells: Cells, runs: Runs) -> "DataFrame":
+    """The same as a data frame."""
     polars = need("polars")
     rows = [
         {"runId": run.id, **named, "seed": run.seed, "imbalance": imbalance(run.card)}
@@ -25,7 +33,8 @@ def runs_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
         for cell, named in _named(plan, cells).items()
         for run in runs.of(cell, plan.seeds)
     ]
-    return _parquet(polars.DataFrame(rows, infer_schema_length=None))
+    frame: DataFrame = polars.DataFrame(rows, infer_schema_length=None)
+    return frame
 
 
 def events_parquet(plan: Plan, cells: Cells, chunks: Iterable[FullChunk]) -> bytes:
