@@ -41,6 +41,7 @@ def test_the_plugins_own_tests_pass() -> None:
 
 
 @pytest.mark.engines
+@pytest.mark.full  # half a minute of compiling for it; its corpus is part of the test above
 def test_two_seconds_of_fuzzing_find_no_second_spelling_of_a_stamp() -> None:
     options = ("-run=^$", "-fuzz=FuzzOneSpelling", "-fuzztime=2s", "-parallel=2")
     assert "PASS" in go("test", "-trimpath", *options, "./qosaware/stamp")

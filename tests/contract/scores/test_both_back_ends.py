@@ -45,9 +45,11 @@ def one_cluster_a_minute(chosen: list[Cluster], largest_with_pairs: int) -> Time
 @pytest.mark.parametrize(
     ("rounds", "largest", "with_pairs"),
     [
-        pytest.param(7, 14, 14, id="112 clusters of up to 14 nodes, fronts by rules"),
+        pytest.param(2, 14, 14, id="32 clusters of up to 14 nodes, fronts by rules"),
+        pytest.param(7, 14, 14, id="112 of up to 14, fronts by rules", marks=pytest.mark.full),
         pytest.param(1, 28, 28, id="16 clusters of up to 28 nodes, fronts by rules"),
-        pytest.param(5, 60, 1, id="80 clusters of up to 60 nodes, fronts passed on"),
+        pytest.param(1, 60, 1, id="16 clusters of up to 60 nodes, fronts passed on"),
+        pytest.param(5, 60, 1, id="80 of up to 60, fronts passed on", marks=pytest.mark.full),
     ],
 )
 def test_every_score_agrees(rounds: int, largest: int, with_pairs: int, tmp_path: Path) -> None:
@@ -105,7 +107,8 @@ def cluster_after_cluster(lengths: list[int], step_s: int) -> Timeline:
 @pytest.mark.parametrize(
     ("lengths", "step_s"),
     [
-        pytest.param([20] * 16, 15, id="twenty samples"),
+        pytest.param([20] * 6, 15, id="twenty samples"),
+        pytest.param([20] * 16, 15, id="twenty samples, more clusters", marks=pytest.mark.full),
         pytest.param([47] * 4, 15, id="more than any window holds"),
         pytest.param([21] * 4, 45, id="one sample or two in a minute"),
     ],
