@@ -98,7 +98,9 @@ def test_an_owner_of_a_later_item_is_noticed_before_a_node_restarts(desk: Desk) 
         "spec": {"deschedulingIntervalSeconds": interval},
     }
     flags = ("--server-side", "--force-conflicts", "--field-manager=gitops")
+    before = desk.get(*DESCHEDULER)["spec"]
     desk.apply(theirs, flags=flags)
+    assert desk.get(*DESCHEDULER)["spec"] == before, "nothing but the owner is another one"
     desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
     wait(
         lambda: is_true(desk.status(LOAD_AWARE), "ReviewAgain"),
@@ -128,7 +130,13 @@ def test_a_machine_config_deleted_while_its_pool_rolls_is_named_and_reviewed(des
     assert "MachineConfig 99-worker-psi-karg" in message
     assert "the object was deleted" in message
     assert not desk.exists(*MACHINE), "nodes restart again only if somebody says so"
-    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
+    assert (
+        "set spec.action: DryRun, then the action again"
+        in (condition(status, "ReviewRequired")["message"])
+    )
+    desk.act(LOAD_AWARE, action="DryRun")  # the same plan once more, as the message says
+    desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    desk.act(LOAD_AWARE, action="Apply")
     wait(lambda: desk.exists(*MACHINE), lambda: "it is not applied again")
     desk.roll()
     desk.await_phase(LOAD_AWARE, "Completed")
