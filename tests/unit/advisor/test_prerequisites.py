@@ -14,8 +14,7 @@ from trimtab.advisor.kinds import (
     MACHINE_CONFIGS,
 )
 from trimtab.advisor.plan.plan import target_of
-from trimtab.advisor.plan.prerequisites import missing, missing_text
-from trimtab.advisor.plan.profile import Prerequisite, Resource
+from trimtab.advisor.plan.profile import Prerequisite, Resource, missing, missing_text
 from trimtab.kube.errors import Invalid, NotFound, Status
 
 NEED = Prerequisite(KUBE_DESCHEDULERS, "install the Kube Descheduler Operator")

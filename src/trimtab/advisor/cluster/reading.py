@@ -20,8 +20,15 @@ from trimtab.advisor.plan.plan import (
     wished_item,
 )
 from trimtab.advisor.plan.pools import PoolHealth
-from trimtab.advisor.plan.prerequisites import missing, missing_text
-from trimtab.advisor.plan.profile import ClusterFacts, Draft, OptionError, PlatformProfile, Resource
+from trimtab.advisor.plan.profile import (
+    ClusterFacts,
+    Draft,
+    OptionError,
+    PlatformProfile,
+    Resource,
+    missing,
+    missing_text,
+)
 from trimtab.advisor.plan.rollback import RollbackRecord, leaving
 from trimtab.errors import ConfigError
 from trimtab.kube.errors import ApiError, Forbidden, Invalid, NotFound

@@ -1,12 +1,12 @@
-"""The seam between a profile and the operator: what a profile may look at, what it may wish.
+"""Between a profile and the operator: what a profile may read, and what it may ask for.
 
 A profile is pure. It first says which objects it wants to see (`reads`, asked again with what
 was found until nothing new is wanted, since a pool names the rendered config to look at),
-then drafts its wishes from them. Live planning fills `Facts` from the API, offline planning
-from a directory of manifests; both therefore give the same items.
+then drafts the objects that it desires. Live planning fills `ClusterFacts` from the API,
+offline planning from a directory of manifests; both therefore give the same items.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from msgspec import Struct
 from trimtab.advisor.api import Accepted, Ignored, Options, Severity, TargetRef
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
+
+_MISSING = "Missing in this cluster:"
 
 
 class Resource(Struct, frozen=True, order=True):
@@ -155,3 +157,34 @@ class PlatformProfile(Protocol):
     def draft(self, options: Options | None, facts: ClusterFacts) -> Draft:
         """Raises OptionError for options it cannot honour."""
         ...
+
+
+def missing(
+    needs: Sequence[Prerequisite], crds: Mapping[str, Free | None]
+) -> tuple[Prerequisite, ...]:
+    return tuple(need for need in needs if not _serves(crds.get(need.resource.crd), need))
+
+
+def _serves(crd: Free | None, need: Prerequisite) -> bool:
+    """Whether the definition is there, established, and serves the version."""
+    if crd is None:
+        return False
+    versions = (crd.get("spec") or {}).get("versions") or ()
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    told = {c.get("type"): c.get("status") for c in conditions}
+    names = [v.get("name") for v in versions if v.get("served")]
+    served = bool(names) if need.any_version else need.resource.version in names
+    return told.get("Established") == "True" and served
+
+
+def missing_text(needs: Sequence[Prerequisite]) -> str:
+    """A header, and a line for each definition; nothing if nothing is missing."""
+    if not needs:
+        return ""
+    return "\n".join([_MISSING, *(_bullet(need) for need in needs)])
+
+
+def _bullet(need: Prerequisite) -> str:
+    resource = need.resource
+    where = f"{resource.group}.{resource.version}"
+    return f"  - {resource.kind} ({where})" + (f": {need.hint}" if need.hint else "")
