@@ -17,7 +17,7 @@ from trimtab.model.load.curve import Curve, value_at
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.observe.descheduler_log import LoggedOutcome
-from trimtab.sim.measures.card import classes, convergence, deviation
+from trimtab.sim.measures.card import against_the_band, convergence
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Timing
 
@@ -111,7 +111,7 @@ def figures_of_sim(outcome: Outcome, loads: Loads) -> Figures:
 def _figures(evictions: int, cpu: Shares, memory: Shares, interval_s: float) -> Figures:
     ready = np.ones(cpu.shape, dtype=np.bool_)
     times = np.arange(len(cpu), dtype=np.float64) * interval_s
-    classed = classes(deviation(cpu, ready), deviation(memory, ready))
+    classed, _ = against_the_band((cpu, memory), ready)
     first, _ = convergence(times, classed)
     return Figures(evictions, inf if isnan(first) else first, float(cpu[-1].std()))
 

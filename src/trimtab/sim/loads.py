@@ -5,9 +5,12 @@ all seeds share them; they are computed slice by slice and never stored for the 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trimtab.model.load.columns import shared_table
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
 from trimtab.sim.fleet import Fleet, Floats, kinds_of
 
@@ -38,10 +41,24 @@ class _Traces:
         first = curves[0]
         self._edges, self._interval, self._repeat = edges, first.interval, first.repeat
         self._count = len(first.values)
-        self._rows = np.array([curve.values for curve in curves], dtype=np.float64).T.copy()
+        self._rows: NDArray[np.floating[Any]]
+        shared = shared_table(curves)
+        self._picked: NDArray[np.intp] | None = None
+        """The columns of a shared table; None where all of them are meant, in order."""
+        if shared is None:
+            self._rows = np.array([curve.values for curve in curves], dtype=np.float64).T.copy()
+        else:
+            self._rows, picked = shared
+            if not np.array_equal(picked, np.arange(self._rows.shape[1])):
+                self._picked = picked
+        self._traces = len(curves)
 
     def at_the_start(self) -> Floats:
-        return np.asarray(self._rows[0])
+        return self._values(0)
+
+    def _values(self, row: int) -> Floats:
+        values = self._rows[row]
+        return np.asarray(values if self._picked is None else values[self._picked], np.float64)
 
     def key(self, slice_: int) -> tuple[tuple[int, float], ...]:
         """The rows that the slice touches, each with its share of the slice."""
@@ -62,10 +79,10 @@ class _Traces:
     def means(self, slice_: int) -> Floats:
         shares = self.key(slice_)
         if len(shares) == 1:
-            return np.asarray(self._rows[shares[0][0]])
-        total = np.zeros(self._rows.shape[1])
+            return self._values(shares[0][0])
+        total = np.zeros(self._traces)
         for row, share in shares:
-            total += self._rows[row] * share
+            total += self._values(row) * share
         return total
 
 

@@ -12,14 +12,7 @@ from trimtab.model.load.curve import Steps
 from trimtab.model.load.pressure import pressure
 from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.sim import simulate_one
-from trimtab.sim.measures.card import (
-    classes,
-    convergence,
-    deviation,
-    oscillations,
-    overshoot,
-    ping_pongs,
-)
+from trimtab.sim.measures.card import against_the_band, convergence, oscillations, ping_pongs
 from trimtab.sim.measures.meter import FIGURES, measured
 from trimtab.sim.outcome import Move, ReportCard
 from trimtab.sim.spec import RunSpec
@@ -167,18 +160,14 @@ def test_overshoot_is_how_far_past_the_mean_a_node_goes(
     # Three more nodes make up for the first, so that the mean is 0.5, and stay in the band.
     cpu = np.array([[use, *[(2.0 - use) / 3] * 3] for use in first_node], dtype=np.float32)
     rest, ready = np.full_like(cpu, 0.5), np.ones(cpu.shape, dtype=np.bool_)
-    assert overshoot(deviation(cpu, ready), deviation(rest, ready)) == pytest.approx(
-        expected, abs=1e-6
-    )
-    assert overshoot(deviation(rest, ready), deviation(cpu, ready)) == pytest.approx(
-        expected, abs=1e-6
-    )
+    assert against_the_band((cpu, rest), ready)[1] == pytest.approx(expected, abs=1e-6)
+    assert against_the_band((rest, cpu), ready)[1] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_node_that_is_lost_does_not_overshoot() -> None:
     cpu = np.array([[0.8, 0.4, 0.4], [0.0, 0.4, 0.4]], dtype=np.float32)
     ready = np.array([[True, True, True], [False, True, True]])
-    assert overshoot(deviation(cpu, ready), deviation(cpu, ready)) == 0.0
+    assert against_the_band((cpu, cpu), ready)[1] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -205,11 +194,9 @@ def test_classes_have_one_yardstick_for_both_resources() -> None:
     ready = np.ones((1, 4), dtype=np.bool_)
     cpu = np.array([[0.65, 0.5, 0.45, 0.4]], dtype=np.float32)  # mean 0.5
     memory = np.array([[0.5, 0.66, 0.44, 0.4]], dtype=np.float32)  # mean 0.5
-    assert classes(deviation(cpu, ready), deviation(memory, ready)).tolist() == [
-        [OVER, OVER, UNDER, UNDER]
-    ]
+    assert against_the_band((cpu, memory), ready)[0].tolist() == [[OVER, OVER, UNDER, UNDER]]
     at_the_band = np.array([[0.6, 0.4, 0.5, 0.5]], dtype=np.float32)
-    assert classes(deviation(at_the_band, ready), deviation(at_the_band, ready)).tolist() == [
+    assert against_the_band((at_the_band, at_the_band), ready)[0].tolist() == [
         [LEVEL, UNDER, LEVEL, LEVEL]
     ]
 
@@ -217,7 +204,7 @@ def test_classes_have_one_yardstick_for_both_resources() -> None:
 def test_lost_nodes_are_not_part_of_the_mean() -> None:
     ready = np.array([[True, True, False]])
     cpu = np.array([[0.5, 0.5, 0.0]], dtype=np.float32)
-    assert classes(deviation(cpu, ready), deviation(cpu, ready)).tolist() == [[LEVEL, LEVEL, LEVEL]]
+    assert against_the_band((cpu, cpu), ready)[0].tolist() == [[LEVEL, LEVEL, LEVEL]]
 
 
 def test_oscillations_count_changes_of_side() -> None:

@@ -1,10 +1,23 @@
 """What VMs use in each slice: exact means of their curves, in whole units."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from builders.worlds.sim import a_scenario, a_vm, nodes
-from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace, means
+from trimtab.model.load.columns import traces_in
+from trimtab.model.load.curve import (
+    Constant,
+    Curve,
+    Diurnal,
+    Spikes,
+    Steps,
+    Trace,
+    means,
+    overall_mean,
+    value_at,
+)
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 
@@ -80,3 +93,30 @@ def test_a_cluster_without_vms_has_no_loads() -> None:
     loads = Loads(Fleet(a_scenario(nodes(2), [])), EDGES)
     loads.enter(0)
     assert loads.cpu.shape == (0,)
+
+
+@pytest.mark.parametrize("picked", [[0, 1, 2], [2, 0], [1]])
+def test_traces_that_share_a_table_give_the_loads_of_traces_of_their_own(picked: list[int]) -> None:
+    table = np.random.default_rng(3).random((7, 3)).astype(np.float32)
+    own = [Trace(tuple(column), 130.0) for column in table.T.astype(float).tolist()]
+    shared: list[Curve] = [traces_in(table, 130.0)[at] for at in picked]
+    expected, found = loads_of([own[at] for at in picked]), loads_of(shared)
+    for slice_ in range(len(EDGES) - 1):
+        expected.enter(slice_)
+        found.enter(slice_)
+        assert np.array_equal(found.cpu, expected.cpu)
+
+
+def test_a_trace_in_a_table_is_as_good_as_one_of_its_own() -> None:
+    table = np.array([[0.25, 0.5], [0.75, 1.0]], dtype=np.float32)
+    first, second = traces_in(table, 60.0)
+    own = Trace((0.25, 0.75), 60.0)
+    assert first == own
+    assert hash(first) == hash(own)
+    assert first != second
+    assert pickle.loads(pickle.dumps(second)) == second
+    assert (value_at(second, 70.0), overall_mean(first)) == (1.0, 0.5)
+    assert means(second, EDGES).tolist() == means(Trace((0.5, 1.0), 60.0), EDGES).tolist()
+    mixed = loads_of([first, own])
+    mixed.enter(1)
+    assert mixed.cpu[0] == mixed.cpu[1]

@@ -29,8 +29,7 @@ def report_card(
     average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
     unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
     slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
-    away = deviation(course.cpu, ready), deviation(course.memory, ready)
-    classed = classes(*away)
+    classed, past_the_mean = against_the_band((course.cpu, course.memory), ready)
     first, last = convergence(course.times, classed)
     energy = energy_kwh(meter.cpu_capacity, meter.there, meter.served(replica))
     return ReportCard(
@@ -62,17 +61,35 @@ def report_card(
         minimum_cycles=bounds.cycles,
         load_cv_mean=average["cpu_cv"],
         down_vm_seconds=float(meter.down[replica]),
-        overshoot=overshoot(*away),
+        overshoot=past_the_mean,
         energy_kwh=energy,
         esv=energy * slatah * pdm,
     )
 
 
-def deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
+def against_the_band(
+    shares: Sequence[NDArray[np.float32]], ready: NDArray[np.bool_]
+) -> tuple[NDArray[np.int8], float]:
+    """The same yardstick for every score: classes of the nodes, and how far any overshot.
+
+    shares: of each resource (cycles, nodes). Classes: 1 above the band in one of them, -1 below
+    the mean in all, else 0. Overshoot: how far past the mean a node went that had been out of the
+    band on the other side, the largest over nodes and resources; 0 if none went past it.
+    """
+    over, under = np.zeros(ready.shape, np.bool_), np.ones(ready.shape, np.bool_)
+    furthest = 0.0
+    for share in shares:  # one at a time: for 100,000 nodes each takes 77 MB
+        away = _deviation(share, ready)
+        over |= away > BAND
+        under &= away < 0
+        furthest = max(furthest, *(_furthest_back(away, out) for out in (1.0, -1.0)))
+    return over.astype(np.int8) - under.astype(np.int8), furthest
+
+
+def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
     """How far each node is above the mean of those that are there; lost nodes are 0.
 
-    All arrays (cycles, nodes). Rounded to what a float32 share can tell, so that a node on the
-    band's edge is in it.
+    Rounded to what a float32 share can tell, so that a node on the band's edge is in it.
     """
     away = share.astype(np.float64)
     lost = None if ready.all() else ~ready
@@ -85,13 +102,14 @@ def deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
     return away
 
 
-def classes(cpu: Floats, memory: Floats) -> NDArray[np.int8]:
-    """The same yardstick for every score: 1 above the band, -1 below the mean in both, else 0.
-
-    cpu, memory: `deviation` of each, (cycles, nodes).
-    """
-    above = np.maximum(cpu, memory)
-    return np.asarray((above > BAND).astype(np.int8) - (above < 0).astype(np.int8))
+def _furthest_back(away: Floats, out: float) -> float:
+    """How far nodes went below the mean that were above the band, or with -1 the other way."""
+    was_out = away > BAND if out > 0 else away < -BAND
+    some = was_out.any(axis=0)  # few nodes of many, as a rule
+    after = np.logical_or.accumulate(was_out[:, some], axis=0)
+    if out > 0:
+        return -float(away[:, some].min(where=after, initial=0.0))
+    return float(away[:, some].max(where=after, initial=0.0))
 
 
 def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]:
@@ -102,23 +120,6 @@ def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]
     if not len(long_enough):
         return float("nan"), float("nan")
     return float(times[long_enough[0]]), float(times[long_enough[-1]])
-
-
-def overshoot(cpu: Floats, memory: Floats) -> float:
-    """How far past the mean a node went that had been out of the band on the other side.
-
-    cpu, memory: `deviation` of each, (cycles, nodes). The largest over nodes, CPU and memory, as
-    a share of a node; 0 if none went past it.
-    """
-    return max(_furthest_back(away, out) for away in (cpu, memory) for out in (1.0, -1.0))
-
-
-def _furthest_back(away: Floats, out: float) -> float:
-    """How far nodes went below the mean that were above the band, or with -1 the other way."""
-    was_out = away > BAND if out > 0 else away < -BAND
-    some = was_out.any(axis=0)  # few nodes of many, as a rule
-    after = np.logical_or.accumulate(was_out[:, some], axis=0)
-    return float(np.where(after, -out * away[:, some], 0.0).max(initial=0.0))
 
 
 def oscillations(classes: NDArray[np.int8]) -> int:
