@@ -21,10 +21,10 @@ from trimtab.qos.queue.waiting import Waiter
 from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status
+from trimtab.view.loop import frame
 from trimtab.view.qos import show_history, show_queue
 from trimtab.view.terminal import out
 from trimtab.view.vm import show_migrations, show_vms
-from trimtab.view.watch import frame
 
 NOW = datetime.now(UTC)
 UNITS = ("etcd", "kube-apiserver", "kube-controller-manager", "prometheus", "vm-controller")

@@ -7,7 +7,7 @@ from builders.waiting import wait_until
 from trimtab.cli.lab import context
 from trimtab.cli.main import app
 from trimtab.stacks.loop.state.ready import await_cycle
-from trimtab.view.watch import frame
+from trimtab.view.loop import frame
 
 pytestmark = pytest.mark.engines
 

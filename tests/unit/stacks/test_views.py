@@ -11,9 +11,8 @@ from rich.console import Console
 from trimtab.stacks.loop.state.links import Broken, Link, judge
 from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
-from trimtab.view.links import show_link, show_links
+from trimtab.view.loop import frame, show_link, show_links
 from trimtab.view.tables.pictures import Bar
-from trimtab.view.watch import frame
 
 
 def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> NodeGlance:

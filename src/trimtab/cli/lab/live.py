@@ -25,9 +25,8 @@ from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
 from trimtab.stacks.loop.state.links import Link
 from trimtab.stacks.loop.state.round_trip import all_links
 from trimtab.view.lab import show_status
-from trimtab.view.links import show_link, show_links
+from trimtab.view.loop import show_link, show_links, watch_loop
 from trimtab.view.terminal import err, progress
-from trimtab.view.watch import watch_loop
 
 PACE_LIMIT_S = 3.0
 

@@ -1,4 +1,4 @@
-"""The loop live in the terminal: nodes with bars, classes, the last cycle, migrations."""
+"""The loop in the terminal: nodes, the last cycle and migrations live, and its links tested."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from rich.text import Text
 from trimtab.errors import NotReady, Unavailable
 from trimtab.lab import LabDir
 from trimtab.stacks.loop.connection import open_loop
+from trimtab.stacks.loop.state.links import Link
 from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance, glance
 from trimtab.stacks.loop.state.recent_cycles import Cycle
 from trimtab.view.tables.pictures import Bar
 from trimtab.view.tables.table import Table
-from trimtab.view.terminal import out, show_json
+from trimtab.view.terminal import err, out, show_json
 
 _COLOURS = {"over": "red", "under": "cyan", "appropriate": "green"}
 _PHASES = {"Succeeded": "green", "Failed": "red", "Cancelled": "yellow"}
@@ -145,3 +146,25 @@ def _move(move: Move) -> Text:
     line.append(f"{move.phase:<10}", style=_PHASES.get(move.phase, "yellow"))
     line.append(f" {move.source} → {move.target or '…'}")
     return line.append(f"  {move.reason}", style="red") if move.reason else line
+
+
+_SIGNS = {"ok": "✓", "late": "!", "broken": "✗", "untested": "–"}
+
+
+def show_link(link: Link) -> None:
+    """One link, as soon as it is known."""
+    out.print(f"{_SIGNS[link.state]} {link.name:<12} {link.detail}", markup=False)
+    if link.look_at:
+        out.print(f"  {'':<12} look at: {link.look_at}", markup=False)
+
+
+def show_links(links: Sequence[Link], *, json: bool) -> None:
+    """The verdict; as JSON with every link."""
+    broken = [link.name for link in links if link.state not in ("ok", "late")]
+    if json:
+        show_json({"ok": not broken, "links": links})
+    elif broken:
+        err.print(f"the loop is open at: {broken[0]}", markup=False)
+    else:
+        late = any(link.state == "late" for link in links)
+        err.print(f"the loop is closed{', and falls behind' if late else ''}", markup=False)
