@@ -17,20 +17,12 @@ from numpy.typing import NDArray
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Node, Vm, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.model.snapshot import Toleration
-from trimtab.policy.pods.taints import tolerates_all, tolerates_for_scheduling
+from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
-from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_TAINTS, SCHEDULABLE
+from trimtab.virt.launcher import SCHEDULABLE
 
 UNITS = 1e9
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS
-_KEY, _VALUE, _EFFECT = FAKE_NODE_TAINT
-TOLERATIONS = (
-    Toleration(key=_KEY, value=_VALUE, effect=_EFFECT),
-    *(Toleration(key=key, operator="Exists", effect="NoExecute") for key in LOST_NODE_TAINTS),
-)
-"""What every virt-launcher pod tolerates: KWOK's nodes, and for a while a node that is lost."""
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Item = TypeVar("Item")
@@ -141,11 +133,11 @@ def _ratios(amounts: Iterable[Quantity], reference: Quantity) -> Floats:
 def _accepts(node: Node) -> bool:
     """Whether a virt-launcher pod may be placed there at all (cordons come and go: elsewhere)."""
     willing = node.labels.get(SCHEDULABLE, "true") == "true"
-    return willing and tolerates_for_scheduling(TOLERATIONS, node.taints)
+    return willing and tolerates_for_scheduling(LAUNCHER_TOLERATIONS, node.taints)
 
 
 def _soft_taints(node: Node) -> int:
     return sum(
-        taint.effect == "PreferNoSchedule" and not tolerates_all(TOLERATIONS, [taint])
+        taint.effect == "PreferNoSchedule" and not tolerates_all(LAUNCHER_TOLERATIONS, [taint])
         for taint in node.taints
     )

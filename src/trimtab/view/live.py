@@ -1,6 +1,6 @@
 """One cycle on a running cluster: how the nodes stand, and who goes where."""
 
-from trimtab.sim.live import Landing, LiveResult
+from trimtab.observe.live_cycle import Landing, LiveResult
 from trimtab.view.tables.pictures import Bar
 from trimtab.view.terminal import err, out, show_table
 

@@ -7,7 +7,6 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 import msgspec
-import numpy as np
 from msgspec import Struct
 
 from trimtab.cli.cluster.which import Cluster
@@ -17,20 +16,21 @@ from trimtab.cli.sim.options import LiveOptions, PolicyOptions, policy_text
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.exporter.http.api import FeedbackResult, Moved, Scene
 from trimtab.kube.login.connection import is_loopback
+from trimtab.observe.live_cycle import (
+    IntendedMove,
+    Landing,
+    LiveNode,
+    LiveResult,
+    LiveVm,
+    decide_live,
+    query_of,
+)
+from trimtab.observe.node_classes import vector
 from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, read_policy
 from trimtab.prom import Prometheus
 from trimtab.prom import QueryFailed as Refused
 from trimtab.scores.own import choose_score
 from trimtab.scores.prometheus.records import score_record
-from trimtab.sim.live import (
-    Landing,
-    LiveNode,
-    LiveResult,
-    LiveVm,
-    Wish,
-    decide_live,
-    query_of,
-)
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 from trimtab.view.live import show_live
 from trimtab.view.terminal import progress
@@ -60,7 +60,7 @@ class Exporter:
     async def scene(self) -> Scene:
         return await self._call("GET", "/scenario", Scene)
 
-    async def feedback(self, wishes: Sequence[Wish]) -> Sequence[Moved]:
+    async def feedback(self, wishes: Sequence[IntendedMove]) -> Sequence[Moved]:
         body = {"migrations": [_asked(wish) for wish in wishes]}
         return (await self._call("POST", "/feedback", FeedbackResult, body)).migrations
 
@@ -82,7 +82,7 @@ class Exporter:
             ) from error
 
 
-def _asked(wish: Wish) -> dict[str, str]:
+def _asked(wish: IntendedMove) -> dict[str, str]:
     asked = {"vm_id": wish.vm_id, "from_node": wish.from_node}
     return asked | ({"to_node": wish.intended_node} if wish.intended_node else {})
 
@@ -198,8 +198,7 @@ async def _samples(server: Prometheus, query: str) -> Vector | QueryFailed:
         return QueryFailed(
             f"{query} has no samples; are the rules loaded, and for a minute already?"
         )
-    names = [sample.labels.get("instance") for sample in found]
-    return Vector(names, np.array([sample.value for sample in found]))
+    return vector(found)
 
 
 def live_nodes(scene: Scene, use: Sequence[Mapping[str, float]]) -> list[LiveNode]:
@@ -217,9 +216,9 @@ def live_nodes(scene: Scene, use: Sequence[Mapping[str, float]]) -> list[LiveNod
     ]
 
 
-def _planned(wish: Wish) -> Landing:
+def _planned(wish: IntendedMove) -> Landing:
     return Landing(wish.vm_id, wish.from_node, wish.intended_node, None)
 
 
-def _landed(wish: Wish, moved: Moved) -> Landing:
+def _landed(wish: IntendedMove, moved: Moved) -> Landing:
     return Landing(wish.vm_id, wish.from_node, wish.intended_node, moved.actual_node, moved.error)

@@ -4,6 +4,14 @@ from collections.abc import Iterable, Sequence
 
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration as Toleration
+from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_TAINTS
+
+_KEY, _VALUE, _EFFECT = FAKE_NODE_TAINT
+LAUNCHER_TOLERATIONS = (
+    Toleration(key=_KEY, value=_VALUE, effect=_EFFECT),
+    *(Toleration(key=key, operator="Exists", effect="NoExecute") for key in LOST_NODE_TAINTS),
+)
+"""What every virt-launcher pod tolerates: KWOK's nodes, and for a while a node that is lost."""
 
 
 def tolerates_all(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> bool:

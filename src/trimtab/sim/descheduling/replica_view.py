@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from trimtab.model.machines import Taint
 from trimtab.model.quantity import NANO
 from trimtab.policy import Node, NodeView, PodView, Qos, Traits, Vector, View
+from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS
 from trimtab.policy.view import Amounts
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import TOLERATIONS, UNITS, Fleet, Floats
+from trimtab.sim.fleet import UNITS, Fleet, Floats
 from trimtab.sim.replica import NAMESPACE, Replica
 from trimtab.virt.launcher import SCHEDULABLE
 from trimtab.virt.soft_taints import APPROPRIATE, EFFECT, OVER
@@ -82,7 +83,7 @@ class SharedTraits:
                 priority=priority,
                 qos=Qos.BURSTABLE,
                 request_evict_only=True,
-                tolerations=TOLERATIONS,
+                tolerations=LAUNCHER_TOLERATIONS,
                 node_selector={SCHEDULABLE: "true"},
                 requests={"cpu": cpu * NANO // 1000, "memory": memory * NANO},
                 requested=frozenset({"cpu", "memory"}),

@@ -18,11 +18,11 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
+from trimtab.observe.node_classes import classify
 from trimtab.policy import load_policy
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
-from trimtab.stacks.loop.state.classes import classify
 
 NAME = "soft-tainter"
 CLEAN_LIMIT_S = 4.0

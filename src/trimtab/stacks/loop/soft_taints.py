@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from trimtab.kube.resources import Taint
-from trimtab.stacks.loop.state.classes import Verdict
+from trimtab.observe.node_classes import Classification
 from trimtab.virt.soft_taints import EFFECT, KEYS, keys_of
 
 
-def wanted(verdict: Verdict) -> Mapping[str, frozenset[str]]:
+def wanted(found: Classification) -> Mapping[str, frozenset[str]]:
     """The taints of each classified node; if nobody is under, appropriate ones go without."""
-    kinds = {name: standing.kind for name, standing in verdict.nodes.items()}
+    kinds = {name: node.kind for name, node in found.nodes.items()}
     some_under = "under" in kinds.values()
     return {name: frozenset(keys_of(kind, some_under=some_under)) for name, kind in kinds.items()}
 

@@ -21,12 +21,12 @@ from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CONFIG_MAPS, NODES
 from trimtab.lab.clock import wrong_clock
 from trimtab.lab.control import read_status
+from trimtab.observe.node_classes import classify
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
 from trimtab.stacks.loop.scenario.player import is_settled
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
-from trimtab.stacks.loop.state.classes import classify
 from trimtab.stacks.loop.state.keeping_up import keeping_up
 from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
 

@@ -11,10 +11,10 @@ from trimtab.errors import TrimtabError
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.kube.resources import NODES, Node
 from trimtab.lab.control import read_status
+from trimtab.observe.node_classes import Classification, classify
 from trimtab.policy import QueryFailed
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
-from trimtab.stacks.loop.state.classes import Verdict, classify
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
 from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
 
@@ -144,7 +144,7 @@ def newest(moves: Sequence[VirtualMachineMigration]) -> tuple[Move, ...]:
 
 async def _judge(
     loop: Loop, nodes: Sequence[Node], query: str
-) -> tuple[Verdict, Mapping[str, float]]:
+) -> tuple[Classification, Mapping[str, float]]:
     try:
         samples = await loop.prometheus.instant(query)
     except TrimtabError as error:
@@ -169,7 +169,7 @@ def _node(
     cordoned: bool,
     inputs: Mapping[str, Mapping[str, float]],
     scores: Mapping[str, float],
-    verdict: Verdict,
+    verdict: Classification,
 ) -> NodeGlance:
     vms = inputs["vms"].get(name)
     standing = verdict.nodes.get(name)

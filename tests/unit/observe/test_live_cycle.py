@@ -6,8 +6,8 @@ import pytest
 from trimtab.cli.sim.live import live_nodes
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.api import NodeVms, Scene, VmUse
+from trimtab.observe.live_cycle import LiveNode, LiveVm, Targets, decide_live, query_of
 from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, default_policy, read_policy
-from trimtab.sim.live import LiveNode, LiveVm, Targets, decide_live, query_of
 
 POLICY = default_policy()
 

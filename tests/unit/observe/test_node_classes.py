@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, Taint
+from trimtab.observe.node_classes import Classification, ClassifiedNode, classify
 from trimtab.policy import QueryFailed, default_policy
 from trimtab.prom.client import Sample
 from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
-from trimtab.stacks.loop.state.classes import Standing, Verdict, classify
 from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass
 
 
@@ -30,11 +30,11 @@ NODES = [a_node("a"), a_node("b"), a_node("c")]
 
 def test_nodes_are_classified_by_truncated_percents_around_the_mean() -> None:
     verdict = classify(NODES, samples({"a": 0.609, "b": 0.1, "c": 0.2}), default_policy())
-    assert verdict == Verdict(
+    assert verdict == Classification(
         nodes={
-            "a": Standing(60.0, "over"),
-            "b": Standing(10.0, "under"),
-            "c": Standing(20.0, "under"),
+            "a": ClassifiedNode(60.0, "over"),
+            "b": ClassifiedNode(10.0, "under"),
+            "c": ClassifiedNode(20.0, "under"),
         },
         average=30.0,
         low=30.0,
@@ -76,12 +76,12 @@ def test_one_node_is_no_cluster() -> None:
     assert "requires >=2 nodes" in classify(NODES[:1], [], default_policy()).problem
 
 
-def kinds(**nodes: NodeClass) -> Verdict:
-    return Verdict(nodes={name: Standing(0.0, kind) for name, kind in nodes.items()})
+def kinds(**nodes: NodeClass) -> Classification:
+    return Classification(nodes={name: ClassifiedNode(0.0, kind) for name, kind in nodes.items()})
 
 
 @pytest.mark.parametrize(
-    ("verdict", "taints"),
+    ("found", "taints"),
     [
         pytest.param(
             kinds(a="over", b="appropriate", c="under"),
@@ -95,8 +95,8 @@ def kinds(**nodes: NodeClass) -> Verdict:
         ),
     ],
 )
-def test_soft_taints_follow_the_classes(verdict: Verdict, taints: dict[str, set[str]]) -> None:
-    assert wanted(verdict) == taints
+def test_soft_taints_follow_the_classes(found: Classification, taints: dict[str, set[str]]) -> None:
+    assert wanted(found) == taints
 
 
 def test_the_taints_of_others_stay() -> None:

@@ -1,29 +1,33 @@
-"""Nodes as the descheduler would classify them now: its rules on Prometheus' own samples."""
+"""A live cluster as the policy sees it, and how the descheduler would classify its nodes now.
 
-from collections.abc import Sequence
+The rules are those of `trimtab.policy`, on samples that Prometheus gives. Whoever looks at a
+live cluster without keeping a snapshot of it looks through `LiveView`.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from trimtab.kube.resources import Node as ApiNode
-from trimtab.policy import Class, Figures, Policy, QueryFailed, Vector, View, decide
+from trimtab.policy import Class, Figures, PodView, Policy, QueryFailed, Vector, View, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.view import Node
 from trimtab.prom.client import Sample
 from trimtab.virt.soft_taints import NodeClass
 
 
-class Standing(Struct, frozen=True):
-    """A node in the descheduler's eyes; `percent` is what it compares, already truncated."""
+class ClassifiedNode(Struct, frozen=True):
+    """A node as the descheduler classifies it; `percent` is what it compares, truncated."""
 
     percent: float
     kind: NodeClass
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class Classification(Struct, frozen=True, kw_only=True):
     """All nodes of one instant; with a `problem` the descheduler would do nothing at all."""
 
-    nodes: dict[str, Standing] = {}
+    nodes: dict[str, ClassifiedNode] = {}
     average: float | None = None
     low: float | None = None
     high: float | None = None
@@ -38,32 +42,43 @@ KINDS: dict[Class, NodeClass] = {
 
 
 class LiveView(View):
-    """Nodes of the API with a vector of Prometheus; pods are not needed for classes."""
+    """Nodes with the answer of Prometheus; classes need no pods, evictions do."""
 
-    def __init__(self, nodes: Sequence[ApiNode], answer: Vector | QueryFailed) -> None:
-        super().__init__([_node(node) for node in nodes])
-        self._answer = answer
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        answer: Vector | QueryFailed,
+        pods: Mapping[str, Sequence[PodView]] | None = None,
+    ) -> None:
+        super().__init__(nodes)
+        self._answer, self._pods = answer, pods or {}
 
     def samples(self) -> Vector | QueryFailed:
         return self._answer
 
+    def pods_on(self, node: str) -> Sequence[PodView]:
+        return self._pods.get(node, ())
+
+    def replicas(self, owner_uid: str) -> int:
+        return 1  # every VM has one active pod
+
 
 def classify(
     nodes: Sequence[ApiNode], samples: Sequence[Sample] | QueryFailed, policy: Policy
-) -> Verdict:
+) -> Classification:
     """The first plugin's view; a NaN sample is a problem, since processors differ on it."""
     answer = samples if isinstance(samples, QueryFailed) else vector(samples)
     if isinstance(answer, Vector) and np.isnan(answer.values).any():
-        return Verdict(problem="a sample is not a number")
-    cycle = decide(LiveView(nodes, answer), policy)
+        return Classification(problem="a sample is not a number")
+    cycle = decide(LiveView([_node(node) for node in nodes], answer), policy)
     if cycle.skipped:
-        return Verdict(problem=cycle.skipped.text)
+        return Classification(problem=cycle.skipped.text)
     if not cycle.runs:
-        return Verdict(problem="the policy enables no plugin that classifies nodes")
+        return Classification(problem="the policy enables no plugin that classifies nodes")
     run = cycle.runs[0]
     if run.error or run.figures is None:
-        return Verdict(problem=run.error.text if run.error else "no figures")
-    return _verdict(cycle.nodes, run.figures)
+        return Classification(problem=run.error.text if run.error else "no figures")
+    return _classification(cycle.nodes, run.figures)
 
 
 def vector(samples: Sequence[Sample]) -> Vector:
@@ -71,12 +86,12 @@ def vector(samples: Sequence[Sample]) -> Vector:
     return Vector(instances, np.array([sample.value for sample in samples], np.float64))
 
 
-def _verdict(names: Sequence[str], figures: Figures) -> Verdict:
+def _classification(names: Sequence[str], figures: Figures) -> Classification:
     resource = METRIC_RESOURCE if METRIC_RESOURCE in figures.percent else next(iter(figures.low))
     percents, average = figures.percent[resource], figures.average
-    return Verdict(
+    return Classification(
         nodes={
-            name: Standing(float(percents[at]), KINDS[Class(int(figures.classes[at]))])
+            name: ClassifiedNode(float(percents[at]), KINDS[Class(int(figures.classes[at]))])
             for at, name in enumerate(names)
         },
         average=None if average is None else average.get(resource),

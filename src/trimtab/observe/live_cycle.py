@@ -1,4 +1,4 @@
-"""One descheduling cycle on a running cluster, from what its exporter and Prometheus tell.
+"""One descheduling cycle on a live cluster, from what its exporter and Prometheus tell.
 
 The rules are those of `trimtab.policy`. The descheduler says who must go and the scheduler
 where to; here each VM gets an intended node as well, so that the two can be compared: the
@@ -8,36 +8,34 @@ What an exporter does not tell is taken as the lab has it: every node is schedul
 without taints, every VM can migrate and has the default priority.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.observe.node_classes import LiveView
 from trimtab.policy import (
     Class,
     Cycle,
-    Eviction,
     Node,
     NotANumberError,
     PluginRun,
     Pod,
-    PodView,
     Policy,
     QueryFailed,
     Shuffled,
     Traits,
     Vector,
-    View,
     decide,
 )
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
-from trimtab.sim.fleet import TOLERATIONS
+from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS
 from trimtab.virt.launcher import SCHEDULABLE
 
 _TRAITS = Traits(
     request_evict_only=True,
-    tolerations=TOLERATIONS,
+    tolerations=LAUNCHER_TOLERATIONS,
     node_selector={SCHEDULABLE: "true"},
 )
 
@@ -58,8 +56,8 @@ class LiveNode(Struct, frozen=True):
     use: tuple[float, float] | None
 
 
-class Standing(Struct, frozen=True, rename="camel"):
-    """A node in the eyes of the policy."""
+class LiveNodeClass(Struct, frozen=True, rename="camel"):
+    """A node with its class by the policy; `percent` is None where it was not looked at."""
 
     node: str
     percent: float | None
@@ -67,7 +65,7 @@ class Standing(Struct, frozen=True, rename="camel"):
     vms: int
 
 
-class Wish(Struct, frozen=True, rename="camel"):
+class IntendedMove(Struct, frozen=True, rename="camel"):
     """A VM that must go, and where it is meant to go."""
 
     vm_id: str
@@ -75,13 +73,13 @@ class Wish(Struct, frozen=True, rename="camel"):
     intended_node: str | None
 
 
-class Decision(Struct, frozen=True, rename="camel"):
+class LiveDecision(Struct, frozen=True, rename="camel"):
     """What one cycle comes to."""
 
-    nodes: tuple[Standing, ...]
+    nodes: tuple[LiveNodeClass, ...]
     low: float | None
     high: float | None
-    wishes: tuple[Wish, ...]
+    wishes: tuple[IntendedMove, ...]
     quiet: str = ""
     """Why nobody goes, if nobody does."""
     error: str = ""
@@ -111,7 +109,7 @@ class LiveResult(Struct, frozen=True, rename="camel"):
 
     query: str
     dry_run: bool
-    decision: Decision
+    decision: LiveDecision
     moves: tuple[Landing, ...]
 
 
@@ -130,9 +128,14 @@ def query_of(policy: Policy) -> str:
 
 def decide_live(
     nodes: Sequence[LiveNode], answer: Vector | QueryFailed, policy: Policy, seed: int = 0
-) -> Decision:
+) -> LiveDecision:
     """Decide one cycle on the answer to `query_of(policy)`; `seed` decides ties."""
-    view = _LiveView(nodes, answer)
+    measured = any(node.use for node in nodes)
+    view = LiveView(
+        [_node(node, measured=measured) for node in nodes],
+        answer,
+        {node.name: [_pod(vm) for vm in node.vms] for node in nodes},
+    )
     if not view.selected(policy.node_selector).nodes:
         raise ConfigError(
             f"--live: nodeSelector {policy.node_selector.text!r} matches no node that the "
@@ -143,23 +146,6 @@ def decide_live(
     except NotANumberError:
         return _decision(nodes, Cycle(nodes=()), "a sample is NaN")
     return _decision(nodes, cycle)
-
-
-class _LiveView(View):
-    def __init__(self, nodes: Sequence[LiveNode], answer: Vector | QueryFailed) -> None:
-        measured = any(node.use for node in nodes)
-        super().__init__([_node(node, measured=measured) for node in nodes])
-        self._answer = answer
-        self._pods = {node.name: [_pod(vm) for vm in node.vms] for node in nodes}
-
-    def samples(self) -> Vector | QueryFailed:
-        return self._answer
-
-    def pods_on(self, node: str) -> Sequence[PodView]:
-        return self._pods[node]
-
-    def replicas(self, owner_uid: str) -> int:
-        return 1
 
 
 def _node(node: LiveNode, *, measured: bool) -> Node:
@@ -179,18 +165,18 @@ def _pod(vm: LiveVm) -> Pod:
     )
 
 
-def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> Decision:
+def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> LiveDecision:
     run = cycle.runs[0] if cycle.runs else None
     reason = cycle.skipped or (run.exit if run else None)
     figures = run.figures if run else None
-    wishes = tuple(_wishes(nodes, cycle.nodes, run)) if run else ()
+    wishes = tuple(_intended(nodes, cycle.nodes, run)) if run else ()
     if not wishes and not reason and not error and run and not run.error:
         stops = ", ".join(f"{visit.node}: {visit.stop.name.lower()}" for visit in run.visits)
         quiet = f"no VM may go ({stops.replace('_', ' ')})"
     else:
         quiet = reason.text if reason else ""
-    return Decision(
-        nodes=tuple(_standings(nodes, cycle.nodes, run)),
+    return LiveDecision(
+        nodes=tuple(_node_classes(nodes, cycle.nodes, run)),
         low=figures.low[METRIC_RESOURCE] if figures else None,
         high=figures.high[METRIC_RESOURCE] if figures else None,
         wishes=wishes,
@@ -199,32 +185,30 @@ def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> Decis
     )
 
 
-def _standings(
+def _node_classes(
     nodes: Sequence[LiveNode], selected: tuple[str, ...], run: PluginRun | None
-) -> Iterator[Standing]:
+) -> Iterator[LiveNodeClass]:
     figures = run.figures if run else None
     for node in nodes:
         if figures is None or node.name not in selected:
             known = "not looked at" if run and node.name not in selected else "unknown"
-            yield Standing(node.name, None, known, len(node.vms))
+            yield LiveNodeClass(node.name, None, known, len(node.vms))
             continue
         number = selected.index(node.name)
         percent = float(figures.percent[METRIC_RESOURCE][number])
         kind = Class(figures.classes[number]).name.lower()
-        yield Standing(node.name, percent, kind, len(node.vms))
+        yield LiveNodeClass(node.name, percent, kind, len(node.vms))
 
 
-def _wishes(nodes: Sequence[LiveNode], selected: tuple[str, ...], run: PluginRun) -> Iterator[Wish]:
+def _intended(
+    nodes: Sequence[LiveNode], selected: tuple[str, ...], run: PluginRun
+) -> Iterator[IntendedMove]:
     by_name = {node.name: node for node in nodes}
     targets = Targets([by_name[selected[number]] for number in run.destinations])
     vms = {vm.id: vm for node in nodes for vm in node.vms}
     for eviction in run.evictions:
-        yield _wish(eviction, vms, targets)
-
-
-def _wish(eviction: Eviction, vms: Mapping[str, LiveVm], targets: "Targets") -> Wish:
-    vm = vms[eviction.pod.uid]
-    return Wish(vm.id, eviction.node, targets.take(vm))
+        vm = vms[eviction.pod.uid]
+        yield IntendedMove(vm.id, eviction.node, targets.take(vm))
 
 
 class Targets:
