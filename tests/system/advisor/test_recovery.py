@@ -90,15 +90,14 @@ def test_a_pool_that_degrades_and_is_well_again_ends_in_completed(desk: Desk) ->
 def test_an_owner_of_a_later_item_is_noticed_before_a_node_restarts(desk: Desk) -> None:
     """Another manager takes a field with its value unchanged, after the review (A-D6)."""
     status = reviewed(desk)
-    interval = desk.get(*DESCHEDULER)["spec"]["deschedulingIntervalSeconds"]
+    before = desk.get(*DESCHEDULER)["spec"]
     theirs = {
         "apiVersion": "operator.openshift.io/v1",
         "kind": "KubeDescheduler",
         "metadata": {"name": "cluster", "namespace": DESCHEDULER_HOME},
-        "spec": {"deschedulingIntervalSeconds": interval},
+        "spec": before,  # kubectl takes over what client-side apply set, so all of it is said
     }
     flags = ("--server-side", "--force-conflicts", "--field-manager=gitops")
-    before = desk.get(*DESCHEDULER)["spec"]
     desk.apply(theirs, flags=flags)
     assert desk.get(*DESCHEDULER)["spec"] == before, "nothing but the owner is another one"
     desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
