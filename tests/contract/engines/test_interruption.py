@@ -36,6 +36,7 @@ class Site:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heed_ctrl_c,
         )
         self.running.append(process)
         return process
@@ -45,6 +46,11 @@ class Site:
 
     def go_is_gone(self) -> bool:
         return is_gone((self.here / "go.pid").read_text().strip())
+
+
+def heed_ctrl_c() -> None:
+    """As in a terminal: a shell starts jobs in background with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
