@@ -26,6 +26,7 @@ from conformance.descheduler.objects import (
 )
 from conformance.descheduler.plane import Plane
 from conformance.descheduler.recording import Told
+from trimtab.kube.resources import Node
 from trimtab.model.snapshot import SnapshotNode, SnapshotPod
 from trimtab.observe import wire
 from trimtab.observe.objects import node_of, pod_of
@@ -243,7 +244,7 @@ class Cluster:
                     self._news.notify_all()
 
     def _on_node(self, event: _Event) -> None:
-        node = msgspec.json.decode(event.object, type=wire.Node)
+        node = msgspec.json.decode(event.object, type=Node)
         self._seen[node.metadata.uid] = int(node.metadata.resource_version)
         self.nodes[node.metadata.name] = node_of(node)
 

@@ -22,7 +22,8 @@ from trimtab.model.snapshot import (
     InFlightEviction,
     Snapshot,
 )
-from trimtab.observe.descheduler_log import LoggedOutcome, parse_cycles
+from trimtab.observe.descheduler_log import parse_cycles
+from trimtab.policy import PodOutcome
 
 _INTERVALS = {"prometheus": "300ms"}
 _LONG_INTERVAL = "600ms"
@@ -191,10 +192,10 @@ class _Player:
         for note in cycle.notes:
             namespace, _, name = note.pod.partition("/")
             found = self._cluster.pods.get((namespace, name))
-            if note.verdict is LoggedOutcome.BACKGROUND and found is not None:
+            if note.outcome is PodOutcome.BACKGROUND and found is not None:
                 assumed = Assumed(found.uid, found.node, namespace, time.time())
                 self._cluster.take(Told(assumed=assumed))
-        await self._cluster.left([n.pod for n in cycle.notes if n.verdict is LoggedOutcome.EVICTED])
+        await self._cluster.left([n.pod for n in cycle.notes if n.outcome is PodOutcome.EVICTED])
 
     def _snapshot(self, case: Case, policy: str) -> Snapshot:
         cluster = self._cluster

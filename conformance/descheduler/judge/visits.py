@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from trimtab.observe.descheduler_log import LoggedOutcome, LoggedPod, LoggedSource
-from trimtab.policy import Stop, Visit
-from trimtab.policy.cycle import PodOutcome
+from trimtab.observe.descheduler_log import LoggedPod, LoggedSource
+from trimtab.policy import PodOutcome, Stop, Visit
 from trimtab.policy.file.settings import Plugin, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import ClusterView, PodView
@@ -14,20 +13,9 @@ _ENDS = {
     Stop.ONE_POD: "one pod",
     Stop.NO_CANDIDATES: "no removable pods",
 }
-_VERDICTS = {
-    PodOutcome.NOT_TOLERATED: LoggedOutcome.NOT_TOLERATED,
-    PodOutcome.PRE_EVICTION_FILTER: LoggedOutcome.PRE_EVICTION_FILTER,
-    PodOutcome.NO_USAGE: LoggedOutcome.NO_USAGE,
-    PodOutcome.IN_FLIGHT: LoggedOutcome.IN_FLIGHT,
-    PodOutcome.TOTAL_LIMIT: LoggedOutcome.TOTAL_LIMIT,
-    PodOutcome.NODE_LIMIT: LoggedOutcome.NODE_LIMIT,
-    PodOutcome.NAMESPACE_LIMIT: LoggedOutcome.NAMESPACE_LIMIT,
-    PodOutcome.REFUSED: LoggedOutcome.REFUSED,
-    PodOutcome.BACKGROUND: LoggedOutcome.BACKGROUND,
-    PodOutcome.EVICTED: LoggedOutcome.EVICTED,
-}
-"""An excluded namespace leaves no line."""
-_UNNAMED = (LoggedOutcome.TOTAL_LIMIT, LoggedOutcome.NODE_LIMIT)
+_UNLOGGED = (PodOutcome.NAMESPACE_EXCLUDED, PodOutcome.NO_UID)
+"""They leave no line in the log."""
+_UNNAMED = (PodOutcome.TOTAL_LIMIT, PodOutcome.NODE_LIMIT)
 _OF_CLAIMS = "2.1.4.PodsWithPVC"
 
 
@@ -39,25 +27,25 @@ def visit_problems(
     if counts != (source.all_pods, source.removable):
         yield f"pods, removable: ours {counts}, real {source.all_pods, source.removable}"
     yield from _kept(source, view, profile)
-    ours, real = list(_notes(visit)), [(n.verdict, _named(n)) for n in source.notes]
+    ours, real = list(_notes(visit)), [(n.outcome, _named(n)) for n in source.notes]
     if ours != real:
         yield f"pods looked at: ours {_told(ours)}, real {_told(real)}"
     if _ENDS.get(visit.stop, "") != source.ended:
         yield f"ended: ours {visit.stop}, real {source.ended!r}"
 
 
-def _notes(visit: Visit) -> Iterator[tuple[LoggedOutcome, str]]:
+def _notes(visit: Visit) -> Iterator[tuple[PodOutcome, str]]:
     for step in visit.steps:
-        if verdict := _VERDICTS.get(step.outcome):
-            yield verdict, "" if verdict in _UNNAMED else _name(step.pod)
+        if step.outcome not in _UNLOGGED:
+            yield step.outcome, "" if step.outcome in _UNNAMED else _name(step.pod)
 
 
 def _named(note: LoggedPod) -> str:
-    return "" if note.verdict in _UNNAMED else note.pod
+    return "" if note.outcome in _UNNAMED else note.pod
 
 
-def _told(notes: list[tuple[LoggedOutcome, str]]) -> list[str]:
-    return [f"{pod} {verdict.value}".strip() for verdict, pod in notes]
+def _told(notes: list[tuple[PodOutcome, str]]) -> list[str]:
+    return [f"{pod} {outcome.name}".strip() for outcome, pod in notes]
 
 
 def _kept(source: LoggedSource, view: ClusterView, profile: Profile) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome
-from trimtab.policy import Answer, Choose, PodView, Tie
+from trimtab.observe.descheduler_log import LoggedCycle
+from trimtab.policy import Answer, Choose, PodOutcome, PodView, Tie
 from trimtab.policy.choices import Answers
 
 Item = TypeVar("Item")
@@ -40,8 +40,8 @@ def _node_name(item: object, nodes: Sequence[str]) -> str:
 
 def as_answered(cycle: LoggedCycle) -> Answers:
     """Answer evictions as the API server did."""
-    refused = {note.pod for note in cycle.notes if note.verdict is LoggedOutcome.REFUSED}
-    evicted = {note.pod for note in cycle.notes if note.verdict is LoggedOutcome.EVICTED}
+    refused = {note.pod for note in cycle.notes if note.outcome is PodOutcome.REFUSED}
+    evicted = {note.pod for note in cycle.notes if note.outcome is PodOutcome.EVICTED}
 
     def answer(pod: PodView) -> Answer:
         name = f"{pod.namespace}/{pod.name}"

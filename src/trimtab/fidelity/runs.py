@@ -16,7 +16,7 @@ from trimtab.fidelity.recording import LabRun, moment
 from trimtab.model.load.curve import Curve, value_at
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.observe.descheduler_log import LoggedOutcome
+from trimtab.policy import PodOutcome
 from trimtab.sim.measures.card import against_the_band, convergence
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Timing
@@ -48,7 +48,7 @@ def figures_of_lab(run: LabRun, cycles: int) -> Figures:
     moments = [moment(cycle.began) for cycle in counted]
     cpu, memory = (_at(run, column, moments) for column in ("cpu_usage", "memory_usage"))
     asked = sum(
-        note.verdict in (LoggedOutcome.BACKGROUND, LoggedOutcome.EVICTED)
+        note.outcome in (PodOutcome.BACKGROUND, PodOutcome.EVICTED)
         for cycle in counted
         for note in cycle.notes
     )
@@ -155,7 +155,7 @@ def _owners_of_victims(run: LabRun) -> Iterator[tuple[float, str]]:
     named = {f"{v.pod.namespace}/{v.pod.name}": v.pod for v in run.pods}
     for cycle in run.worked:
         for note in cycle.notes:
-            if note.verdict is LoggedOutcome.BACKGROUND and note.pod in named:
+            if note.outcome is PodOutcome.BACKGROUND and note.pod in named:
                 for owner in named[note.pod].owners:
                     yield moment(cycle.began), owner.uid
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from trimtab.fidelity.recording import PodVersion, moment
 from trimtab.model.snapshot import SnapshotPod
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome
-from trimtab.policy import InFlight, PodEvent
+from trimtab.observe.descheduler_log import LoggedCycle
+from trimtab.policy import InFlight, PodEvent, PodOutcome
 from trimtab.policy.inflight import EMPTY
 from trimtab.policy.snapshot_view import state_of
 
@@ -84,7 +84,7 @@ class History:
     def settle(self, cycle: LoggedCycle) -> None:
         """Remember what the cycle asked for: from now on it is in flight."""
         named = {_name(pod): pod for pod in self._known()}
-        asked = [n.pod for n in cycle.notes if n.verdict is LoggedOutcome.BACKGROUND]
+        asked = [n.pod for n in cycle.notes if n.outcome is PodOutcome.BACKGROUND]
         pods = [named[name] for name in asked if name in named]
         self._state = self._state.assuming(pods, moment(cycle.ended))
 

@@ -17,12 +17,13 @@ from trimtab.fidelity.recording import LabRun, moment
 from trimtab.fidelity.scores import TOLERANCE, Evaluation, Evaluations
 from trimtab.fidelity.state import History, State
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome
+from trimtab.observe.descheduler_log import LoggedCycle
 from trimtab.policy import (
     Answer,
     Choose,
     Class,
     Cycle,
+    PodOutcome,
     SnapshotView,
     decide,
     policy_of,
@@ -175,7 +176,7 @@ def _judged(
 def _victims(cycle: LoggedCycle) -> Iterator[str]:
     """Pods that were evicted or will be, in order."""
     for note in cycle.notes:
-        if note.verdict in (LoggedOutcome.BACKGROUND, LoggedOutcome.EVICTED):
+        if note.outcome in (PodOutcome.BACKGROUND, PodOutcome.EVICTED):
             yield note.pod
 
 

@@ -11,10 +11,11 @@ fields that its message always has is passed over, as if it had not been written
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import Enum
 
 import msgspec
 from msgspec import Struct
+
+from trimtab.policy import PodOutcome
 
 _LINE = re.compile(r"([IWEF])(\d{4} [\d:.]+)\s+(\d{1,10}) (\S+?):\d+\] (.*)")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -53,25 +54,10 @@ class LoggedNode(Struct, frozen=True):
     """Of capacity, rounded to whole percents by the log."""
 
 
-class LoggedOutcome(Enum):
-    """What became of one pod, in the descheduler's order of checks."""
-
-    NOT_TOLERATED = "not tolerated"
-    PRE_EVICTION_FILTER = "does not fit, or wrong namespace"
-    NO_USAGE = "no usage"
-    IN_FLIGHT = "already requested"
-    TOTAL_LIMIT = "total limit"
-    NODE_LIMIT = "node limit"
-    NAMESPACE_LIMIT = "namespace limit"
-    REFUSED = "refused"
-    BACKGROUND = "in background"
-    EVICTED = "evicted"
-
-
 class LoggedPod(Struct, frozen=True):
     """One pod that was looked at; the total and the node limit do not name it."""
 
-    verdict: LoggedOutcome
+    outcome: PodOutcome
     pod: str = ""
     """namespace/name."""
     text: str = ""
@@ -283,12 +269,12 @@ _ENDS = {
     "No removable pods on node, try next node": "no removable pods",
 }
 _NOTES = {
-    "Skipping eviction for pod, doesn't tolerate node taint": LoggedOutcome.NOT_TOLERATED,
-    "unable to list ready nodes": LoggedOutcome.PRE_EVICTION_FILTER,
-    "unable to get pod usage": LoggedOutcome.NO_USAGE,
-    "Eviction in background already requested (ignoring)": LoggedOutcome.IN_FLIGHT,
-    "Eviction in background assumed": LoggedOutcome.BACKGROUND,
-    "Evicted pod": LoggedOutcome.EVICTED,
+    "Skipping eviction for pod, doesn't tolerate node taint": PodOutcome.NOT_TOLERATED,
+    "unable to list ready nodes": PodOutcome.PRE_EVICTION_FILTER,
+    "unable to get pod usage": PodOutcome.NO_USAGE,
+    "Eviction in background already requested (ignoring)": PodOutcome.IN_FLIGHT,
+    "Eviction in background assumed": PodOutcome.BACKGROUND,
+    "Evicted pod": PodOutcome.EVICTED,
 }
 
 
@@ -297,18 +283,18 @@ def _note(line: Line) -> LoggedPod | None:
     if line.message in _NOTES:
         return LoggedPod(_NOTES[line.message], pod, error)
     if line.message.startswith(("pod does not fit on any other node", "pod namespace do not")):
-        return LoggedPod(LoggedOutcome.PRE_EVICTION_FILTER, pod, line.message)
+        return LoggedPod(PodOutcome.PRE_EVICTION_FILTER, pod, line.message)
     if line.message == "Error evicting pod":
         return LoggedPod(_refusal(line), pod, error)
     return None
 
 
-def _refusal(line: Line) -> LoggedOutcome:
+def _refusal(line: Line) -> PodOutcome:
     if "limit" not in line.fields:
-        return LoggedOutcome.REFUSED
+        return PodOutcome.REFUSED
     if "namespace" in line.fields:
-        return LoggedOutcome.NAMESPACE_LIMIT
-    return LoggedOutcome.NODE_LIMIT if "node" in line.fields else LoggedOutcome.TOTAL_LIMIT
+        return PodOutcome.NAMESPACE_LIMIT
+    return PodOutcome.NODE_LIMIT if "node" in line.fields else PodOutcome.TOTAL_LIMIT
 
 
 _QUANTITIES = msgspec.json.Decoder(dict[str, str]).decode

@@ -6,6 +6,7 @@ are taken, and so are no environments, commands or images.
 
 from collections.abc import Mapping
 
+from trimtab.kube.resources import Node
 from trimtab.kube.resources import Toleration as WireToleration
 from trimtab.model import snapshot as model
 from trimtab.model.machines import Taint
@@ -42,7 +43,7 @@ def pod_of(pod: wire.Pod, observed: Mapping[str, str] | None = None) -> model.Sn
     )
 
 
-def node_of(node: wire.Node) -> model.SnapshotNode:
+def node_of(node: Node) -> model.SnapshotNode:
     ready = [c.status == "True" for c in node.status.conditions if c.type == "Ready"]
     return model.SnapshotNode(
         name=node.metadata.name,

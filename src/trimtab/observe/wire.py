@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import field
 
-from trimtab.kube.resources import Condition, Kind, Object, Resources, Taint, Toleration, Wire
+from trimtab.kube.resources import Condition, Kind, Node, Object, Resources, Toleration, Wire
 
 
 class Expression(Wire, frozen=True):
@@ -83,22 +83,6 @@ class PodStatus(Wire, frozen=True):
 class Pod(Object, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-
-
-class NodeSpec(Wire, frozen=True):
-    taints: tuple[Taint, ...] = ()
-    unschedulable: bool = False
-
-
-class NodeStatus(Wire, frozen=True):
-    capacity: dict[str, str] = field(default_factory=dict)
-    allocatable: dict[str, str] = field(default_factory=dict)
-    conditions: tuple[Condition, ...] = ()
-
-
-class Node(Object, frozen=True):
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
 
 
 class ClaimSpec(Wire, frozen=True):

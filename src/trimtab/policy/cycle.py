@@ -137,10 +137,6 @@ class PluginRun(Struct, frozen=True, eq=False, kw_only=True):
                 if step.outcome.is_eviction:
                     yield Eviction(step.pod, visit.node, step.outcome is PodOutcome.BACKGROUND)
 
-    @property
-    def stopped_by_total(self) -> bool:
-        return bool(self.visits) and self.visits[-1].stop is Stop.TOTAL_LIMIT
-
 
 class Cycle(Struct, frozen=True, eq=False, kw_only=True):
     """A whole cycle: every balance plugin of every profile, in order."""

@@ -96,13 +96,3 @@ def caps_of(high: Floats | float, capacity: Integers | int) -> Integers:
     scaled = np.asarray(high, dtype=np.float64) * 0.01 * np.asarray(capacity, dtype=np.float64)
     caps: Integers = scaled.astype(np.int64)
     return caps
-
-
-def headroom_of(usage: Integers, classes: Classes, cap: Integers) -> Integers:
-    """What the under-utilised nodes can take in all, below `cap` each (E1); without NaN samples.
-
-    `cap` has the shape of `mean_of`.
-    """
-    under = classes == -1
-    room: Integers = np.where(under, np.asarray(cap)[..., None] - usage, 0).sum(axis=-1)
-    return room

@@ -16,6 +16,6 @@ close    `measures.pieces` hands the time between changes to the meter (the repo
 All seeds of a batch go through a slice together, because they share loads and moments.
 """
 
-from trimtab.sim.run import simulate, simulate_one
+from trimtab.sim.batch import simulate, simulate_one
 
 __all__ = ["simulate", "simulate_one"]

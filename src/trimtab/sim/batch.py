@@ -25,6 +25,26 @@ from trimtab.sim.timeline import Happening, Slice, Timeline
 Progress = Callable[[int, int], None]
 """Told of the cycle that was finished and the number of cycles."""
 
+# Beyond this many VMs in all, more replicas in one batch cost memory and save no time.
+VMS_PER_BATCH = 50_000
+
+
+def simulate(
+    spec: RunSpec, seeds: Sequence[int], progress: Progress | None = None
+) -> list[Outcome]:
+    """One outcome per seed, in order; the same bits however the seeds are grouped."""
+    size = max(1, VMS_PER_BATCH // max(len(spec.scenario.vms), 1))
+    return [
+        outcome
+        for start in range(0, len(seeds), size)
+        for outcome in Batch(spec, seeds[start : start + size]).run(progress)
+    ]
+
+
+def simulate_one(spec: RunSpec, seed: int) -> Outcome:
+    """The outcome of one seed."""
+    return simulate(spec, [seed])[0]
+
 
 class Batch:
     """One run per seed, in step. `clusters` and `sums` are theirs at the present moment."""

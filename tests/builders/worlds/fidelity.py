@@ -28,12 +28,20 @@ from trimtab.model.snapshot import (
 from trimtab.observe.descheduler_log import (
     LoggedCycle,
     LoggedNode,
-    LoggedOutcome,
     LoggedPod,
     LoggedRun,
     LoggedSource,
 )
-from trimtab.policy import DEFAULT_POLICY, Class, Cycle, Shuffled, SnapshotView, decide, policy_of
+from trimtab.policy import (
+    DEFAULT_POLICY,
+    Class,
+    Cycle,
+    PodOutcome,
+    Shuffled,
+    SnapshotView,
+    decide,
+    policy_of,
+)
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.scores import evaluate_means, find_score
 
@@ -177,7 +185,7 @@ def logged(decided: Cycle, at: float) -> LoggedCycle:
             node=visit.node,
             usage={},
             notes=tuple(
-                LoggedPod(LoggedOutcome.BACKGROUND, f"{step.pod.namespace}/{step.pod.name}")
+                LoggedPod(PodOutcome.BACKGROUND, f"{step.pod.namespace}/{step.pod.name}")
                 for step in visit.steps
                 if step.outcome.is_eviction
             ),

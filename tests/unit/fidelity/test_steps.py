@@ -9,7 +9,8 @@ from builders.worlds.fidelity import SCORE, a_pod, a_run
 from trimtab.fidelity.recording import Course, LabRun, PodVersion, moment
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome, LoggedPod
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod
+from trimtab.policy import PodOutcome
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.scores import find_score
 
@@ -68,12 +69,12 @@ def one_victim_less(cycle: LoggedCycle) -> LoggedCycle:
 
 
 def one_victim_more(cycle: LoggedCycle) -> LoggedCycle:
-    return with_notes(cycle, *cycle.notes, LoggedPod(LoggedOutcome.BACKGROUND, "default/vm-39"))
+    return with_notes(cycle, *cycle.notes, LoggedPod(PodOutcome.BACKGROUND, "default/vm-39"))
 
 
 def a_victim_of_another_node(cycle: LoggedCycle) -> LoggedCycle:
     first, _ = cycle.notes
-    return with_notes(cycle, first, LoggedPod(LoggedOutcome.BACKGROUND, "default/vm-100"))
+    return with_notes(cycle, first, LoggedPod(PodOutcome.BACKGROUND, "default/vm-100"))
 
 
 def a_victim_twice(cycle: LoggedCycle) -> LoggedCycle:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome, LoggedPod, parse_cycles
+from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod, parse_cycles
+from trimtab.policy import PodOutcome
 
 BALANCE = 'plugin="LowNodeUtilization" ExtensionPoint="Balance"'
 
@@ -78,39 +79,39 @@ def test_a_failed_plugin_and_a_skipped_cycle_are_told() -> None:
 @pytest.mark.parametrize(
     ("message", "verdict", "pod"),
     [
-        ('"Evicted pod" pod="a/x" reason="" node="n1"', LoggedOutcome.EVICTED, "a/x"),
-        ('"Eviction in background assumed" pod="a/x"', LoggedOutcome.BACKGROUND, "a/x"),
+        ('"Evicted pod" pod="a/x" reason="" node="n1"', PodOutcome.EVICTED, "a/x"),
+        ('"Eviction in background assumed" pod="a/x"', PodOutcome.BACKGROUND, "a/x"),
         (
             '"Eviction in background already requested (ignoring)" pod="a/x"',
-            LoggedOutcome.IN_FLIGHT,
+            PodOutcome.IN_FLIGHT,
             "a/x",
         ),
-        ('"Error evicting pod" err="no" pod="a/x" reason=""', LoggedOutcome.REFUSED, "a/x"),
-        ('"Error evicting pod" err="max" limit=5', LoggedOutcome.TOTAL_LIMIT, ""),
-        ('"Error evicting pod" err="max" limit=5 node="n1"', LoggedOutcome.NODE_LIMIT, ""),
+        ('"Error evicting pod" err="no" pod="a/x" reason=""', PodOutcome.REFUSED, "a/x"),
+        ('"Error evicting pod" err="max" limit=5', PodOutcome.TOTAL_LIMIT, ""),
+        ('"Error evicting pod" err="max" limit=5 node="n1"', PodOutcome.NODE_LIMIT, ""),
         (
             '"Error evicting pod" err="max" limit=5 namespace="a" pod="a/x"',
-            LoggedOutcome.NAMESPACE_LIMIT,
+            PodOutcome.NAMESPACE_LIMIT,
             "a/x",
         ),
         (
             '"Skipping eviction for pod, doesn\'t tolerate node taint" pod="a/x"',
-            LoggedOutcome.NOT_TOLERATED,
+            PodOutcome.NOT_TOLERATED,
             "a/x",
         ),
         (
             '"pod does not fit on any other node because of nodeSelector(s), Taint(s), or nodes '
             'marked as unschedulable" plugin="DefaultEvictor" pod="a/x"',
-            LoggedOutcome.PRE_EVICTION_FILTER,
+            PodOutcome.PRE_EVICTION_FILTER,
             "a/x",
         ),
-        ('"unable to get pod usage" err="no" pod="a/x"', LoggedOutcome.NO_USAGE, "a/x"),
+        ('"unable to get pod usage" err="no" pod="a/x"', PodOutcome.NO_USAGE, "a/x"),
     ],
-    ids=lambda value: value.value if isinstance(value, LoggedOutcome) else "",
+    ids=lambda value: value.value if isinstance(value, PodOutcome) else "",
 )
-def test_what_became_of_a_pod_is_told(message: str, verdict: LoggedOutcome, pod: str) -> None:
+def test_what_became_of_a_pod_is_told(message: str, verdict: PodOutcome, pod: str) -> None:
     (note,) = noted(message)
-    assert (note.verdict, note.pod) == (verdict, pod)
+    assert (note.outcome, note.pod) == (verdict, pod)
 
 
 def test_what_informers_say_in_between_is_no_decision() -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from trimtab.kube.machines import VirtualMachine
+from trimtab.kube.resources import Node
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Volume
 from trimtab.observe import wire
 from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
@@ -131,4 +132,4 @@ def test_a_pod_keeps_only_what_a_rule_reads() -> None:
 )
 def test_readiness(conditions: list[dict[str, str]], ready: bool | None) -> None:
     node = {"metadata": {"name": "n"}, "status": {"conditions": conditions}}
-    assert node_of(msgspec.convert(node, wire.Node)).ready is ready
+    assert node_of(msgspec.convert(node, Node)).ready is ready

@@ -62,7 +62,7 @@ def test_the_total_is_checked_before_the_node_and_the_namespace() -> None:
     policy = a_policy(policy={"max_total": 0, "max_per_node": 0, "max_per_namespace": 0})
     (run,) = decide(a_view(), policy).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.TOTAL_LIMIT]
-    assert run.stopped_by_total
+    assert run.visits[-1].stop is Stop.TOTAL_LIMIT
 
 
 def test_the_node_is_checked_before_the_namespace() -> None:

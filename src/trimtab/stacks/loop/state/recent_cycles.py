@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.observe.descheduler_log import LoggedCycle, LoggedOutcome, parse_cycles
+from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
+from trimtab.policy import PodOutcome
 
 TAIL = 4 * 1024 * 1024
 
@@ -50,12 +51,12 @@ def read_cycles(log: Path, pid: int | None = None) -> list[Cycle]:
 
 def told(cycle: LoggedCycle) -> Cycle:
     """The cycle in short."""
-    gone = {LoggedOutcome.BACKGROUND: True, LoggedOutcome.EVICTED: False}
+    gone = {PodOutcome.BACKGROUND: True, PodOutcome.EVICTED: False}
     return Cycle(
         pid=cycle.pid,
         ended=cycle.ended.partition(" ")[2],
         errors=cycle.errors + ((cycle.skipped,) if cycle.skipped else ()),
         classes={r.node: r.category for run in cycle.runs for r in run.readings.values()},
-        requests=tuple(Request(n.pod, gone[n.verdict]) for n in cycle.notes if n.verdict in gone),
+        requests=tuple(Request(n.pod, gone[n.outcome]) for n in cycle.notes if n.outcome in gone),
         evicted=cycle.evicted,
     )
