@@ -7,8 +7,10 @@ thresholds are points (25), times are seconds, sizes GB, as in docs/reference/st
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import msgspec
 
@@ -161,10 +163,9 @@ def simulate(
 class Study:
     """A finished study: its ranking, its runs, its figures."""
 
-    def __init__(self, store: Store, result: StudyResult, keep: object = None) -> None:
+    def __init__(self, store: Store, result: StudyResult) -> None:
         self._store = store
         self._result = result
-        self._keep = keep  # a directory that goes when nobody needs the study any more
 
     @property
     def summary(self) -> str:
@@ -239,13 +240,15 @@ def run_study(
             path, scenarios = example_path(Path(what), "studies"), []
             text, folder, file = path.read_text(encoding="utf-8"), path.parent, load_study(path)
         plan = make_plan(file, folder, scenarios)
-    keep = TemporaryDirectory(prefix="trimtab-study-") if out is None else None
-    store = Store(Path(keep.name if keep else out or "."))
+    store = Store(Path(out or mkdtemp(prefix="trimtab-study-")))
     run_missing(
         plan, text, store, Engine(workers=jobs or cores()),
         begun=lambda to_do, known: None, advanced=lambda count: None,
     )  # fmt: skip
-    return Study(store, write_results(store), keep)
+    done = Study(store, write_results(store))
+    if out is None:
+        finalize(done, rmtree, store.path, ignore_errors=True)
+    return done
 
 
 def _study_fields(

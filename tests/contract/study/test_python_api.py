@@ -1,5 +1,6 @@
 """The Python API: what the page promises holds, and importing it costs nothing until it is used."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,16 @@ def test_a_score_with_records_of_its_own_survives_as_text(tmp_path: Path) -> Non
 def test_what_is_no_expression_is_refused_in_one_sentence(expression: str) -> None:
     with pytest.raises(trimtab.TrimtabError, match=r'score ["\']bad["\']'):
         trimtab.define_score("bad", expression)
+
+
+def test_a_study_without_a_place_goes_with_its_object() -> None:
+    fields = {"scenarios": ["one-hot-node"], "scores": ["max_metric"], "seeds": 1, "duration": "3m"}
+    study = trimtab.run_study(fields, jobs=1)
+    directory = study.directory
+    assert (directory / "report.html").exists()
+    del study
+    gc.collect()
+    assert not directory.exists()
 
 
 def test_a_study_that_is_kept_continues(tmp_path: Path) -> None:
