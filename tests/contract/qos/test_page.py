@@ -15,25 +15,25 @@ SETTINGS = Settings(port=0, bindings="", measure_only=True)
 
 async def test_the_page_and_its_api(client: Client, account: Client, namespace: str) -> None:
     async with running_qos(account, SETTINGS) as running:
-        await client.create(PODS, pod_to_create("p1", namespace))
+        await client.create(PODS, pod_to_create("only-here", namespace))
         accounts = running.qos.tracker.ledger.accounts
         await until(
-            lambda: any(each.owner.namespace == namespace for each in accounts.values()), "p1"
+            lambda: any(each.owner.namespace == namespace for each in accounts.values()), "the pod"
         )
         header, *rows = (await running.text(f"/?ns={namespace}")).splitlines()
         assert header == HEADER
-        assert [row.split()[0] for row in rows] == ["p1"]
+        assert [row.split()[0] for row in rows] == ["only-here"]
         assert rows[0].endswith("~0s"), "nobody measured the binding"
         for query in ("sort=ttv", "sort=deadline", "wide=1", "sort=deadline&wide=1"):
             shown = await running.text(f"/?ns={namespace}&{query}")
             assert shown.startswith(HEADER)
-            assert "p1" in shown
+            assert "only-here" in shown
         assert (await running.http.get("/?sort=luck")).status_code == 400
         as_json = await running.text("/", accept="application/json")
         assert msgspec.json.decode(as_json)["apiVersion"] == "qos.trimtab.dev/v1alpha1"
         browser = await running.http.get(f"/?ns={namespace}", headers={"accept": "text/html"})
         assert browser.text.startswith("<!doctype html>")
-        assert f"{namespace}/p1" in browser.text
+        assert f"{namespace}/only-here" in browser.text
         assert browser.headers["x-content-type-options"] == "nosniff"
         assert (await running.http.get("/v1/explain?pod=nobody")).status_code == 400
         assert (await running.http.get("/v1/explain?pod=a/b")).status_code == 404
@@ -49,4 +49,4 @@ async def test_the_page_and_its_api(client: Client, account: Client, namespace: 
             lines = stream.aiter_lines()
             assert await anext(lines) == "event: controllers"
             data = (await anext(lines)).removeprefix("data: ")
-            assert msgspec.json.decode(data)["controllers"][0]["name"] == "p1"
+            assert msgspec.json.decode(data)["controllers"][0]["name"] == "only-here"
