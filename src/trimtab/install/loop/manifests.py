@@ -12,7 +12,7 @@ import yaml
 
 from trimtab.install.deployments import deployed, home
 from trimtab.install.loop.rbac import DESCHEDULER, descheduler_rbac
-from trimtab.install.manifests import account, documents, head
+from trimtab.install.manifests import account, documents, head, kustomization
 from trimtab.install.rights import granted
 from trimtab.install.service import ServiceSpec
 from trimtab.install.services import exporter, vm_controller, webhook
@@ -29,6 +29,10 @@ SERVICES: tuple[ServiceSpec, ...] = (
     exporter.SERVICE,
 )
 _NODES = 5
+_NOTE = """\
+kubectl apply --server-side -k k8s/        then, once:  k8s/make-secrets.sh
+The VMs of example-vms.yaml are not part of it: their kind must exist first.
+"""
 
 
 def generate() -> dict[str, str]:
@@ -38,6 +42,8 @@ def generate() -> dict[str, str]:
         "k8s/rbac.yaml": _HEAD + documents(cluster_rbac()),
         "k8s/guard.yaml": _HEAD + documents(cluster_guard()),
         "k8s/kwok-stages.yaml": _HEAD + documents([kwok_settings()]),
+        "k8s/kustomization.yaml": head("trimtab/install/loop/manifests.py", _NOTE)
+        + documents([_base()]),
         **{path: text for each in SERVICES for path, text in _file(each).items()},
     }
 
@@ -47,6 +53,18 @@ def _file(service: ServiceSpec) -> dict[str, str]:
     assert how is not None
     source = f"trimtab/install/services/{service.name.replace('-', '_')}.py"
     return {f"k8s/{how.file}": head(source, how.note) + documents(deployed(service))}
+
+
+def _base() -> Manifest:
+    """All files of a plain installation, in the order in which they can be applied."""
+    services = [each.deployment.file for each in SERVICES if each.deployment]
+    return kustomization(
+        *("namespaces.yaml", "virtualmachine-crd.yaml", "rbac.yaml", "guard.yaml"),
+        *("kwok-stages.yaml", "kwok.yaml", "kwok-nodes.yaml"),
+        *services,
+        *("prometheus-rules.yaml", "prometheus.yaml"),
+        *("descheduler-policy.yaml", "descheduler.yaml", "network-policies.yaml"),
+    )
 
 
 def crds() -> list[Manifest]:

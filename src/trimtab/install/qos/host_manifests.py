@@ -5,6 +5,7 @@ account, no Secret. The service therefore has a kubeconfig and a certificate on 
 k8s/qos/make-host-files.sh makes them.
 """
 
+from pathlib import Path
 from typing import Any
 
 from trimtab import __version__
@@ -12,6 +13,8 @@ from trimtab.files.yaml import as_yaml
 from trimtab.install.deployments import IMAGE
 from trimtab.install.manifests import head
 from trimtab.install.qos.scheduler import Order, in_a_cluster
+from trimtab.kube.runtime.options import written
+from trimtab.qos.settings import Settings
 
 HEAD = head("trimtab/install/qos/host_manifests.py")
 CONFIG = "/etc/kubernetes/scheduler-config.conf"
@@ -80,15 +83,18 @@ def _scheduler() -> Manifest:
 
 
 def _page(order: Order) -> Manifest:
-    certificate = [f"--certificate={QOS_CERTIFICATE}/tls.crt", f"--key={QOS_CERTIFICATE}/tls.key"]
-    options = certificate if order == "qos" else ["--measure-only"]
+    certificate = Path(QOS_CERTIFICATE)
+    settings = Settings(certificate=certificate / "tls.crt", key=certificate / "tls.key")
+    if order == "stock":
+        settings = Settings(measure_only=True)
+    options = written(settings, always=frozenset({"port"}))
     return {
         "name": "qos",
         "image": IMAGE,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["run", "qos", f"--kubeconfig={QOS_KUBECONFIG}", "--port=10000", *options],
-        "livenessProbe": _probe("HTTP", "/healthz", 10000),
-        "readinessProbe": _probe("HTTP", "/readyz", 10000),
+        "args": ["run", "qos", f"--kubeconfig={QOS_KUBECONFIG}", *options],
+        "livenessProbe": _probe("HTTP", "/healthz", settings.port),
+        "readinessProbe": _probe("HTTP", "/readyz", settings.port),
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         # the kubeconfig and the key are root's
         "securityContext": _careful() | {"runAsUser": 0, "runAsGroup": 0},
