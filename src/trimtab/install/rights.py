@@ -1,6 +1,6 @@
 """Rights as values, and the roles and bindings that grant them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -21,8 +21,8 @@ class Right(Struct, frozen=True, kw_only=True):
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     only: tuple[str, ...] = ()
-    unseen: str = ""
-    """Why no request of a running service shows this right, where none does."""
+    unseen: dict[str, str] = {}
+    """By verb: why no request of a service in a lab shows it, where none does."""
 
 
 class Role(Struct, frozen=True, kw_only=True):
@@ -39,15 +39,15 @@ def right(
     verbs: Iterable[str],
     *,
     only: Iterable[str] = (),
-    unseen: str = "",
+    unseen: Mapping[str, str] | None = None,
 ) -> Right:
-    """A right; `unseen` tells why no request of a lab shows it, where none does."""
+    """A right; tests compare it with what a lab's services do, but for the verbs in `unseen`."""
     return Right(
         group=group,
         resources=tuple(resources),
         verbs=tuple(verbs),
         only=tuple(only),
-        unseen=unseen,
+        unseen=dict(unseen or {}),
     )
 
 
@@ -65,7 +65,8 @@ def at_home(*rights: Right) -> Role:
 
 
 def events() -> Right:
-    return right("events.k8s.io", ["events"], ["create", "patch"])
+    repeated = {"patch": "an Event that repeats within minutes is counted, not written again"}
+    return right("events.k8s.io", ["events"], ["create", "patch"], unseen=repeated)
 
 
 def lease(name: str) -> tuple[Right, Right]:

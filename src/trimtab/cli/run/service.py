@@ -61,6 +61,7 @@ def _function(service: ServiceSpec) -> Callable[..., None]:
         *(_option(each) for each in options[needed:]),
         _argument("log_level", LogLevel, "info"),
     ]
+    run_service.__name__ = service.name.replace("-", "_")
     # cyclopts asks the signature for order and defaults, and the annotations for types
     run_service.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
     run_service.__annotations__ = {each.name: each.annotation for each in arguments}

@@ -43,6 +43,8 @@ from trimtab.install.rights import (
 
 Manifest = dict[str, Any]
 EDIT = ["create", "update", "patch", "delete"]
+_OPEN = "in labs everybody on this computer may read the metrics"
+_OTHERS = "depends on the profile and on what the cluster has: see tests/system/advisor"
 APPROVE = "approve"
 """The verb of our own that admission asks for; no role of Kubernetes' own includes it."""
 APPROVER = "virtplatformconfig-approver"
@@ -89,8 +91,10 @@ def _own_rights(profiles: Registry) -> list[Right]:
         right(GROUP, [CONFIGS.plural], [*LOOK, "create"]),
         right(GROUP, [f"{CONFIGS.plural}/status"], ["update"], only=names),
         events(),
-        right("authentication.k8s.io", ["tokenreviews"], ["create"]),
-        right("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        right("authentication.k8s.io", ["tokenreviews"], ["create"], unseen={"create": _OPEN}),
+        right(
+            "authorization.k8s.io", ["subjectaccessreviews"], ["create"], unseen={"create": _OPEN}
+        ),
         right(
             "apiextensions.k8s.io",
             ["customresourcedefinitions"],
@@ -107,7 +111,13 @@ def _reading(profiles: Registry) -> list[Right]:
     return [
         right("", ["namespaces"], LOOK, only=homes),
         *(
-            right(group, [plural], LOOK, only=[_SINGLE[kind]] if kind in _SINGLE else ())
+            right(
+                group,
+                [plural],
+                LOOK,
+                only=[_SINGLE[kind]] if kind in _SINGLE else (),
+                unseen=dict.fromkeys(LOOK, _OTHERS),
+            )
             for group, plural, kind in sorted(kinds)
         ),
     ]
@@ -119,7 +129,13 @@ def _writing(targets: Iterable[TargetRef]) -> list[Right]:
         resource = known(target)
         names.setdefault((resource.group, resource.plural), []).append(target.name)
     return [
-        right(kind[0], [kind[1]], _verbs(kind), only=sorted(set(found)))
+        right(
+            kind[0],
+            [kind[1]],
+            _verbs(kind),
+            only=sorted(set(found)),
+            unseen=dict.fromkeys(_verbs(kind), _OTHERS),
+        )
         for kind, found in names.items()
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.settings import NAME, Settings
-from trimtab.install.rights import LOOK, Role, at_home, everywhere, right, within
+from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right, within
 from trimtab.install.service import Connect, Deployment, Mount, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
@@ -34,10 +34,10 @@ def roles() -> tuple[Role, ...]:
 def reading() -> tuple[Role, ...]:
     return (
         everywhere(
-            right("", ["pods", "nodes"], LOOK),
-            right(GROUP, ["virtualmachines"], LOOK),
+            right("", ["pods", "nodes"], FOLLOW),
+            right(GROUP, ["virtualmachines"], FOLLOW),
         ),
-        at_home(right("", ["configmaps"], LOOK, only=[CLOCK])),
+        at_home(right("", ["configmaps"], FOLLOW, only=[CLOCK])),
     )
 
 
@@ -45,7 +45,7 @@ def writing(namespace: str = "default") -> Role:
     return within(
         namespace,
         right(GROUP, ["virtualmachines"], ["create", "delete"]),
-        right(GROUP, ["virtualmachinemigrations"], [*LOOK, "create", "delete"]),
+        right(GROUP, ["virtualmachinemigrations"], [*FOLLOW, "create"]),
         part="scenario",
     )
 

@@ -6,7 +6,7 @@ several replicas one stamps and writes checkpoints (lease trimtab-system/qos).
 
 from typing import Any
 
-from trimtab.install.rights import LOOK, Role, at_home, events, everywhere, lease, right
+from trimtab.install.rights import FOLLOW, Role, at_home, events, everywhere, lease, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.machines import GROUP as VM_GROUP
 from trimtab.kube.machines import KUBEVIRT
@@ -14,6 +14,7 @@ from trimtab.qos.settings import NAME, Settings
 from trimtab.qos.wire import GROUP
 
 Manifest = dict[str, Any]
+_EXPOSED = "a lab's page is on the loopback, where it asks for no token"
 _ELSEWHERE = "KubeVirt is not installed in labs"
 
 
@@ -27,19 +28,30 @@ def roles() -> tuple[Role, ...]:
     """Look at pods and what owns them, stamp pods, keep accounts, tell, ask who asks."""
     return (
         everywhere(
-            right("", ["pods"], [*LOOK, "patch"]),
-            right("", ["namespaces", "nodes"], LOOK),
-            right("apps", ["deployments", "replicasets", "statefulsets", "daemonsets"], LOOK),
-            right("batch", ["jobs"], LOOK),
-            right(VM_GROUP, ["virtualmachines"], LOOK),
+            right("", ["pods"], [*FOLLOW, "patch"]),
+            right("", ["namespaces", "nodes"], FOLLOW),
+            right("apps", ["deployments", "replicasets", "statefulsets", "daemonsets"], FOLLOW),
+            right("batch", ["jobs"], FOLLOW),
+            right(VM_GROUP, ["virtualmachines"], FOLLOW),
             right(
-                KUBEVIRT, ["virtualmachines", "virtualmachineinstances"], LOOK, unseen=_ELSEWHERE
+                KUBEVIRT,
+                ["virtualmachines", "virtualmachineinstances"],
+                FOLLOW,
+                unseen=dict.fromkeys(FOLLOW, _ELSEWHERE),
             ),
-            right(GROUP, ["qosaccounts"], [*LOOK, "create", "patch"]),
+            right(GROUP, ["qosaccounts"], ["list", "create", "patch"]),
             right(GROUP, ["qosaccounts/status"], ["patch"]),
             events(),
-            right("authentication.k8s.io", ["tokenreviews", "selfsubjectreviews"], ["create"]),
-            right("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+            right("authentication.k8s.io", ["selfsubjectreviews"], ["create"]),
+            right(
+                "authentication.k8s.io", ["tokenreviews"], ["create"], unseen={"create": _EXPOSED}
+            ),
+            right(
+                "authorization.k8s.io",
+                ["subjectaccessreviews"],
+                ["create"],
+                unseen={"create": _EXPOSED},
+            ),
         ),
         at_home(*lease(NAME)),
     )

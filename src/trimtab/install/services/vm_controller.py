@@ -6,13 +6,18 @@ Of several replicas one acts (lease trimtab-system/vm-controller). Serves /healt
 
 from typing import Any
 
-from trimtab.install.rights import LOOK, Role, at_home, events, everywhere, lease, right
+from trimtab.install.rights import FOLLOW, LOOK, Role, at_home, events, everywhere, lease, right
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
 from trimtab.vm.settings import Settings
 
 NAME = "vm-controller"
+_DIRECT = {"get": "only while a cache has not seen the controller's own write yet"}
+_ENFORCED = (
+    "OwnerReferencesPermissionEnforcement asks for it when a pod is created that blocks the "
+    "deletion of its VM"
+)
 
 
 async def serve(connect: Connect, settings: Settings) -> None:
@@ -25,21 +30,25 @@ def roles() -> tuple[Role, ...]:
     return (
         everywhere(
             # patch: to take away the annotation that asks to cancel an evacuation
-            right(GROUP, ["virtualmachines"], [*LOOK, "patch"]),
+            right(GROUP, ["virtualmachines"], [*LOOK, "patch"], unseen=_DIRECT),
             right(GROUP, ["virtualmachines/status", "virtualmachinemigrations/status"], ["patch"]),
             right(
                 GROUP,
                 ["virtualmachines/finalizers"],
                 ["update"],
-                unseen="OwnerReferencesPermissionEnforcement asks for it when a pod is created "
-                "that blocks the deletion of its VM",
+                unseen={"update": _ENFORCED},
             ),
             # patch: to make the VM an owner of a migration that somebody wrote
-            right(GROUP, ["virtualmachinemigrations"], [*LOOK, "create", "patch", "delete"]),
-            right("", ["pods"], [*LOOK, "create", "patch", "delete"]),
+            right(
+                GROUP,
+                ["virtualmachinemigrations"],
+                [*LOOK, "create", "patch", "delete"],
+                unseen=_DIRECT,
+            ),
+            right("", ["pods"], [*LOOK, "create", "patch", "delete"], unseen=_DIRECT),
             events(),
         ),
-        at_home(*lease(NAME), right("", ["configmaps"], LOOK, only=[CLOCK])),
+        at_home(*lease(NAME), right("", ["configmaps"], FOLLOW, only=[CLOCK])),
     )
 
 

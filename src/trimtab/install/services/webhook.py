@@ -14,6 +14,7 @@ from trimtab.vm.settings import WebhookSettings
 
 NAME = "webhook"
 APP = "eviction-webhook"
+_DIRECT = {"get": "only for a pod or VM that the cache has not seen yet"}
 
 
 async def serve(connect: Connect, settings: WebhookSettings) -> None:
@@ -33,8 +34,8 @@ async def serve(connect: Connect, settings: WebhookSettings) -> None:
 def roles() -> tuple[Role, ...]:
     return (
         everywhere(
-            right("", ["pods"], LOOK),
-            right(GROUP, ["virtualmachines"], LOOK),
+            right("", ["pods"], LOOK, unseen=_DIRECT),
+            right(GROUP, ["virtualmachines"], LOOK, unseen=_DIRECT),
             right(GROUP, ["virtualmachines/status"], ["patch"]),
         ),
     )

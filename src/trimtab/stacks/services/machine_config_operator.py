@@ -3,7 +3,7 @@
 At the start it installs a small OpenShift cluster, as far as it is not there.
 """
 
-from trimtab.install.rights import LOOK, Role, everywhere, right
+from trimtab.install.rights import FOLLOW, Role, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Listening, Port, Seconds
 
@@ -38,9 +38,9 @@ def roles() -> tuple[Role, ...]:
     machines = MACHINE_CONFIGS.group
     return (
         everywhere(
-            right("", ["nodes"], [*LOOK, "patch"]),
-            right(machines, [MACHINE_CONFIGS.plural], [*LOOK, "create"]),
-            right(machines, [MACHINE_CONFIG_POOLS.plural], [*LOOK, "create", "patch"]),
+            right("", ["nodes"], [*FOLLOW, "patch"]),
+            right(machines, [MACHINE_CONFIGS.plural], [*FOLLOW, "create"]),
+            right(machines, [MACHINE_CONFIG_POOLS.plural], [*FOLLOW, "create", "patch"]),
             right("", ["namespaces"], ["create"]),
             right(KUBE_DESCHEDULERS.group, [KUBE_DESCHEDULERS.plural], ["create"]),
             right(HYPERCONVERGEDS.group, [HYPERCONVERGEDS.plural], ["create"]),

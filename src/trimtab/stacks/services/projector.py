@@ -6,7 +6,7 @@ Also serves the descheduler's metrics on plain HTTP.
 
 from pathlib import Path
 
-from trimtab.install.rights import LOOK, Role, right, within
+from trimtab.install.rights import FOLLOW, Role, right, within
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Listening, Port
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
@@ -60,7 +60,7 @@ def roles() -> tuple[Role, ...]:
         within(
             namespace,
             right("", ["configmaps"], ["create"]),
-            right("", ["configmaps"], [*LOOK, "patch"], only=[name]),
+            right("", ["configmaps"], [*FOLLOW, "patch"], only=[name]),
         )
         for namespace, name in (POLICY_MAP, RULES_MAP)
     )

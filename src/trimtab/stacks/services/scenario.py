@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from trimtab.install.rights import LOOK, Role, at_home, everywhere, right
+from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
+from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
 from trimtab.kube.runtime.options import Listening, Port
 
@@ -29,15 +30,15 @@ def roles() -> tuple[Role, ...]:
     """Make and remove VMs, shape nodes, and drain them when the scenario says so."""
     return (
         everywhere(
-            right(GROUP, ["virtualmachines"], [*LOOK, "create", "delete"]),
-            right("", ["nodes"], [*LOOK, "patch"]),
-            right("", ["nodes/status"], ["patch"]),
+            right(GROUP, ["virtualmachines"], [*FOLLOW, "create", "delete"]),
+            right("", ["nodes", "nodes/status"], ["patch"]),
             right("", ["pods"], ["list"]),
             right("", ["pods/eviction"], ["create"]),
         ),
         at_home(
             right("", ["configmaps"], ["create"]),
-            right("", ["configmaps"], [*LOOK, "patch"], only=["clock", "scenario"]),
+            right("", ["configmaps"], FOLLOW, only=[CLOCK]),
+            right("", ["configmaps"], ["get", "patch"], only=[NAME]),
         ),
     )
 

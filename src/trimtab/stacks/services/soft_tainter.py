@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from trimtab.install.loop.soft_tainter_policy import soft_tainter_policy
-from trimtab.install.rights import LOOK, Role, everywhere, right
+from trimtab.install.rights import FOLLOW, Role, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Listening, Port, Seconds
 
@@ -32,7 +32,7 @@ async def serve(connect: Connect, settings: SoftTainterSettings) -> None:
 
 
 def roles() -> tuple[Role, ...]:
-    return (everywhere(right("", ["nodes"], [*LOOK, "patch"])),)
+    return (everywhere(right("", ["nodes"], [*FOLLOW, "patch"])),)
 
 
 SERVICE = ServiceSpec(
