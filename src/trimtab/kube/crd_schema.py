@@ -91,6 +91,27 @@ def count(text: str) -> Schema:
     return schema | {"description": text} if text else schema
 
 
+def integer(least: int, most: int, text: str, default: int | None = None) -> Schema:
+    schema: Schema = {
+        "type": "integer",
+        "format": "int32",
+        "minimum": least,
+        "maximum": most,
+        "description": text,
+    }
+    return schema if default is None else schema | {"default": default}
+
+
+def array(items: Schema, most: int, text: str = "") -> Schema:
+    schema: Schema = {"type": "array", "items": items, "maxItems": most}
+    return schema | {"description": text} if text else schema
+
+
+def map_by(key: str) -> Schema:
+    """Makes a list a map for server-side apply: each entry is known by `key`."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+
+
 def column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> Schema:
     """A printer column; a wide one shows with `-o wide` only."""
     shown: Schema = {"name": name, "type": kind, "jsonPath": path}
