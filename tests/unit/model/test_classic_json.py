@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import value_at
 from trimtab.model.quantity import cores, gib
-from trimtab.model.scenarios.classic_json import seed_notes
+from trimtab.model.scenarios.classic_json import classic_notes
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.io import Finding, findings, load_scenario, parse_file
 from trimtab.model.scenarios.scenario import Scenario
@@ -136,7 +136,7 @@ def test_an_infinite_consumption_is_refused_by_its_field() -> None:
 
 def test_names_that_were_rewritten_are_told() -> None:
     vms = [{"id": f"../{n}", "cpu_consumption": 0.1, "memory_consumption": 0.1} for n in range(7)]
-    notes, by_hand = seed_notes([{"name": "N Ö", "vms": vms}], "here")
+    notes, by_hand = classic_notes([{"name": "N Ö", "vms": vms}], "here")
     assert notes == [
         "names were rewritten for Kubernetes: node 'N Ö' is called 'n', "
         "VM '../0' of 'N Ö' is called '0', VM '../1' of 'N Ö' is called '1', "

@@ -12,7 +12,7 @@ from trimtab.errors import ConfigError
 from trimtab.exporter.http.problems import Refused
 from trimtab.kube.http.callers import TooLarge, bounded_body
 from trimtab.model.scenarios.check import check_counts
-from trimtab.model.scenarios.classic_json import is_seed, seed_notes
+from trimtab.model.scenarios.classic_json import classic_notes, is_classic
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.io import parse_file
 from trimtab.model.scenarios.scenario import Scenario
@@ -79,5 +79,5 @@ def _posted(text: str, select: str | None) -> Posted:
     file = parse_file(text, _WHERE, select=select)
     for problem in check_counts(file, MAX_NODES, MAX_VMS):
         raise ConfigError(problem)
-    notes, by_hand = seed_notes(data, _WHERE, select) if is_seed(data) else ([], set())
+    notes, by_hand = classic_notes(data, _WHERE, select) if is_classic(data) else ([], set())
     return Posted(expand(file), notes, by_hand)

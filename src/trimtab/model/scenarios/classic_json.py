@@ -36,7 +36,7 @@ _THEIRS = {"vms", "cpu_usage", "memory_usage"}  # of a node
 _log = get_logger(room="model")
 
 
-class SeedVm(Struct, frozen=True):
+class ClassicVm(Struct, frozen=True):
     """One VM: what it uses of the reference node."""
 
     id: str | int
@@ -46,16 +46,16 @@ class SeedVm(Struct, frozen=True):
     """In an exporter's answer: no scenario made this VM."""
 
 
-class SeedNode(Struct, frozen=True):
+class ClassicNode(Struct, frozen=True):
     """A node by its VMs, or (older) by its totals."""
 
     name: str
-    vms: tuple[SeedVm, ...] | None = None
+    vms: tuple[ClassicVm, ...] | None = None
     cpu_usage: float | None = None
     memory_usage: float | None = None
 
 
-def is_seed(data: Any) -> bool:
+def is_classic(data: Any) -> bool:
     """Whether `data` is node-classifier-sim's JSON rather than a scenario file of ours."""
     if isinstance(data, list):
         return True
@@ -66,17 +66,17 @@ def is_seed(data: Any) -> bool:
     return not _OURS & data.keys() and all(isinstance(value, list) for value in data.values())
 
 
-def seed_scenarios(data: Any) -> dict[str, Any]:
+def classic_scenarios(data: Any) -> dict[str, Any]:
     """The scenarios of a file by name; one that stands alone is called `scenario`."""
     if isinstance(data, list):
         return {"scenario": data}
     return {str(data.get("name", "scenario")): data["nodes"]} if "nodes" in data else data
 
 
-def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
+def from_classic(data: Any, where: str, select: str | None = None) -> ScenarioFile:
     """One scenario of the file: `select`, or the first."""
     name, nodes = _chosen(data, where, select)
-    scenarios = seed_scenarios(data)
+    scenarios = classic_scenarios(data)
     if select is None and len(scenarios) > 1:
         _log.warning("first of several scenarios taken", file=where, taken=name, all=[*scenarios])
     if renamed := renamings(nodes):
@@ -84,7 +84,7 @@ def from_seed(data: Any, where: str, select: str | None = None) -> ScenarioFile:
     return _scenario(name, nodes, where)
 
 
-def seed_notes(data: Any, where: str, select: str | None = None) -> tuple[list[str], set[str]]:
+def classic_notes(data: Any, where: str, select: str | None = None) -> tuple[list[str], set[str]]:
     """What became of the names of one scenario, in words, and the VMs that are made by hand."""
     _, nodes = _chosen(data, where, select)
     ids = _ids(nodes)
@@ -92,18 +92,18 @@ def seed_notes(data: Any, where: str, select: str | None = None) -> tuple[list[s
     return renamings(nodes), by_hand
 
 
-def _chosen(data: Any, where: str, select: str | None) -> tuple[str, tuple[SeedNode, ...]]:
-    scenarios = seed_scenarios(data)
+def _chosen(data: Any, where: str, select: str | None) -> tuple[str, tuple[ClassicNode, ...]]:
+    scenarios = classic_scenarios(data)
     name = select if select is not None else next(iter(scenarios))
     if name not in scenarios:
         known = ", ".join(scenarios)
         raise ConfigError(f"{where}: there is no scenario {name!r}; there are {known}")
-    for mistake in mistakes(scenarios[name], tuple[SeedNode, ...], name):
+    for mistake in mistakes(scenarios[name], tuple[ClassicNode, ...], name):
         raise ConfigError(f"{where}: {mistake}")
-    return name, msgspec.convert(scenarios[name], tuple[SeedNode, ...])
+    return name, msgspec.convert(scenarios[name], tuple[ClassicNode, ...])
 
 
-def renamings(nodes: Sequence[SeedNode]) -> list[str]:
+def renamings(nodes: Sequence[ClassicNode]) -> list[str]:
     """One line about the names that Kubernetes cannot hold as they are; none if there are none."""
     ids = _ids(nodes)
     names = {f"node {node.name!r}": (node.name, kubernetes_name(node.name)) for node in nodes}
@@ -117,16 +117,16 @@ def renamings(nodes: Sequence[SeedNode]) -> list[str]:
     return [f"names were rewritten for Kubernetes: {', '.join(changed[:_SHOWN])}{more}"]
 
 
-def _ids(nodes: Sequence[SeedNode]) -> Counter[str]:
+def _ids(nodes: Sequence[ClassicNode]) -> Counter[str]:
     return Counter(str(vm.id) for node in nodes for vm in node.vms or ())
 
 
-def _vm_name(vm: SeedVm, node: SeedNode, ids: Counter[str]) -> str:
+def _vm_name(vm: ClassicVm, node: ClassicNode, ids: Counter[str]) -> str:
     """The VM's id, behind its node's name where several VMs have that id."""
     return kubernetes_name(f"{node.name}-{vm.id}" if ids[str(vm.id)] > 1 else str(vm.id))
 
 
-def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFile:
+def _scenario(name: str, nodes: tuple[ClassicNode, ...], where: str) -> ScenarioFile:
     ids = _ids(nodes)
     groups: list[VmGroup] = []
     for index, node in enumerate(nodes):
@@ -150,11 +150,11 @@ def _scenario(name: str, nodes: tuple[SeedNode, ...], where: str) -> ScenarioFil
     )
 
 
-def _vm(vm: SeedVm, name: str, node: SeedNode, field: str) -> VmGroup:
+def _vm(vm: ClassicVm, name: str, node: ClassicNode, field: str) -> VmGroup:
     return _group(name, 1, vm.cpu_consumption, vm.memory_consumption, node, field)
 
 
-def _summary(node: SeedNode, field: str) -> VmGroup:
+def _summary(node: ClassicNode, field: str) -> VmGroup:
     cpu, memory = node.cpu_usage or 0.0, node.memory_usage or 0.0
     share = VMS_PER_SUMMARY
     return _group(
@@ -162,7 +162,9 @@ def _summary(node: SeedNode, field: str) -> VmGroup:
     )
 
 
-def _group(name: str, count: int, cpu: float, memory: float, node: SeedNode, field: str) -> VmGroup:
+def _group(
+    name: str, count: int, cpu: float, memory: float, node: ClassicNode, field: str
+) -> VmGroup:
     if not (0 <= cpu <= MAX_CONSUMPTION and 0 <= memory <= MAX_CONSUMPTION):
         raise ConfigError(
             f"{field}: consumption must not be negative, and at most {MAX_CONSUMPTION:g} "

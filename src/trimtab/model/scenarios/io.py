@@ -14,7 +14,12 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.model.load.traces import read_trace
 from trimtab.model.scenarios.check import check_file
-from trimtab.model.scenarios.classic_json import from_seed, is_seed, seed_notes, seed_scenarios
+from trimtab.model.scenarios.classic_json import (
+    classic_notes,
+    classic_scenarios,
+    from_classic,
+    is_classic,
+)
 from trimtab.model.scenarios.expand import Recorded, expand, expanded, traces_of
 from trimtab.model.scenarios.file import ScenarioFile, TraceSource
 from trimtab.model.scenarios.plausible import doubts
@@ -60,8 +65,8 @@ def load_file(path: str | Path) -> ScenarioFile:
 def parse_file(text: str, where: str = "scenario", *, select: str | None = None) -> ScenarioFile:
     """A scenario from text, e.g. a request's body; `select` names one where there are several."""
     data = parse_text(text, where)
-    if is_seed(data):
-        return from_seed(data, where, select)
+    if is_classic(data):
+        return from_classic(data, where, select)
     if select is not None and not (isinstance(data, dict) and data.get("name") == select):
         raise ConfigError(f"{where}: there is no scenario {select!r} in it")
     wrong = list(mistakes(data, ScenarioFile))
@@ -80,11 +85,11 @@ def findings(path: str | Path) -> Iterator[Finding]:
     try:
         text = _text(where)
         data = parse_text(text, str(where))
-        names = [*seed_scenarios(data)] if name is None and is_seed(data) else [name]
+        names = [*classic_scenarios(data)] if name is None and is_classic(data) else [name]
     except ConfigError as error:
         yield _error(error, where)
         return
-    wrong = [] if is_seed(data) else [*mistakes(data, ScenarioFile)]
+    wrong = [] if is_classic(data) else [*mistakes(data, ScenarioFile)]
     yield from (Finding("error", mistake) for mistake in wrong)
     for each in [] if wrong else names:
         yield from _findings(text, where, each)
@@ -103,7 +108,7 @@ def _findings(text: str, where: Path, select: str | None) -> Iterator[Finding]:
     yield from (Finding("error", mistake) for mistake in wrong)
     if not wrong:
         data = parse_text(text, str(where))
-        notes = seed_notes(data, str(where), select)[0] if is_seed(data) else []
+        notes = classic_notes(data, str(where), select)[0] if is_classic(data) else []
         yield from (Finding("warning", doubt) for doubt in (*notes, *doubts(scenario)))
 
 

@@ -37,7 +37,7 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
-        self._likings: dict[tuple[int, int], NodeScores] = {}
+        self._node_scores: dict[tuple[int, int], NodeScores] = {}
         self._start, self._nodes = 0, cluster.fleet.nodes
         self._wanted = nodes_to_find(self._nodes)
         self._taints_known: Integers | None = None
@@ -46,47 +46,47 @@ class Scheduler:
     def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
         self._placement, self._ties = placement, ties
-        self._likings.clear()
+        self._node_scores.clear()
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
-        liking = self._liking(vm)
+        cached = self._scores_for(vm)
         if avoid is None:
-            return self._best(vm, liking)
-        worth, again = liking.worth, avoid + self._nodes
+            return self._best(vm, cached)
+        worth, again = cached.worth, avoid + self._nodes
         kept, worth[avoid], worth[again] = worth[avoid], 0, 0
-        chosen = self._best(vm, liking)
+        chosen = self._best(vm, cached)
         worth[avoid] = worth[again] = kept
         return chosen
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
-        return self._liking(vm).has_room(node)
+        return self._scores_for(vm).has_room(node)
 
     def scores(self, vm: int) -> Integers | Floats:
         """How much the scheduler likes each node; of use where the VM fits."""
-        return self._scores_of(vm, self._liking(vm), 0, self._nodes, np.arange(self._nodes))
+        return self._scores_of(vm, self._scores_for(vm), 0, self._nodes, np.arange(self._nodes))
 
-    def _best(self, vm: int, liking: NodeScores) -> int | None:
+    def _best(self, vm: int, cached: NodeScores) -> int | None:
         """Of the nodes that are looked at one with the highest score."""
-        first, seen = self._search(liking.worth)
+        first, seen = self._search(cached.worth)
         if self._any_taints() or self._placement == "least-loaded":
-            found = liking.levels[first : first + seen].nonzero()[0]
+            found = cached.levels[first : first + seen].nonzero()[0]
             if not len(found):
                 return None
-            scores = self._scores_of(vm, liking, first, seen, found)
+            scores = self._scores_of(vm, cached, first, seen, found)
             best = (scores == np.maximum.reduce(scores)).nonzero()[0]
             chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
             return (first + found.item(chosen)) % self._nodes
-        most = int(np.maximum.reduce(liking.levels[first : first + seen]))
+        most = int(np.maximum.reduce(cached.levels[first : first + seen]))
         if not most:
             return None
-        count = liking.worth.count(most, first, first + seen)
+        count = cached.worth.count(most, first, first + seen)
         chosen = self._ties.randrange(count) if count > 1 else 0
-        return _find(liking, most, chosen, first, first + seen) % self._nodes
+        return _find(cached, most, chosen, first, first + seen) % self._nodes
 
     def _scores_of(
-        self, vm: int, liking: NodeScores, first: int, seen: int, found: Places
+        self, vm: int, cached: NodeScores, first: int, seen: int, found: Places
     ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
         nodes = np.arange(first, first + seen) % self._nodes
@@ -94,7 +94,7 @@ class Scheduler:
         taints = untainted if isinstance(untainted, int) else untainted[found]
         if self._placement == "least-loaded":
             return taints - 100.0 * self._use(vm, nodes[found])
-        points = liking.levels[first : first + seen][found].astype(np.int64) - 1
+        points = cached.levels[first : first + seen][found].astype(np.int64) - 1
         return np.asarray(taints + points)
 
     def _any_taints(self) -> bool:
@@ -104,16 +104,16 @@ class Scheduler:
             self._tainted = bool(self._taints_known.any())
         return self._tainted
 
-    def _liking(self, vm: int) -> NodeScores:
+    def _scores_for(self, vm: int) -> NodeScores:
         """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
         fleet = self._cluster.fleet
         asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
-        known = self._likings.get(asks)
+        known = self._node_scores.get(asks)
         if known is None:
-            if (len(self._likings) + 1) * fleet.nodes > MOST_POINTS and self._likings:
-                del self._likings[next(iter(self._likings))]
+            if (len(self._node_scores) + 1) * fleet.nodes > MOST_POINTS and self._node_scores:
+                del self._node_scores[next(iter(self._node_scores))]
             known = NodeScores(self._cluster, *asks, pack=self._placement == "binpack")
-            self._likings[asks] = known
+            self._node_scores[asks] = known
         known.follow()
         return known
 
@@ -152,11 +152,11 @@ def _untainted(taints: Integers) -> Integers | int:
     return np.asarray(TAINT_WEIGHT * (100 - 100 * taints // most))
 
 
-def _find(liking: NodeScores, worth: int, number: int, first: int, last: int) -> int:
+def _find(cached: NodeScores, worth: int, number: int, first: int, last: int) -> int:
     """Where, from `first` to `last`, the nodes are worth so much: of these places, by number."""
     if number >= MANY_TIES:
-        return first + int((liking.levels[first:last] == worth).nonzero()[0][number])
+        return first + int((cached.levels[first:last] == worth).nonzero()[0][number])
     place = first - 1
     for _ in range(number + 1):
-        place = liking.worth.find(worth, place + 1, last)
+        place = cached.worth.find(worth, place + 1, last)
     return place
