@@ -7,6 +7,16 @@ what a lab is.
 from trimtab.engines.build import Built, build
 from trimtab.engines.cache import cache_dir, locate
 from trimtab.engines.events import Progress
-from trimtab.engines.programs import PROGRAMS, Program
+from trimtab.engines.programs import PROGRAMS, REQUIRED, Program, chosen
 
-__all__ = ["PROGRAMS", "Built", "Program", "Progress", "build", "cache_dir", "locate"]
+__all__ = [
+    "PROGRAMS",
+    "REQUIRED",
+    "Built",
+    "Program",
+    "Progress",
+    "build",
+    "cache_dir",
+    "chosen",
+    "locate",
+]

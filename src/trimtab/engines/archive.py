@@ -29,7 +29,7 @@ from trimtab.engines.cache import (
 )
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import pins_of
-from trimtab.engines.programs import PROGRAMS
+from trimtab.engines.programs import PROGRAMS, Program, chosen
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 
 _MEMBER = re.compile(r"(?P<entry>(?P<program>[a-z-]+)-[0-9a-f]{16})/(?P<file>[a-z.-]+)")
@@ -57,10 +57,16 @@ class Imported(Struct, frozen=True):
 def export(
     file: Path, names: Sequence[str], cache: Path, report: Callable[[str], None]
 ) -> list[str]:
-    """Write what is built (all there is, if no names) to `file`; gzipped if it is named so."""
-    wanted = [program(name).name for name in names if name != pages.NAME]
+    """Write what is built to `file`; gzipped if it is named so.
+
+    Without names this is what every lab needs, and whatever else is built.
+    """
     with_pages = pages.NAME in names if names else pages.are_made(cache)
-    found = [_needed(name, cache) for name in (wanted if names else PROGRAMS)]
+    wanted = [name for name in names if name != pages.NAME]
+    found = [_needed(each, cache) for each in chosen(wanted)] if wanted or not names else []
+    if not names:
+        optional = (find(each.name, cache) for each in PROGRAMS.values() if each.is_optional)
+        found += [entry for entry in optional if entry]
     if with_pages:
         _check_pages(cache)
     try:
@@ -89,10 +95,10 @@ def _check_pages(cache: Path) -> None:
         raise NotReady(f"{pages.NAME}: the pages {fault}; {again}")
 
 
-def _needed(name: str, cache: Path) -> Entry:
-    entry = find(name, cache)
+def _needed(wanted: Program, cache: Path) -> Entry:
+    entry = find(wanted.name, cache)
     if entry is None:
-        raise NotReady(f"{name} is not built; run: trimtab engines build")
+        raise NotReady(f"{wanted.name} is not built; run: {wanted.how_to_build}")
     return entry
 
 

@@ -16,7 +16,6 @@ from trimtab.engines.cache import (
     Manifest,
     find,
     new_log,
-    program,
     put,
     remove_leftovers,
     sha256_of,
@@ -28,7 +27,7 @@ from trimtab.engines.failure import BuildFailed, disk_full
 from trimtab.engines.inventory import version_fault
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import pins_of, sources_dir
-from trimtab.engines.programs import PROGRAMS, Program
+from trimtab.engines.programs import Program, chosen
 from trimtab.engines.toolchain.golang import Go, obtain
 
 Report = Callable[[Progress], None]
@@ -66,8 +65,8 @@ def build(
     sources: Path | None = None,
     limits: Limits = PATIENT,
 ) -> list[Built]:
-    """Build what is missing of `names` (all, if empty), or everything with `force`."""
-    wanted = [program(name) for name in names] or list(PROGRAMS.values())
+    """Build what is missing of `names` (what every lab needs, if empty), or all with `force`."""
+    wanted = chosen(names)
     root = sources or sources_dir()
     present = {} if force else _present(wanted, cache, root)
     if len(present) == len(wanted):

@@ -117,7 +117,7 @@ def locate(name: str, cache: Path | None = None) -> Path:
         return pages.ensure_a_page(place)
     entry = find(name, place)
     if entry is None:
-        raise NotReady(f"{name} is not built; run: trimtab engines build")
+        raise NotReady(f"{name} is not built; run: {program(name).how_to_build}")
     return entry.binary
 
 

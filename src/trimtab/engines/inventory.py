@@ -48,7 +48,7 @@ class Pruned(Struct, frozen=True):
 
 
 def inventory(cache: Path) -> list[Listed]:
-    """Every program that a lab needs, with the entry that `locate` would choose."""
+    """Every program that a lab may need, with the entry that `locate` would choose."""
     return [*(_listed(program, cache) for program in PROGRAMS.values()), _listed_pages(cache)]
 
 
@@ -80,12 +80,15 @@ def _listed(program: Program, cache: Path) -> Listed:
 
 
 def verify(cache: Path) -> Iterator[Verdict]:
-    """Read every current program again and start it; damaged is not the same as absent."""
+    """Read every current program again and start it; damaged is not the same as absent.
+
+    An optional program that is not built is no fault.
+    """
     for program in PROGRAMS.values():
         pins = pins_of(program)
         current = [e for e in entries(cache, program.name) if e.manifest.pins == pins]
-        if not current:
-            yield Verdict(program.name, "is not built; run: trimtab engines build")
+        if not current and not program.is_optional:
+            yield Verdict(program.name, f"is not built; run: {program.how_to_build}")
         for entry in current:
             fault = _fault(entry.binary, entry.manifest.sha256, program)
             yield Verdict(program.name, fault, entry.binary)
@@ -161,6 +164,8 @@ def version_fault(binary: Path, program: Program) -> str | None:
         said = stated_version(binary, program)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not start ({error})"
+    if program.shows:
+        return None if program.shows in said else f"does not show {program.shows} in its help"
     if re.search(rf"(?<![\w.]){re.escape(program.version)}(?![\w.])", said):
         return None
     return f"does not say {program.version} but {said.strip()[:100] or 'nothing'!r}"

@@ -3,18 +3,25 @@
 A version is written here only as text: what is compiled is pinned by the go.mod and go.sum
 in `engines/<module>`, and `trimtab engines verify` holds the two against each other. The
 order is the build order: the first program of a module compiles what the others share.
+
+KubeVirt's module is optional: its programs are compiled when they are named, or when a lab
+first asks for them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
 
-Module = Literal["kubernetes", "prometheus"]
+from trimtab.errors import ConfigError
+
+Module = Literal["kubernetes", "prometheus", "kubevirt"]
 
 KUBERNETES = "v1.36.3"
 PROMETHEUS = "3.12.0"
+KUBEVIRT = "v1.8.2"
+OPTIONAL: Module = "kubevirt"
 
 
 class Program(Struct, frozen=True):
@@ -27,11 +34,23 @@ class Program(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ("-s", "-w")
     ask_version: tuple[str, ...] = ("--version",)
+    # What the answer shows instead of the version, for a program that cannot be asked for it.
+    shows: str = ""
 
     @property
     def is_ours(self) -> bool:
         """Its main is in this repository, so our sources decide what comes out."""
         return self.package.startswith("./")
+
+    @property
+    def is_optional(self) -> bool:
+        """Built only when it is named or first needed."""
+        return self.module == OPTIONAL
+
+    @property
+    def how_to_build(self) -> str:
+        """The command that makes it, for messages."""
+        return f"trimtab engines build{f' {OPTIONAL}' if self.is_optional else ''}"
 
 
 def _stamp(package: str, **variables: str) -> tuple[str, ...]:
@@ -75,6 +94,21 @@ def _prometheus(name: str) -> Program:
     )
 
 
+def _kubevirt(
+    name: str, package: str = "", *, ask_version: tuple[str, ...] = ("--help",), shows: str = ""
+) -> Program:
+    stamps = {"gitVersion": KUBEVIRT, "gitTreeState": "clean"}
+    return Program(
+        name,
+        OPTIONAL,
+        package or f"kubevirt.io/kubevirt/cmd/{name}",
+        KUBEVIRT,
+        ldflags=("-s", "-w", *_stamp("kubevirt.io/client-go/version", **stamps)),
+        ask_version=ask_version,
+        shows=shows,
+    )
+
+
 _DESCHEDULER = _control_plane(
     "descheduler",
     "sigs.k8s.io/descheduler/cmd/descheduler",
@@ -105,6 +139,27 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             _DESCHEDULER,
             _prometheus("prometheus"),
             _prometheus("promtool"),
+            _kubevirt("virt-api", shows="--subresources-only"),
+            _kubevirt("virt-controller", shows="--launcher-image"),
+            _kubevirt("virtctl", ask_version=("version", "--client")),
+            _kubevirt("kubevirt-objects", "./cmd/kubevirt-objects", ask_version=("--version",)),
         )
     }
 )
+REQUIRED = tuple(name for name, program in PROGRAMS.items() if not program.is_optional)
+
+
+def chosen(names: Sequence[str]) -> list[Program]:
+    """The programs of these names, or all that every lab needs; a module's name means all of it."""
+    wanted = [program for name in names for program in _named(name)]
+    return list(dict.fromkeys(wanted)) or [PROGRAMS[name] for name in REQUIRED]
+
+
+def _named(name: str) -> list[Program]:
+    if name in PROGRAMS:
+        return [PROGRAMS[name]]
+    of_module = [program for program in PROGRAMS.values() if program.module == name]
+    if not of_module:
+        known = ", ".join(PROGRAMS)
+        raise ConfigError(f'there is no engine "{name}"; the engines are {known}, or {OPTIONAL}')
+    return of_module

@@ -7,7 +7,7 @@ from trimtab.engines.build import PATIENT, Built
 from trimtab.engines.compiler import Limits
 
 # Every fake program says every version, so that whichever it stands for passes its check.
-PROGRAM = "echo v1.36.3 3.6.8 v0.8.0 v0.36.0 3.12.0"
+PROGRAM = "echo v1.36.3 3.6.8 v0.8.0 v0.36.0 3.12.0 v1.8.2 --subresources-only --launcher-image"
 WRITES_A_PROGRAM = f"""printf '#!/bin/sh\\n{PROGRAM}\\n' > "$out"; chmod +x "$out" """
 LISTS_TWO_PACKAGES = "echo stale example.org/a; echo stale example.org/b"
 

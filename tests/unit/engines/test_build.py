@@ -14,17 +14,23 @@ from builders.proxies.scripted_go import (
     everything_in,
     is_gone,
 )
-from trimtab.engines import PROGRAMS, Progress, locate
+from trimtab.engines import PROGRAMS, REQUIRED, Progress, locate
 from trimtab.engines.cache import MANIFEST, Manifest, sha256_of
 from trimtab.engines.compiler import Limits
 from trimtab.engines.events import Compiling, Downloading, Finished, Started
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 
 
-def test_everything_is_built_in_order_and_found_afterwards(tmp_path: Path) -> None:
+def test_what_every_lab_needs_is_built_in_order_and_found_afterwards(tmp_path: Path) -> None:
     cache = a_cache(tmp_path)
-    assert [locate(name, cache).name for name in PROGRAMS] == list(PROGRAMS)
-    assert len(everything_in(cache)) == len(PROGRAMS)
+    assert [locate(name, cache).name for name in REQUIRED] == list(REQUIRED)
+    assert len(everything_in(cache)) == len(REQUIRED)
+
+
+def test_kubevirt_is_built_when_it_is_named(tmp_path: Path) -> None:
+    cache = a_cache(tmp_path, "kubevirt")
+    assert locate("virt-api", cache).name == "virt-api"
+    assert len(everything_in(cache)) == len(PROGRAMS) - len(REQUIRED)
 
 
 def test_progress_is_told_from_the_first_download_to_the_end(tmp_path: Path) -> None:

@@ -24,6 +24,15 @@ def test_whole_programs_are_verified_and_missing_ones_named(tmp_path: Path) -> N
     assert verdicts["etcd"] is None
     assert verdicts["kwok"] is None
     assert verdicts["kubectl"] == "is not built; run: trimtab engines build"
+    assert "virt-api" not in verdicts, "an optional program that is not built is no fault"
+
+
+def test_a_damaged_optional_program_is_a_fault(tmp_path: Path) -> None:
+    cache = a_cache(tmp_path, "virtctl")
+    locate("virtctl", cache).write_bytes(b"")
+    (found,) = [each for each in verify(cache) if each.program == "virtctl"]
+    assert found.fault is not None
+    assert found.fault.endswith("run: trimtab engines build --force virtctl")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from trimtab.cli.doctor.commands import (
     check_system,
 )
 from trimtab.cli.lab.context import home
-from trimtab.engines import PROGRAMS, cache_dir
+from trimtab.engines import REQUIRED, cache_dir
 from trimtab.engines.cache import find
 from trimtab.engines.toolchain.golang import find_go
 from trimtab.lab.ports.ports import holder, is_free
@@ -45,12 +45,12 @@ def findings() -> list[Finding]:
 
 def _engines() -> list[Finding]:
     cache = cache_dir(os.environ)
-    missing = sum(find(name, cache) is None for name in PROGRAMS)
+    missing = sum(find(name, cache) is None for name in REQUIRED)
     go = find_go(os.environ, cache)
     using = f"{go.go.version} at {go.go.path}" if go.go else None
     return [
         check_go(using, go.rejected, find_spec("pip") is not None, missing),
-        check_engines(len(PROGRAMS) - missing, len(PROGRAMS)),
+        check_engines(len(REQUIRED) - missing, len(REQUIRED)),
         check_disk("cache disk", cache, _free(cache), BUILD_BYTES if missing else LAB_BYTES),
     ]
 

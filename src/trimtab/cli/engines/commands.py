@@ -39,6 +39,7 @@ def _cache() -> Path:
     help_epilogue=examples(
         "trimtab engines build",
         "trimtab engines build kube-scheduler",
+        "trimtab engines build kubevirt",
         "trimtab engines build prometheus-ui",
     )
 )
@@ -50,8 +51,9 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
     Parameters
     ----------
     names
-        Only these programs. `prometheus-ui`, Prometheus' own web pages, is made only if it is
-        named: about a minute, with Node.js 20 or newer (fetched if there is none on PATH).
+        Only these programs. Two are made only if they are named: `kubevirt`, the four programs of
+        KubeVirt's control plane (about 4 minutes), and `prometheus-ui`, Prometheus' own web pages
+        (about a minute, with Node.js 20 or newer, which is fetched if there is none on PATH).
     force
         Compile them even if they are there.
     """
@@ -63,7 +65,7 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
         names = tuple(name for name in names if name != pages.NAME)
         if not names:
             return
-    total = len(names) or len(engines.PROGRAMS)
+    total = len(engines.chosen(names))
     with _clean_up_when_ended(), progress("engines", total) as steps:
         built = engines.build(
             names,
@@ -156,8 +158,7 @@ def export(file: Path, *names: str) -> None:
     file
         The archive; compressed (slower, a third of the size) if it ends in .gz.
     names
-        Only these programs. `prometheus-ui`, Prometheus' own web pages, is made only if it is
-        named: about a minute, with Node.js 20 or newer.
+        Only these programs; otherwise all that are built, and none that a lab needs may be missing.
     """
     with progress("exporting") as steps:
         exported = write(file, names, _cache(), steps.note)
