@@ -2,7 +2,7 @@
 
 from trimtab.lab.components.component import Component, Plan, Task
 from trimtab.lab.components.identity import ClientCert, ServerCert, Service
-from trimtab.lab.components.stack import CA_BUNDLE, NONE, Contribution, Lab, Stack
+from trimtab.lab.components.stack import CA_BUNDLE, CA_TEXT, NONE, Contribution, Lab, Stack
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import look, survey
 from trimtab.lab.settle import Wish
@@ -13,6 +13,7 @@ from trimtab.lab.stop import down, wipe
 
 __all__ = [
     "CA_BUNDLE",
+    "CA_TEXT",
     "NONE",
     "ClientCert",
     "Clock",

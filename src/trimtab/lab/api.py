@@ -26,9 +26,14 @@ class ApiError(TrimtabError):
         self.status = status
 
 
+def trusting(pki: Path) -> ssl.SSLContext:
+    """Trust the lab's CA only."""
+    return ssl.create_default_context(cafile=str(pki / "ca.crt"))
+
+
 def tls_context(pki: Path, client: str) -> ssl.SSLContext:
     """Trust the lab's CA only; show `client`'s certificate."""
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    context = trusting(pki)
     context.load_cert_chain(str(pki / f"{client}.crt"), str(pki / f"{client}.key"))
     return context
 
@@ -60,9 +65,9 @@ class Api:
         suffix = "" if grace_s is None else f"?gracePeriodSeconds={grace_s}"
         await self._request("DELETE", path + suffix)
 
-    async def apply(self, thing: dict[str, Any]) -> None:
+    async def apply(self, thing: dict[str, Any], subresource: str = "") -> None:
         """Server-side apply; what others own of it and we name becomes ours."""
-        path = await self._path_of(thing)
+        path = await self._path_of(thing) + (f"/{subresource}" if subresource else "")
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
         await self._request("PATCH", path + query, thing, "application/apply-patch+yaml")
 

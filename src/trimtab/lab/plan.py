@@ -160,6 +160,7 @@ def _token(service: Service) -> TokenFile:
     return TokenFile(
         service=service.name,
         file=token_file(service.name),
+        namespace=service.namespace,
         lifetime_s=service.lifetime_s,
         renew_after_s=service.renew_after_s,
     )

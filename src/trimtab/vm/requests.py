@@ -191,13 +191,16 @@ class VmRequests:
         async with self._limit(f"migration {migration} is not over"):
             while True:
                 try:
-                    found = await self.client.get(MIGRATIONS, migration, self.namespace)
+                    found = await self._get_migration(migration)
                 except NotFound as error:
                     raise TrimtabError(f"migration {migration} was cancelled") from error
                 if found.finished:
                     return found
                 self._say(f"{found.status.phase or 'new'} {found.status.target_node}".strip())
                 await asyncio.sleep(POLL_S)
+
+    async def _get_migration(self, name: str) -> VirtualMachineMigration:
+        return await self.client.get(MIGRATIONS, name, self.namespace)
 
     async def _await_vm(self, name: str, holds: Callable[[VirtualMachine], bool]) -> VirtualMachine:
         vm = await self.get(name)

@@ -69,7 +69,7 @@ def test_a_program_named_twice_is_chosen_once() -> None:
 
 
 def test_a_name_that_is_neither_program_nor_module_is_refused() -> None:
-    with pytest.raises(ConfigError, match='no engine "virt-handler".*, or kubevirt'):
+    with pytest.raises(ConfigError, match=r'no engine "virt-handler".*, or kubevirt'):
         chosen(("virt-handler",))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from trimtab.cli.common.output import Flag
-from trimtab.cli.lab import context, with_advisor, with_loop, with_qos
+from trimtab.cli.lab import context, with_advisor, with_kubevirt, with_loop, with_qos
 from trimtab.cli.lab.context import Name
 from trimtab.cli.lab.with_loop import LoopOptions
 from trimtab.lab import Wish, stay_up
@@ -54,7 +54,7 @@ class PlaneOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class StackOptions:
-    """Options of --with advisor and --with qos.
+    """Options of --with advisor, --with qos and --with kubevirt.
 
     Parameters
     ----------
@@ -66,12 +66,15 @@ class StackOptions:
         With qos: keep accounts and serve the page, but leave the queue its stock order.
     legacy
         With qos: read the bare annotations `slo` and `controller`, and show the rows by them.
+    cpu_model
+        With kubevirt: VENDOR:MODEL of the nodes, oldest first; several go round the nodes in turn.
     """
 
     ocp: Literal["5.10", "5.14", "5.21", "5.32"] | None = None
     operator: bool | None = None
     measure_only: bool | None = None
     legacy: bool | None = None
+    cpu_model: Annotated[list[str] | None, Parameter(negative=())] = None
 
 
 PLANE, LOOP, STACKS = PlaneOptions(), LoopOptions(), StackOptions()
@@ -94,8 +97,8 @@ def up(
     Parameters
     ----------
     with_
-        What runs on top of the bare control plane: loop, qos, advisor, or none; repeatable.
-        New lab: loop.
+        What runs on top of the bare control plane: loop, kubevirt, qos, advisor, or none;
+        repeatable. With kubevirt the VMs are KubeVirt's own, otherwise trimtab's. New lab: loop.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
@@ -104,12 +107,14 @@ def up(
     given = {"measure_only": stacks.measure_only, "legacy": stacks.legacy}
     queue = with_qos.stack_of(home, name, chosen.names, given)
     platform = with_advisor.stack_for(home, name, chosen.names, stacks.ocp, stacks.operator)
-    known = {**chosen.stacks, queue.name: queue, platform.name: platform}
+    vms = with_kubevirt.stack_for(home, name, chosen, stacks.cpu_model)
+    known = {**chosen.stacks, queue.name: queue, platform.name: platform, vms.name: vms}
     wish = _wish(name, chosen, plane)
     file = plane.scheduler_config
     own = None if file is None else context.read_scheduler_config(file)
     context.warn_of(plane.listen)
     with_loop.warn_of(chosen.scenario)
+    with_kubevirt.build_what_is_missing(chosen.names)
     if foreground:
         stay_up(home, wish, context.means(StartDisplay(), known), own)
         return

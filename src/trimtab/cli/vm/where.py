@@ -10,7 +10,9 @@ from cyclopts import Parameter
 from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.common.output import emit
+from trimtab.kube.worlds import world_of
 from trimtab.view.terminal import err, progress
+from trimtab.vm.kubevirt_requests import KubevirtRequests
 from trimtab.vm.requests import VmRequests
 
 T = TypeVar("T")
@@ -44,7 +46,8 @@ def talk(where: VmOptions, ask: Callable[[VmRequests], Awaitable[T]]) -> T:
     async def talk() -> T:
         with progress("vm") as steps:
             async with cluster.connect() as client:
-                desk = VmRequests(client, where.namespace, timeout_s=where.timeout, say=steps.note)
+                kind = KubevirtRequests if await world_of(client) == "kubevirt" else VmRequests
+                desk = kind(client, where.namespace, timeout_s=where.timeout, say=steps.note)
                 return await ask(desk)
 
     return asyncio.run(talk())

@@ -15,9 +15,15 @@ from trimtab.model.names import SYSTEM_NAMESPACE
 
 
 class HttpsGet(Struct, frozen=True, tag=True):
-    """200 over TLS with the lab's CA and the supervisor's certificate."""
+    """200 over TLS with the lab's CA, and `contains` somewhere in the answer.
+
+    The supervisor shows its certificate, unless `anonymous`: some programs refuse one of a CA
+    that they do not know.
+    """
 
     url: str
+    contains: str = ""
+    anonymous: bool = False
 
 
 class HttpGet(Struct, frozen=True, tag=True):
@@ -55,11 +61,13 @@ class DeleteNodeLeases(Struct, frozen=True, tag=True):
 class ApplyObjects(Struct, frozen=True, tag=True):
     """Server-side apply of every object in `file`, in order; a CRD is awaited before the next.
 
-    `digest` is of the file's text: other objects are another action.
+    `digest` is of the file's text: other objects are another action. With `status`, it is
+    their status that is applied.
     """
 
     file: str
     digest: str = ""
+    status: bool = False
 
 
 class CreateNodes(Struct, frozen=True, tag=True):

@@ -114,6 +114,7 @@ def kube_apiserver(lab: Lab) -> Component:
             "--tls-private-key-file=pki/kube-apiserver-server.key",
             "--client-ca-file=pki/ca.crt",
             f"--admission-control-config-file={ADMISSION_FILE}",
+            *_aggregation(),
             "--service-account-key-file=pki/sa.key",
             "--service-account-signing-key-file=pki/sa.key",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -129,6 +130,24 @@ def kube_apiserver(lab: Lab) -> Component:
         probes=(HttpsGet(f"{lab.server}/readyz"),),
         needs=("etcd",),
         url=lab.server,
+    )
+
+
+def _aggregation() -> tuple[str, ...]:
+    """What lets other API servers stand behind this one, such as KubeVirt's.
+
+    The CA is the lab's only one, so the name decides: a certificate of anybody else in the lab
+    may not speak for others. It is the name that webhooks see too, because KubeVirt has one port
+    for both and lets no other name in.
+    """
+    return (
+        "--requestheader-client-ca-file=pki/ca.crt",
+        f"--requestheader-allowed-names={WEBHOOK_CLIENT}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file=pki/{WEBHOOK_CLIENT}.crt",
+        f"--proxy-client-key-file=pki/{WEBHOOK_CLIENT}.key",
     )
 
 

@@ -25,18 +25,25 @@ class ClientCert(Struct, frozen=True):
 
 
 class ServerCert(Struct, frozen=True):
-    """A certificate for a port of ours; `hosts` are names and addresses besides the loopback's."""
+    """A certificate for a port of ours; `hosts` are names and addresses besides the loopback's.
+
+    A name with a slash puts it into a directory of its own below `pki`.
+    """
 
     name: str
     hosts: tuple[str, ...] = ()
 
 
 class Service(Struct, frozen=True):
-    """The ServiceAccount trimtab-system:`name`; its token is in `pki/<name>.token`."""
+    """The ServiceAccount `namespace`:`name`; its token is in `pki/<name>.token`.
+
+    Accounts in our own namespace are made with the lab, those elsewhere by whoever names them.
+    """
 
     name: str
     lifetime_s: int = 3600
     renew_after_s: float = 2400.0
+    namespace: str = NAMESPACE
 
 
 def kubeconfig_file(name: str) -> str:

@@ -71,6 +71,28 @@ containerStatuses:
     running:
       startedAt: {{ $now | Quote }}
 {{ end }}
+{{ with .spec.initContainers }}
+initContainerStatuses:
+{{ range . }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: true
+  restartCount: 0
+  {{ if eq ( or .restartPolicy "" ) "Always" }}
+  started: true
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+  {{ else }}
+  state:
+    terminated:
+      exitCode: 0
+      reason: Completed
+      startedAt: {{ $now | Quote }}
+      finishedAt: {{ $now | Quote }}
+  {{ end }}
+{{ end }}
+{{ end }}
 """
 
 

@@ -13,7 +13,8 @@ NODE_PREFIX = "kwok-node-"
 def bootstrap_objects(clock: Clock, services: tuple[Service, ...]) -> list[dict[str, Any]]:
     """Our namespace, the clock, kwok's rights, an account for each service."""
     # "default" would be made by the controller manager; the probe pod does not wait for it
-    accounts = [service_account(name) for name in ("default", *(s.name for s in services))]
+    ours = [service.name for service in services if service.namespace == NAMESPACE]
+    accounts = [service_account(name) for name in ("default", *ours)]
     return [_named("v1", "Namespace", NAMESPACE), clock_map(clock), *rbac(), *accounts]
 
 

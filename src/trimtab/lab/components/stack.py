@@ -43,6 +43,8 @@ class Lab(Struct, frozen=True):
 
 CA_BUNDLE = "the lab's CA, in base64"
 """Stands in `objects` for the certificate of the lab's CA, which exists once files are written."""
+CA_TEXT = "the lab's CA, as PEM"
+"""The same as text."""
 
 
 class Contribution(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from trimtab.files.writing import write_private
+from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab.components.identity import ClientCert, ServerCert
 
 CA_DAYS, LEAF_DAYS, RENEW_DAYS = 3650, 365, 30
@@ -87,6 +87,7 @@ def _ensure_leaf(
     if pair is not None and _still_good(pair.cert, subject, hosts, authority, now):
         return
     key = _new_key()
+    make_private_dir(cert_file.parent)
     write_private(key_file, _key_pem(key))
     write_private(cert_file, _cert_pem(_issue(subject, hosts, key, authority, now)))
 

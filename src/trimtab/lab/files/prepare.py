@@ -13,7 +13,7 @@ import msgspec
 from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab.components.identity import by_certificate, by_token, kubeconfig_file, token_file
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
-from trimtab.lab.components.stack import CA_BUNDLE, Lab, Stack
+from trimtab.lab.components.stack import CA_BUNDLE, CA_TEXT, Lab, Stack
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.files.pki import ensure_pki, utc_now
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, draw
@@ -39,7 +39,7 @@ def prepare(
     files = dict(blueprint.files)
     if own_scheduler_config is not None:
         files[OWN_CONFIG_FILE] = own_scheduler_config
-    files[OBJECTS_FILE] = files[OBJECTS_FILE].replace(CA_BUNDLE, _ca_bundle(lab_dir))
+    files[OBJECTS_FILE] = _with_authority(files[OBJECTS_FILE], lab_dir)
     for name, text in files.items():
         make_private_dir((lab_dir.path / name).parent)
         write_private(lab_dir.path / name, text)
@@ -50,8 +50,12 @@ def prepare(
     return blueprint
 
 
-def _ca_bundle(lab_dir: LabDir) -> str:
-    return base64.b64encode((lab_dir.pki / "ca.crt").read_bytes()).decode()
+def _with_authority(objects: str, lab_dir: LabDir) -> str:
+    """The objects with the certificate of the lab's CA where they name it; both are JSON."""
+    certificate = (lab_dir.pki / "ca.crt").read_bytes()
+    text = msgspec.json.encode(certificate.decode()).decode()
+    bundle = base64.b64encode(certificate).decode()
+    return objects.replace(msgspec.json.encode(CA_TEXT).decode(), text).replace(CA_BUNDLE, bundle)
 
 
 def _link(link: Path, target: Path) -> None:

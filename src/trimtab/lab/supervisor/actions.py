@@ -73,8 +73,8 @@ async def perform(action: Action, api: Api, directory: Path, tokens: tuple[Token
     match action:
         case DeleteNodeLeases():
             await api.delete(_LEASES)
-        case ApplyObjects(file=file):
-            await _apply(api, _objects(directory / file))
+        case ApplyObjects(file=file, status=status):
+            await _apply(api, _objects(directory / file), "status" if status else "")
         case CreateNodes(count=count, size=size):
             await _create_nodes(api, count, size)
         case AwaitNodes(count=count):
@@ -99,9 +99,9 @@ async def renew_token(api: Api, directory: Path, token: TokenFile) -> None:
     write_private(directory / token.file, answer["status"]["token"])
 
 
-async def _apply(api: Api, things: list[dict[str, Any]]) -> None:
+async def _apply(api: Api, things: list[dict[str, Any]], subresource: str) -> None:
     for thing in things:
-        await api.apply(thing)
+        await api.apply(thing, subresource)
         if thing["kind"] == "CustomResourceDefinition":
             await _await_established(api, thing["metadata"]["name"])
 

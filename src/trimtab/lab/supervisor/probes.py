@@ -1,6 +1,7 @@
 """Carrying out readiness probes. The answer is what is still missing, or nothing."""
 
 import asyncio
+import ssl
 from pathlib import Path
 
 import httpx2
@@ -33,8 +34,8 @@ class Target(Struct, frozen=True):
 async def missing(probe: Probe, target: Target, api: Api, plain: httpx2.AsyncClient) -> str:
     """What this probe still misses in words; empty when it is satisfied."""
     match probe:
-        case HttpsGet(url=url):
-            return await _fetch(api.http, url, "")
+        case HttpsGet(url=url, contains=text, anonymous=anonymous):
+            return await _fetch(plain if anonymous else api.http, url, text)
         case HttpGet(url=url, contains=text):
             return await _fetch(plain, url, text)
         case SocketAccepts(path=path):
@@ -49,7 +50,7 @@ async def missing(probe: Probe, target: Target, api: Api, plain: httpx2.AsyncCli
 async def _fetch(client: httpx2.AsyncClient, url: str, text: str) -> str:
     try:
         answer = await client.get(url, timeout=LIMIT_S)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, ssl.SSLError) as error:
         return f"{url}: {str(error) or type(error).__name__}"
     if answer.status_code != 200:
         return f"{url} answers {answer.status_code}"

@@ -19,7 +19,7 @@ from msgspec import structs
 from trimtab.errors import ConfigError
 from trimtab.files.lock import held
 from trimtab.files.writing import write_private
-from trimtab.lab.api import Api
+from trimtab.lab.api import Api, trusting
 from trimtab.lab.components.component import Action, Component, Plan, Unit
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
@@ -85,7 +85,7 @@ class Supervisor:
             lab,
             self.board,
             Api(self.plan.server, lab.pki),
-            httpx2.AsyncClient(trust_env=False),
+            httpx2.AsyncClient(verify=trusting(lab.pki), trust_env=False),
             self._perform,
             self._record,
             self._guarded,

@@ -1,0 +1,143 @@
+"""virt-launcher pods as the player sees them: whose they are, when they end, and how.
+
+kwok starts them; ending them is the kubelet's part, which follows what becomes of the guest.
+A launcher ends when its guest has shut down or has left with a migration, or when the migration
+whose target it was has failed. One that is being deleted is then removed.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from trimtab.kube.kubevirt import CREATED_BY_LABEL, MIGRATION_JOB_LABEL, Vmi
+from trimtab.kube.machines import DOMAIN
+from trimtab.kube.resources import Free, Key, Kind, Wire
+
+TERMINAL = frozenset(("Succeeded", "Failed"))
+
+
+class LauncherLabels(Wire, frozen=True):
+    created_by: str = field(default="", name=CREATED_BY_LABEL)
+    migration: str = field(default="", name=MIGRATION_JOB_LABEL)
+
+
+class LauncherAnnotations(Wire, frozen=True):
+    domain: str = field(default="", name=DOMAIN)
+
+
+class LauncherMeta(Wire, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: datetime | None = None
+    labels: LauncherLabels = LauncherLabels()
+    annotations: LauncherAnnotations = LauncherAnnotations()
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+
+class ContainerName(Wire, frozen=True):
+    name: str = ""
+    image: str = ""
+
+
+class LauncherSpec(Wire, frozen=True):
+    node_name: str = ""
+    containers: tuple[ContainerName, ...] = ()
+
+
+class LauncherStatus(Wire, frozen=True):
+    phase: str = ""
+    conditions: tuple[Free, ...] = ()
+
+
+class Launcher(Wire, frozen=True):
+    metadata: LauncherMeta = LauncherMeta()
+    spec: LauncherSpec = LauncherSpec()
+    status: LauncherStatus = LauncherStatus()
+
+    @property
+    def vmi(self) -> Key:
+        """Whose pod it is."""
+        return Key(self.metadata.namespace, self.metadata.annotations.domain)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.phase in TERMINAL
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+
+LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)
+
+
+class Ending(Struct, frozen=True):
+    """A launcher that is over: `finish` it if it still runs, `remove` it if it was deleted."""
+
+    launcher: Launcher
+    finish: bool
+    remove: bool
+
+
+def endings(vmi: Vmi | None, launchers: Iterable[Launcher]) -> Iterator[Ending]:
+    """What the kubelets have to do about the launchers of one VMI."""
+    for launcher in launchers:
+        over = launcher.has_ended or _is_over(vmi, launcher)
+        remove = over and launcher.is_deleted
+        finish = over and not launcher.has_ended
+        if finish or remove:
+            yield Ending(launcher, finish, remove)
+
+
+def _is_over(vmi: Vmi | None, launcher: Launcher) -> bool:
+    meta = launcher.metadata
+    if vmi is None or vmi.metadata.uid != meta.labels.created_by:
+        return launcher.is_deleted
+    if vmi.is_final:
+        return True
+    state = vmi.status.migration_state
+    if state is not None and state.ended:
+        if state.failed and meta.labels.migration == state.migration_uid:
+            return True
+        if not state.failed and meta.name == state.source_pod:
+            return True
+    # a target that was given up before its guest came, or a guest that never started
+    return launcher.is_deleted and not runs_the_guest(vmi, launcher)
+
+
+def runs_the_guest(vmi: Vmi, launcher: Launcher) -> bool:
+    """True for the launcher that the guest is in; the target of a migration is not it yet."""
+    if vmi.status.phase not in ("Scheduled", "Running"):
+        return False
+    state, name = vmi.status.migration_state, launcher.metadata.name
+    if launcher.spec.node_name != vmi.status.node_name:
+        return False
+    return state is None or state.end_timestamp is not None or name != state.target_pod
+
+
+def finished_status(launcher: Launcher, now: str) -> Free:
+    """The status of a pod whose containers have all ended well."""
+    kept = [c for c in launcher.status.conditions if c["type"] not in ("Ready", "ContainersReady")]
+    over = {"status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+    containers = [
+        {
+            "name": each.name,
+            "image": each.image,
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}},
+        }
+        for each in launcher.spec.containers
+    ]
+    return {
+        "phase": "Succeeded",
+        "conditions": [*kept, *({"type": t, **over} for t in ("Ready", "ContainersReady"))],
+        "containerStatuses": containers,
+    }

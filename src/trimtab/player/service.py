@@ -1,0 +1,323 @@
+"""The player as a process: what the pure functions decide is read and written here.
+
+VMIs are read and written as KubeVirt's own handler account, because its webhook lets nobody
+else touch them. Pods and nodes are written under the player's own account: an admission policy
+of KubeVirt lets a handler change only the node that its token is bound to, and we are all nodes.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from trimtab.errors import TrimtabError
+from trimtab.kube.client import Client
+from trimtab.kube.clock import Clock, ClockReader
+from trimtab.kube.errors import NotFound
+from trimtab.kube.http.web import Web
+from trimtab.kube.kubevirt import VMIS, MigrationState, Vmi
+from trimtab.kube.machines import LAUNCHER_LABEL
+from trimtab.kube.resources import CONFIG_MAPS, NODES, Key, Node
+from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.runtime.service import Service
+from trimtab.kube.worlds import refuse_beside, watch_for
+from trimtab.model.names import SYSTEM_NAMESPACE
+from trimtab.model.quantity import NANO, parse_quantity
+from trimtab.obs import get_logger
+from trimtab.obs.metrics import counter
+from trimtab.player.copies import Copies, Order, Progress
+from trimtab.player.guests import Guest, guest_of, vcpus
+from trimtab.player.launchers import LAUNCHERS, Ending, Launcher, endings, finished_status
+from trimtab.player.metrics import GuestMetrics, NodeSizes, Running
+from trimtab.player.migration import MigrationFacts
+from trimtab.player.nodes import (
+    HEARTBEAT,
+    heartbeat_every_s,
+    label_changes,
+    parse_models,
+    resource_changes,
+)
+from trimtab.player.patches import json_patch
+from trimtab.player.settings import Settings
+from trimtab.player.turn import next_step
+
+NAME = "virt-handler-player"
+WORKERS = 16
+RETRY_S = 5.0
+log = get_logger()
+steps = counter("trimtab_player_steps_total", "Writes to VMIs by what they meant", "step")
+
+
+class Player:
+    """All handlers, launchers and kubelets of one cluster."""
+
+    def __init__(
+        self,
+        handler: Client,
+        kubelet: Client,
+        settings: Settings,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._handler, self._kubelet, self._settings, self._now = handler, kubelet, settings, now
+        self._models = parse_models(settings.cpu_model)
+        self.vmis = Reflector(handler, VMIS, indexes={"node": _nodes_of})
+        self.launchers = Reflector(
+            kubelet,
+            LAUNCHERS,
+            labels="=".join(LAUNCHER_LABEL),
+            indexes={"vmi": lambda each: (str(each.vmi),)},
+            name="launchers",
+        )
+        self.nodes = Reflector(kubelet, NODES)
+        self.clocks = Reflector(
+            kubelet,
+            CONFIG_MAPS,
+            namespace=SYSTEM_NAMESPACE,
+            fields="metadata.name=clock",
+            name="clock",
+        )
+        self._clock_reader = ClockReader()
+        self.controller = Controller("vmis", self._turn, workers=WORKERS)
+        self.controller.follow(self.vmis)
+        self.controller.follow(self.launchers, lambda each: (each.vmi,))
+        self.controller.follow(self.nodes, self._vmis_on)
+        self.node_controller = Controller("nodes", self._fit).follow(self.nodes)
+        self._copies = Copies(settings.bandwidth, self.controller.queue.add)
+        self._begun: dict[str, float] = {}
+        self._guests: dict[Key, tuple[str, Guest]] = {}
+        self.metrics = GuestMetrics(time.monotonic)
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        return self.vmis, self.launchers, self.nodes, self.clocks
+
+    # VMIs and their launchers
+
+    async def _turn(self, key: Key) -> Outcome:
+        vmi = self.vmis.store.get(key.name, key.namespace)
+        launchers = self.launchers.store.by("vmi", str(key))
+        outcome: Outcome = Done()
+        if vmi is None:
+            self._copies.drop(key, self._lab_s())
+            self._guests.pop(key, None)
+        else:
+            outcome = await self._handle(vmi, launchers)
+        for ending in endings(vmi, launchers):
+            if self._answers(ending.launcher.spec.node_name):
+                await self._end(ending)
+        return outcome
+
+    async def _handle(self, vmi: Vmi, launchers: list[Launcher]) -> Outcome:
+        step = next_step(vmi, launchers, self._facts(vmi))
+        if step.patch is not None:
+            await self._write(vmi, step.patch)
+            steps.labels(step.event).inc()
+            log.debug(step.event, vmi=str(vmi.metadata.key), node=vmi.status.node_name)
+        if step.again_s is None:
+            return Done()
+        return After(max(0.0, self._clock.real_s(step.again_s)))
+
+    def _facts(self, vmi: Vmi) -> MigrationFacts:
+        state = vmi.status.migration_state or MigrationState()
+        now = self._now()
+        return MigrationFacts(
+            now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            source_answers=self._answers(vmi.status.node_name),
+            target_answers=self._answers(state.target_node),
+            target_address=state.target_node,
+            copy=self._copy(vmi, state),
+        )
+
+    def _copy(self, vmi: Vmi, state: MigrationState) -> Progress | None:
+        key, lab_s = vmi.metadata.key, self._lab_s()
+        if state.start_timestamp is None or state.end_timestamp is not None or state.ended:
+            self._copies.drop(key, lab_s)
+            return None
+        # stored times are whole seconds: this process knows better when it wrote one
+        written = self._clock.lab_s(state.start_timestamp.timestamp())
+        begun_s = self._begun.setdefault(state.migration_uid, max(written, lab_s - 1.0))
+        settings, guest = state.migration_configuration, self._guest(vmi)
+        order = Order(
+            migration=state.migration_uid,
+            source=state.source_node,
+            target=state.target_node,
+            size=guest.memory_used(begun_s),
+            dirty_rate=self._dirty_rate(guest),
+            begun_s=begun_s,
+            bandwidth=_quantity(settings.bandwidth_per_migration),
+            completion_s_per_gib=settings.completion_timeout_per_gi_b,
+        )
+        return self._copies.progress(key, order, lab_s)
+
+    async def _write(self, vmi: Vmi, patch: dict[str, Any]) -> None:
+        meta = vmi.metadata
+        state = vmi.status.migration_state
+        started = patch.get("status", {}).get("migrationState", {}).get("startTimestamp")
+        if state is not None and started:
+            self._begun[state.migration_uid] = self._lab_s()
+        elif state is not None and state.ended:
+            self._begun.pop(state.migration_uid, None)
+        await self._handler.patch(VMIS, meta.name, json_patch(vmi, patch), meta.namespace)
+
+    async def _end(self, ending: Ending) -> None:
+        meta = ending.launcher.metadata
+        try:
+            if ending.finish:
+                now = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                status = finished_status(ending.launcher, now)
+                await self._kubelet.patch(
+                    LAUNCHERS, meta.name, {"status": status}, meta.namespace, subresource="status"
+                )
+            if ending.remove:
+                await self._kubelet.delete(
+                    LAUNCHERS, meta.name, meta.namespace, uid=meta.uid, grace_s=0
+                )
+        except NotFound:
+            log.debug("launcher gone", pod=meta.name)
+
+    # Nodes
+
+    def _answers(self, name: str) -> bool:
+        """Whether the handler on this node lives."""
+        node = self.nodes.store.get(name)
+        return node is not None and node.ready
+
+    def _vmis_on(self, node: Node) -> list[Key]:
+        return [vmi.metadata.key for vmi in self.vmis.store.by("node", node.metadata.name)]
+
+    async def _fit(self, key: Key) -> Outcome:
+        """Make a node fit for VMs: its labels are virt-handler's, its devices the kubelet's."""
+        node = self.nodes.store.get(key.name)
+        if node is None or not node.ready:
+            return Done()
+        if changes := label_changes(node, self._models):
+            patch = {"metadata": {"labels": changes}}
+            await self._kubelet.patch(NODES, key.name, patch)
+        if resources := resource_changes(node):
+            status = {"capacity": dict(resources), "allocatable": dict(resources)}
+            await self._kubelet.patch(NODES, key.name, {"status": status}, subresource="status")
+        return Done()
+
+    def unfit(self) -> list[str]:
+        """Ready nodes that lack something."""
+        return [
+            node.metadata.name
+            for node in self.nodes.store
+            if node.ready and (label_changes(node, self._models) or resource_changes(node))
+        ]
+
+    async def beat(self) -> None:
+        """Write the heartbeat of every node that lives, one after the other, for ever."""
+        while True:
+            names = [node.metadata.name for node in self.nodes.store if node.ready]
+            every_s = heartbeat_every_s(len(names))
+            began = asyncio.get_running_loop().time()
+            for place, name in enumerate(names):
+                await self._beat_once(name)
+                due = began + every_s * (place + 1) / len(names)
+                await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            if not names:
+                await asyncio.sleep(RETRY_S)
+
+    async def _beat_once(self, name: str) -> None:
+        if not self._answers(name):
+            return
+        now = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        try:
+            await self._kubelet.patch(NODES, name, {"metadata": {"annotations": {HEARTBEAT: now}}})
+        except TrimtabError as error:  # the next round is soon enough: five minutes are allowed
+            log.warning("heartbeat not written", node=name, error=str(error))
+
+    # Time and guests
+
+    @property
+    def _clock(self) -> Clock:
+        return self._clock_reader.read(self.clocks.store.get("clock", SYSTEM_NAMESPACE))
+
+    def _lab_s(self) -> float:
+        return self._clock.lab_s(self._now())
+
+    def _guest(self, vmi: Vmi) -> Guest:
+        """Read once for each version of the VMI: a curve takes a while to decode."""
+        meta = vmi.metadata
+        known = self._guests.get(meta.key)
+        if known is None or known[0] != meta.resource_version:
+            known = self._guests[meta.key] = (meta.resource_version, guest_of(vmi))
+        return known[1]
+
+    def _dirty_rate(self, guest: Guest) -> float:
+        return self._settings.dirty_rate if guest.dirty_rate is None else guest.dirty_rate
+
+    # What Prometheus scrapes
+
+    def page(self) -> str:
+        """The series of all guests that run on nodes that answer."""
+        lab_s = self._lab_s()
+        pods = {each.metadata.uid: each.metadata.name for each in self.launchers.store}
+        rows = [
+            self._row(vmi, pods, lab_s)
+            for vmi in self.vmis.store
+            if vmi.status.phase == "Running" and self._answers(vmi.status.node_name)
+        ]
+        sizes = {node.metadata.name: _sizes(node) for node in self.nodes.store if node.ready}
+        return self.metrics.page(rows, sizes, lab_s)
+
+    def _row(self, vmi: Vmi, pods: dict[str, str], lab_s: float) -> Running:
+        meta, status, guest = vmi.metadata, vmi.status, self._guest(vmi)
+        mine = (uid for uid, node in status.active_pods.items() if node == status.node_name)
+        return Running(
+            key=meta.key,
+            node=status.node_name,
+            pod=next((pods[uid] for uid in mine if uid in pods), ""),
+            uid=meta.uid,
+            guest=guest,
+            vcpus=vcpus(vmi),
+            dirty_rate=self._dirty_rate(guest),
+            copy=self._copies.look(meta.key, lab_s),
+        )
+
+
+def _nodes_of(vmi: Vmi) -> list[str]:
+    state = vmi.status.migration_state
+    target = state.target_node if state is not None and not state.ended else ""
+    return [name for name in dict.fromkeys((vmi.status.node_name, target)) if name]
+
+
+def _sizes(node: Node) -> NodeSizes:
+    given = node.status.allocatable
+    return NodeSizes(_quantity(given.get("cpu", 0)), _quantity(given.get("memory", 0)))
+
+
+def _quantity(text: str | int) -> float:
+    return parse_quantity(text, "quantity").nano / NANO
+
+
+async def serve(handler: Client, kubelet: Client, settings: Settings) -> None:
+    """Run until SIGTERM."""
+    await refuse_beside(kubelet, "trimtab")
+    player = Player(handler, kubelet, settings)
+
+    async def guests(_: Request) -> Response:
+        return PlainTextResponse(player.page(), media_type="text/plain; version=0.0.4")
+
+    async def fit(_: Request) -> Response:
+        unfit = player.unfit()
+        said = f"{len(unfit)} nodes are not labelled yet" if unfit else "every node is fit for VMs"
+        return PlainTextResponse(said + "\n")
+
+    routes = [Route("/guests/metrics", guests), Route("/nodes-fit", fit)]
+    web = Web(routes, host=settings.host, port=settings.port)
+    await Service(
+        NAME,
+        reflectors=player.reflectors,
+        controllers=[player.controller, player.node_controller],
+        jobs=[player.beat, partial(watch_for, kubelet, "trimtab")],
+        web=web,
+    ).run()

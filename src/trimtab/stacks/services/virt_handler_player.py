@@ -1,0 +1,37 @@
+"""Play KubeVirt's handlers and launchers on all nodes of a lab; no guest really runs.
+
+Serves the guests' series at /guests/metrics, and /healthz, /readyz and /metrics of its own.
+"""
+
+from trimtab.install.rights import LOOK, Role, at_home, everywhere, right
+from trimtab.install.service import Connect, ServiceSpec
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.player.settings import Settings
+
+NAME = "virt-handler-player"
+
+
+async def serve(connect: Connect, settings: Settings) -> None:
+    from trimtab.player.service import serve
+
+    handler = Connect("virt-handler", settings.handler_kubeconfig)
+    await serve(handler(), connect(), settings)
+
+
+def roles() -> tuple[Role, ...]:
+    """Label nodes and write their status, end launchers that shut down, read the clock.
+
+    VMIs it writes as KubeVirt's own handler account.
+    """
+    return (
+        everywhere(
+            right("", ["nodes"], [*LOOK, "patch"]),
+            right("", ["nodes/status"], ["patch"]),
+            right("", ["pods"], [*LOOK, "delete"]),
+            right("", ["pods/status"], ["patch"]),
+        ),
+        at_home(right("", ["configmaps"], LOOK, only=[CLOCK])),
+    )
+
+
+SERVICE = ServiceSpec(name=NAME, about=__doc__, options=Settings, serve=serve, roles=roles)
