@@ -80,9 +80,7 @@ def vm_view(vm: Vm, vmi: Vmi | None, pod: str = "") -> VirtualMachine:
         spec=VmSpec(
             running=vm.spec.wanted,
             resources=VmResources(cpu=given.cpu, memory=given.memory),
-            eviction_strategy=cast(
-                EvictionStrategy, source.spec.eviction_strategy or "LiveMigrate"
-            ),
+            eviction_strategy=cast(EvictionStrategy, strategy),
             live_migratable=vmi is None or _migratable(vmi),
         ),
         status=_status(vm, vmi, pod, given, load),

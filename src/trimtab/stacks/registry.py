@@ -8,6 +8,7 @@ from trimtab.stacks import services as in_labs
 
 PROGRAMS = {"prometheus": 9090, "descheduler": 10258}
 """Ports of the loop's programs that are not ours."""
+KUBEVIRT_PROGRAMS = {"virt-api": 8448, "virt-controller": 8449}
 PACKAGES = (in_clusters, in_labs)
 
 
@@ -31,4 +32,4 @@ def all_services() -> list[ServiceSpec]:
 
 def lab_ports() -> dict[str, int]:
     """Every port that a lab with all stacks asks for, by name."""
-    return CONTROL_PLANE | PROGRAMS | registry.ports(all_services())
+    return CONTROL_PLANE | PROGRAMS | KUBEVIRT_PROGRAMS | registry.ports(all_services())

@@ -13,13 +13,13 @@ from trimtab.lab.components.component import HttpsGet, Restart
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.player.settings import Settings as PlayerSettings
 from trimtab.stacks.kubevirt.settings import NAMESPACE, KubevirtSettings
+from trimtab.stacks.registry import KUBEVIRT_PROGRAMS
 from trimtab.stacks.services import virt_handler_player
 
 PLAYER = virt_handler_player.NAME
 API_ACCOUNT, CONTROLLER_ACCOUNT = "kubevirt-apiserver", "kubevirt-controller"
 HANDLER_ACCOUNT = "kubevirt-handler"
-PROGRAM_PORTS = {"virt-api": 8448, "virt-controller": 8449}
-PORTS = PROGRAM_PORTS | virt_handler_player.SERVICE.ports
+PORTS = KUBEVIRT_PROGRAMS | virt_handler_player.SERVICE.ports
 SYNCED_ANNOTATIONS = ("trimtab.dev/load",)
 """Annotations that virt-controller copies from a running VMI to its pod when they change."""
 SUBRESOURCES = "/apis/subresources.kubevirt.io/v1"
