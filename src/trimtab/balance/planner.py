@@ -31,10 +31,16 @@ def make_plan(
     cost: MigrationCost | None = None,
     *,
     with_bound: bool = True,
+    sources: Flags | None = None,
 ) -> Plan:
-    """The moves that bring the cluster to its goals, in an order that can be carried out."""
+    """The moves that bring the cluster to its goals, in an order that can be carried out.
+
+    sources: (N,) nodes that are old enough a problem to be levelled; all if left out.
+    """
     goals = goals or Goals()
     planner = _Planner(problem, goals, budget or Budget(), cost or MigrationCost())
+    if sources is not None:
+        planner.levelled = sources
     planner.run()
     proved = bound(problem, planner.ceiling) if with_bound else None
     return planner.plan(proved)
@@ -53,10 +59,10 @@ class _Planner:
             self.movable[list(self.excluded)] = False
         self.reserve = Reserve(self.state)
         self.moves: list[Move] = []
-        self.out = np.zeros(len(problem.nodes), dtype=np.intp)
-        self.into = np.zeros(len(problem.nodes), dtype=np.intp)
+        self.out, self.into = problem.leaving.copy(), problem.arriving.copy()
         self.broken: list[str] = []
         self.chains = 0
+        self.levelled: Flags = np.ones(len(problem.nodes), dtype=np.bool_)
 
     def _too_dirty(self, cost: MigrationCost) -> dict[int, Exclusion]:
         problem = self.problem
@@ -73,7 +79,7 @@ class _Planner:
         if goals.relieve and (sources := self._suffering()).any():
             self._lower(sources, self._relief(sources), "relieve")
         if goals.level:
-            self._lower(np.ones(len(self.problem.nodes), dtype=np.bool_), self.ceiling, "level")
+            self._lower(self.levelled, self.ceiling, "level")
         if goals.reserve:
             self._make_room()
 

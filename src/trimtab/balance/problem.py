@@ -60,6 +60,7 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
     allowed: (kinds, N) nodes that selectors, affinity, taints and labels leave.
     resident, dirty_rate: (V,) bytes to copy, bytes a second that the guest changes.
     pressure: (N,) share of time that work waits for CPU or memory (PSI or CPU delay).
+    leaving, arriving: (N,) migrations under way out of and into each node.
     emptied: (N,) nodes that every VM has to leave: drained, or taken away in a what-if.
     """
 
@@ -81,6 +82,8 @@ class Problem(Struct, frozen=True, eq=False, kw_only=True):
     dirty_rate: Floats
     pressure: Floats
     emptied: Flags
+    leaving: Places
+    arriving: Places
     excluded: Mapping[int, Exclusion] = {}
     groups: Groups | None = None
 
@@ -146,6 +149,8 @@ def problem_of(
     dirty_rate: Floats | None = None,
     pressure: Floats | None = None,
     emptied: Flags | None = None,
+    leaving: Places | None = None,
+    arriving: Places | None = None,
     excluded: Mapping[int, Exclusion] | None = None,
     groups: Groups | None = None,
 ) -> Problem:
@@ -172,6 +177,8 @@ def problem_of(
         dirty_rate=np.zeros(v) if dirty_rate is None else dirty_rate,
         pressure=np.zeros(n) if pressure is None else pressure,
         emptied=np.zeros(n, dtype=np.bool_) if emptied is None else emptied,
+        leaving=np.zeros(n, dtype=np.intp) if leaving is None else leaving,
+        arriving=np.zeros(n, dtype=np.intp) if arriving is None else arriving,
         excluded={} if excluded is None else excluded,
         groups=groups,
     )

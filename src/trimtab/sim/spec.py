@@ -7,7 +7,7 @@ from msgspec import Struct
 from trimtab.model.scenarios.scenario import Scenario
 
 Placement = Literal["spread", "binpack", "least-loaded", "soft-taints"]
-VictimChoice = Literal["stock", "best-fit", "steepest-pair"]
+VictimChoice = Literal["stock", "best-fit", "steepest-pair", "planned"]
 
 
 class Timing(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -76,7 +76,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 @st.composite
 def specs(draw: st.DrawFn) -> RunSpec:
     placements: list[Placement] = ["spread", "binpack", "least-loaded", "soft-taints"]
-    victims: list[VictimChoice] = ["stock", "best-fit", "steepest-pair"]
+    victims: list[VictimChoice] = ["stock", "best-fit", "steepest-pair", "planned"]
     return RunSpec(
         scenario=draw(scenarios()),
         score=draw(st.sampled_from(SCORES)),

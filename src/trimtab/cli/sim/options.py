@@ -87,7 +87,8 @@ class SimulationOptions:
     placement
         The scheduler: spread is the default one, binpack fills nodes; the others are what-ifs.
     victims
-        Who goes: stock as the descheduler does; the others are what-ifs with own targets.
+        Who goes: stock as the descheduler does; planned as `trimtab balance`; all but stock are
+        what-ifs with own targets.
     migration
         How VMs move, instead of what the scenario says.
     consecutive
@@ -105,7 +106,7 @@ class SimulationOptions:
     """
 
     placement: Literal["spread", "binpack", "least-loaded", "soft-taints"] = "spread"
-    victims: Literal["stock", "best-fit", "steepest-pair"] = "stock"
+    victims: Literal["stock", "best-fit", "steepest-pair", "planned"] = "stock"
     migration: Literal["live", "recreate"] | None = None
     consecutive: int = 1
     cooldown: str = "0s"

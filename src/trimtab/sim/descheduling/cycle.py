@@ -14,6 +14,7 @@ from trimtab.policy import Policy
 from trimtab.scores import Score
 from trimtab.sim.descheduling.descheduler import CycleDecision, Descheduler, limits_of
 from trimtab.sim.descheduling.idle_cycles import IdleCycles
+from trimtab.sim.descheduling.planned import PlannedMoves
 from trimtab.sim.descheduling.planner import Planner, PlannerInputs, tolerance
 from trimtab.sim.descheduling.replica_view import SharedTraits
 from trimtab.sim.descheduling.sensor import Pieces, Sensor
@@ -23,7 +24,7 @@ from trimtab.sim.measures.pieces import Sums
 from trimtab.sim.measures.recorder import Recorder
 from trimtab.sim.placement.cluster import Cluster
 from trimtab.sim.replica import Replica
-from trimtab.sim.spec import RunSpec
+from trimtab.sim.spec import RunSpec, VictimChoice
 from trimtab.virt.soft_taints import NodeClass, keys_of
 
 Action = Callable[[int, CycleDecision, Floats], None]
@@ -54,9 +55,11 @@ class Control:
         self._deschedulers = [
             Descheduler(spec, policy, fleet, shared, replica) for replica in replicas
         ]
+        self._planned = PlannedMoves(fleet, self._limits) if spec.victims == "planned" else None
+        choices: dict[VictimChoice, Action] = {"stock": self._evict, "planned": self._rebalance}
         self._actions: list[Action] = [
             self._count_cycles_over,
-            self._evict if spec.victims == "stock" else self._move_as_planned,
+            choices.get(spec.victims, self._move_as_planned),
         ]
         if spec.placement == "soft-taints":
             self._actions.append(self._taint)
@@ -122,6 +125,13 @@ class Control:
         best_fit = self._spec.victims == "best-fit"
         plan = planner.best_fit if best_fit else planner.steepest_pair
         for vm, target in plan(replica.now):
+            replica.move(vm, target)
+
+    def _rebalance(self, r: int, _: CycleDecision, __: Floats) -> None:
+        """What the balancer would do, whatever the score says."""
+        assert self._planned is not None
+        replica, restrained = self._replicas[r], self._deschedulers[r].restrained
+        for vm, target in self._planned.moves(replica, self._loads.measured, restrained):
             replica.move(vm, target)
 
     def _taint(self, r: int, decision: CycleDecision, _: Floats) -> None:

@@ -19,7 +19,7 @@ from trimtab import __version__
 from trimtab.sim.spec import RunSpec
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_DECIDING_ROOMS = ("model", "scores", "policy", "virt", "sim")
+_DECIDING_ROOMS = ("model", "scores", "policy", "virt", "balance", "sim")
 
 
 class Versions(Struct, frozen=True):
