@@ -20,7 +20,7 @@ from trimtab.sim.spec import Restraint, RunSpec, Timing
 
 SLACK = 3.0
 """A ceiling is at most three times what was measured, in CPU time on a busy computer."""
-MIGRATION_US = 60.0
+MIGRATION_US = 52.0
 DATA = Path(__file__).parents[3] / "shared" / "data"
 RECORDED, PLANETLAB = DATA / "google-2011-vms.npz", DATA / "planetlab-20110303.npz"
 FIVE_MINUTES = Timing(descheduling_s=300.0)
@@ -98,14 +98,14 @@ def test_a_day_of_cycles_a_minute_each() -> None:
     seconds, outcome = timed(spec)
     tell("100 nodes x 1,600 VMs x 1,440 cycles", seconds, outcome)
     assert outcome.card.migrations > 1000
-    assert seconds < 2.0 * SLACK
+    assert seconds < 1.9 * SLACK
 
 
 def test_a_day_of_five_minute_cycles() -> None:
     spec = RunSpec(synthetic(100, 1600, 86_400.0), timing=FIVE_MINUTES)
     seconds, outcome = timed(spec)
     tell("100 nodes x 1,600 VMs x 288 cycles", seconds, outcome)
-    assert seconds < 0.5 * SLACK
+    assert seconds < 0.45 * SLACK
 
 
 def test_a_day_of_ten_thousand_nodes() -> None:
@@ -114,7 +114,7 @@ def test_a_day_of_ten_thousand_nodes() -> None:
     tell("10,000 nodes x 100,000 VMs x 288 cycles", seconds, outcome)
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(f"peak memory of the process: {peak_gb:.2f} GB")
-    assert seconds < 2.7 * SLACK
+    assert seconds < 2.0 * SLACK
     assert peak_gb < 1.0
 
 
