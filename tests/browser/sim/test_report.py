@@ -8,9 +8,9 @@ from playwright.sync_api import Browser
 
 from builders.labs.pages import Opened
 from builders.values.outcomes import a_scenario
-from trimtab.cli.sim.files import make_result, save
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec
+from trimtab.study.run_directory import make_result, save
 
 pytestmark = pytest.mark.browser
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from trimtab.cli.sim import files
 from trimtab.cli.sim.commands import app
 from trimtab.errors import ConfigError
+from trimtab.study import run_directory
 
 SCENARIO = """\
 apiVersion: trimtab.dev/v1alpha1
@@ -106,7 +106,7 @@ def test_without_the_extra_the_rest_is_written_and_said(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    monkeypatch.setattr(run_directory, "find_spec", lambda _: None)
     out = tmp_path / "out"
     run(scenario, "-o", str(out))
     assert sorted(path.name for path in out.iterdir()) == ["events.json", "inputs", "result.json"]

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.common.output_files import check_directory, writing
-from trimtab.cli.sim.files import SimResult, make_result, save
 from trimtab.cli.sim.live import live_cycle
 from trimtab.cli.sim.options import (
     LiveOptions,
@@ -26,6 +25,7 @@ from trimtab.obs.log import configure
 from trimtab.sim import simulate
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, Timing
+from trimtab.study.run_directory import SimResult, make_result, save
 from trimtab.view.sim import Run, show_run
 from trimtab.view.study import say, tell
 from trimtab.view.terminal import progress

@@ -86,15 +86,15 @@ def _page_row(
     row: Row, table: Table, result: StudyResult, scale: float, reference: float
 ) -> PageRow:
     imbalance = row.measures[IMBALANCE]
-    badges = _badges(row, table, result)
+    shown = badges(row, table, result)
     return PageRow(
         candidate=row.candidate,
         rank=row.rank,
         label=result.labels[row.candidate],
         classes=" ".join(
-            [badge.kind for badge in badges] + ["nothing"] * (row.candidate == NOTHING)
+            [badge.kind for badge in shown] + ["nothing"] * (row.candidate == NOTHING)
         ),
-        badges=badges,
+        badges=shown,
         imbalance={end: number(getattr(imbalance, end)) for end in ("value", "low", "high")},
         bar=_bar(imbalance, scale, reference),
         nothing=change_of(row.versus_nothing),
@@ -117,7 +117,8 @@ def _bar(estimate: Estimate, scale: float, reference: float) -> Bar:
     return Bar(*(f"{place:.1f}" for place in places))
 
 
-def _badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
+def badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
+    """What a candidate is in this table: best, pick, default, …; the terminal shows the same."""
     found = []
     if row.candidate == table.best:
         found.append(Badge("best", "best", "the least imbalance"))

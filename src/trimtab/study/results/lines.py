@@ -3,7 +3,7 @@
 from trimtab.errors import ConfigError
 from trimtab.study.execution.rerun import Verdict
 from trimtab.study.inputs.identity import Versions
-from trimtab.study.report.tables import change_text
+from trimtab.study.report.tables import badges, change_text
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
 from trimtab.study.results.result import Row, StudyResult, Table
@@ -76,7 +76,7 @@ def _rank(result: StudyResult, table: Table, row: Row) -> RankLine:
     return RankLine(
         rank=row.rank,
         label=result.labels[row.candidate],
-        marks=_marks(row, table, result.default),
+        marks=_marks(row, table, result),
         imbalance=(imbalance.value or 0.0, imbalance.low or 0.0, imbalance.high or 0.0),
         change=change_text(row.versus_nothing),
         migrations=number(row.measures[MIGRATIONS].value),
@@ -84,16 +84,7 @@ def _rank(result: StudyResult, table: Table, row: Row) -> RankLine:
     )
 
 
-def _marks(row: Row, table: Table, default: int) -> str:
-    marks = []
-    if row.candidate == table.best:
-        marks.append("best")
-    elif row.among_best:
-        marks.append("≈ best")
-    if row.candidate == table.pick:
-        marks.append("pick")
-    elif row.candidate == table.stock_pick:
-        marks.append("pick of today")
-    if row.candidate == default:
-        marks.append("default")
-    return ", ".join(marks)
+def _marks(row: Row, table: Table, result: StudyResult) -> str:
+    """The report's badges, but for those that a label tells already."""
+    told = ("own", "what-if")
+    return ", ".join(b.text for b in badges(row, table, result) if b.kind not in told)
