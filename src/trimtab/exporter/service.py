@@ -18,6 +18,7 @@ from trimtab.kube.errors import ApiError
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Job, Service
+from trimtab.kube.worlds import world_of
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.obs import get_logger
@@ -59,12 +60,19 @@ async def serve_cluster(
 ) -> None:
     if scenario is not None and not settings.allow_scenario:
         raise ConfigError("--scenario: its VMs would have to be created; add --allow-scenario")
+    world = await world_of(client)
+    if world == "kubevirt" and settings.allow_scenario:
+        raise ConfigError(
+            "--allow-scenario: VMs of scenarios are trimtab's own, and this cluster has KubeVirt; "
+            "create them with trimtab vm create"
+        )
     cluster = Cluster(
         client,
         node_selector=settings.node_selector,
         namespace=settings.namespace,
         pressure=settings.pressure,
         migrations=settings.allow_scenario,
+        world=world,
     )
     page = Page(cluster, production=settings.production)
     if page.counters is not None:

@@ -1,6 +1,7 @@
 """What one pod adds to its node."""
 
 import pytest
+from msgspec import convert
 
 from builders.values.exporter import GIB, a_launcher, a_machine
 from trimtab.exporter.nodes.consumption import (
@@ -12,7 +13,7 @@ from trimtab.exporter.nodes.consumption import (
     role,
     without_use,
 )
-from trimtab.exporter.nodes.wire import Launcher, Machine
+from trimtab.exporter.nodes.wire import Instance, Launcher, Machine
 from trimtab.kube.machines import Load, encode_load
 from trimtab.model.load.curve import Constant, Steps
 
@@ -144,3 +145,47 @@ def test_an_unusable_annotation_is_named(pod: Launcher, named: str) -> None:
 def test_a_pod_without_a_readable_use_is_still_a_vm() -> None:
     idle = without_use(a_launcher(cpu="a lot"), a_machine())
     assert (idle.node, idle.runs, idle.at(0.0)) == ("n1", True, Amounts())
+
+
+def a_launcher_of_kubevirt(node: str, *, vmi: str = "u", job: str = "") -> Launcher:
+    labels = {"kubevirt.io/created-by": vmi, "kubevirt.io/migrationJobUID": job}
+    made = {"metadata": {"name": node, "labels": labels}, "spec": {"nodeName": node}}
+    return convert(made, Launcher)
+
+
+def an_instance(**status: object) -> Instance:
+    return convert({"metadata": {"uid": "u"}, "status": status}, Instance)
+
+
+MOVING = {"nodeName": "n1", "migrationState": {"migrationUid": "m"}}
+MOVED = {"nodeName": "n2", "migrationState": {"migrationUid": "m", "completed": True}}
+FAILED = {"nodeName": "n1", "migrationState": {"migrationUid": "m", "failed": True}}
+
+
+@pytest.mark.parametrize(
+    ("vmi", "source", "target"),
+    [
+        pytest.param(an_instance(), Role.ACTIVE, Role.ACTIVE, id="not placed yet"),
+        pytest.param(
+            an_instance(nodeName="n1"), Role.ACTIVE, Role.ARRIVING, id="the target pod was made"
+        ),
+        pytest.param(
+            an_instance(nodeName="n1", evacuationNodeName="n1"),
+            Role.LEAVING,
+            Role.ARRIVING,
+            id="marked",
+        ),
+        pytest.param(an_instance(**MOVING), Role.LEAVING, Role.ARRIVING, id="copying"),
+        pytest.param(an_instance(**MOVED), Role.DEPARTED, Role.ACTIVE, id="moved"),
+        pytest.param(an_instance(**FAILED), Role.ACTIVE, Role.DEPARTED, id="failed"),
+    ],
+)
+def test_of_two_pods_of_a_vmi_one_runs_the_guest(vmi: Instance, source: Role, target: Role) -> None:
+    assert role(a_launcher_of_kubevirt("n1"), vmi) is source
+    assert role(a_launcher_of_kubevirt("n2", job="m"), vmi) is target
+
+
+def test_a_pod_of_the_vmi_before_counts_no_more() -> None:
+    assert role(a_launcher_of_kubevirt("n1", vmi="old"), an_instance(nodeName="n1")) is (
+        Role.DEPARTED
+    )

@@ -12,8 +12,9 @@ from trimtab.kube.resources import Condition
 from trimtab.model.load.curve import Trace
 from trimtab.model.machines import Node, Taint
 from trimtab.model.scenarios.io import load_scenario
+from trimtab.stacks.loop.scenario.fleet import is_settled
 from trimtab.stacks.loop.scenario.objects import Script, left_out, script_of, shape
-from trimtab.stacks.loop.scenario.player import is_settled, read_script
+from trimtab.stacks.loop.scenario.player import read_script
 from trimtab.stacks.loop.settings import LoopSettings, following, from_lab
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"

@@ -12,11 +12,13 @@ from trimtab.exporter import metrics
 from trimtab.exporter.nodes.consumption import BadAnnotation, contribution, counts, without_use
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
 from trimtab.exporter.nodes.wire import (
+    INSTANCES,
     LAUNCHERS,
     MACHINES,
     MANAGED_BY,
     MOVES,
     NODES,
+    Instance,
     Launcher,
     Machine,
     Node,
@@ -25,9 +27,10 @@ from trimtab.exporter.scenario.scenario_view import vm_id
 from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
-from trimtab.kube.machines import APP_LABEL
+from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
 from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.worlds import World
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.quantity import parse_quantity
 from trimtab.obs import get_logger
@@ -35,6 +38,8 @@ from trimtab.obs import get_logger
 log = get_logger()
 _ROLE = "node-role.kubernetes.io/"
 _CONTROL = {"control-plane", "master"}
+OVER = frozenset(("Stopped", "Succeeded", "Failed"))
+"""Phases of VMs, and of KubeVirt's, that need no node."""
 
 
 class Cluster:
@@ -50,6 +55,7 @@ class Cluster:
         namespace: str = "default",
         pressure: PressureCurve = DEFAULT_PRESSURE,
         migrations: bool = False,
+        world: World = "trimtab",
     ) -> None:
         self.ledger = Ledger()
         self.clock = Clock()
@@ -58,9 +64,12 @@ class Cluster:
         self.namespace = namespace
         self.before_clock_change: Callable[[], None] = lambda: None
         self.pods = Reflector(
-            client, LAUNCHERS, labels="=".join(APP_LABEL), indexes={"vm": lambda pod: [str(pod.vm)]}
+            client,
+            LAUNCHERS,
+            labels="=".join(LAUNCHER_LABEL),
+            indexes={"vm": lambda pod: [str(pod.vm)]},
         )
-        self.vms = Reflector(client, MACHINES)
+        self.vms: Reflector[Any] = Reflector(client, INSTANCES if world == "kubevirt" else MACHINES)
         self.nodes = Reflector(client, NODES, labels=node_selector)
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=NAMESPACE, fields=f"metadata.name={CLOCK}"
@@ -102,7 +111,7 @@ class Cluster:
         waiting = (
             vm.metadata.key
             for vm in self.vms.store
-            if vm.status.phase != "Stopped" and self.node_of(vm.metadata.key) is None
+            if vm.status.phase not in OVER and self.node_of(vm.metadata.key) is None
         )
         return sorted(vm_id(key, self.namespace) for key in waiting)
 
@@ -112,7 +121,7 @@ class Cluster:
         elif old is not None:
             self._forget(old)
 
-    def _vm_changed(self, old: Machine | None, new: Machine | None) -> None:
+    def _vm_changed(self, old: Machine | Instance | None, new: Machine | Instance | None) -> None:
         vm = new or old
         if vm is not None:
             self._book(self.pods.store.by("vm", str(vm.metadata.key)))

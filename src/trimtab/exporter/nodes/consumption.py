@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.nodes.wire import Launcher, Machine
+from trimtab.exporter.nodes.wire import Instance, Launcher, Machine
 from trimtab.kube.machines import CPU_CONSUMPTION, LOAD, MEMORY_CONSUMPTION, Load, decode_load
 from trimtab.kube.resources import Key
 from trimtab.model.load.curve import check_curve, levels, value_at
@@ -98,7 +98,7 @@ def counts(pod: Launcher) -> bool:
     )
 
 
-def contribution(pod: Launcher, vm: Machine | None) -> Contribution:
+def contribution(pod: Launcher, vm: Machine | Instance | None) -> Contribution:
     """What a pod that counts adds; raises BadAnnotation where its use cannot be read."""
     load, fixed = None, Amounts()
     if (text := pod.metadata.annotations.load) is not None:
@@ -112,13 +112,15 @@ def contribution(pod: Launcher, vm: Machine | None) -> Contribution:
     return Contribution(pod.spec.node_name, pod.vm, role(pod, vm), fixed, load)
 
 
-def without_use(pod: Launcher, vm: Machine | None) -> Contribution:
+def without_use(pod: Launcher, vm: Machine | Instance | None) -> Contribution:
     """What a pod with unreadable annotations adds: one VM, no use."""
     return Contribution(pod.spec.node_name, pod.vm, role(pod, vm))
 
 
-def role(pod: Launcher, vm: Machine | None) -> Role:
+def role(pod: Launcher, vm: Machine | Instance | None) -> Role:
     """A pod whose VM is not known, or knows no pod yet, stands for itself."""
+    if isinstance(vm, Instance):
+        return _role_in_instance(pod, vm)
     if vm is None or not vm.status.pod_name:
         return Role.ACTIVE
     status = vm.status
@@ -128,6 +130,20 @@ def role(pod: Launcher, vm: Machine | None) -> Role:
     migration = status.migration_name[:LONGEST_LABEL].rstrip("-._")
     arriving = migration and pod.metadata.labels.migration == migration
     return Role.ARRIVING if arriving else Role.DEPARTED
+
+
+def _role_in_instance(pod: Launcher, vmi: Instance) -> Role:
+    """KubeVirt's VMI names its node; a migration's target pod names the migration."""
+    status, state = vmi.status, vmi.status.migration_state
+    labels = pod.metadata.labels
+    if labels.created_by != vmi.metadata.uid:
+        return Role.DEPARTED
+    moving = state is not None and not state.ended
+    if pod.spec.node_name == status.node_name or not status.node_name:
+        marked = bool(status.node_name) and status.evacuation_node_name == status.node_name
+        return Role.LEAVING if marked or moving else Role.ACTIVE
+    over = state is not None and state.ended and state.migration_uid == labels.job
+    return Role.ARRIVING if labels.job and not over else Role.DEPARTED
 
 
 def scaled(load: Load, cpu: float, memory: float) -> Amounts:

@@ -8,10 +8,12 @@ from datetime import datetime
 
 from msgspec import field
 
+from trimtab.kube.kubevirt import CREATED_BY_LABEL, MIGRATION_JOB_LABEL, VMIS
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     GROUP,
+    KUBEVIRT,
     LOAD,
     MEMORY_CONSUMPTION,
     MIGRATION_LABEL,
@@ -41,6 +43,8 @@ class Meta(Wire, frozen=True):
 class LauncherLabels(Wire, frozen=True):
     domain: str = field(default="", name=DOMAIN)
     migration: str = field(default="", name=MIGRATION_LABEL)
+    created_by: str = field(default="", name=CREATED_BY_LABEL)
+    job: str = field(default="", name=MIGRATION_JOB_LABEL)
 
 
 class LauncherAnnotations(Wire, frozen=True):
@@ -101,6 +105,32 @@ class Machine(Wire, frozen=True):
     status: MachineStatus = MachineStatus()
 
 
+class InstanceMove(Wire, frozen=True):
+    """The latest migration of a VMI."""
+
+    migration_uid: str = ""
+    completed: bool = False
+    failed: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.completed or self.failed
+
+
+class InstanceStatus(Wire, frozen=True):
+    phase: str = ""
+    node_name: str = ""
+    evacuation_node_name: str = ""
+    migration_state: InstanceMove | None = None
+
+
+class Instance(Wire, frozen=True):
+    """A VirtualMachineInstance of KubeVirt: which of its pods the guest runs in."""
+
+    metadata: MachineMeta = MachineMeta()
+    status: InstanceStatus = InstanceStatus()
+
+
 class MoveStatus(Wire, frozen=True):
     phase: str = ""
     target_node: str = ""
@@ -136,5 +166,6 @@ class Node(Wire, frozen=True):
 
 LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)
 NODES = Kind("", "v1", "nodes", "Node", Node, namespaced=False)
+INSTANCES = Kind(KUBEVIRT, VMIS.version, VMIS.plural, VMIS.kind, Instance)
 MACHINES = Kind(GROUP, VERSION, VMS.plural, VMS.kind, Machine)
 MOVES = Kind(GROUP, VERSION, MIGRATIONS.plural, MIGRATIONS.kind, Move)

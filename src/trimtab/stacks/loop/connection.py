@@ -1,18 +1,30 @@
 """A running loop from outside: its files, its API server as administrator, its Prometheus."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
+from trimtab.kube.kubevirt import VMIMS
+from trimtab.kube.machines import MIGRATIONS, VirtualMachine, VirtualMachineMigration
+from trimtab.kube.translate import migration_view
+from trimtab.kube.worlds import World
 from trimtab.lab import LabDir, LabSpec
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.policy import Policy, read_policy
 from trimtab.prom.client import Prometheus
-from trimtab.stacks.loop.settings import POLICY_FILE, STACK, LoopSettings, from_lab
+from trimtab.stacks.loop.settings import (
+    KUBEVIRT_STACK,
+    POLICY_FILE,
+    STACK,
+    LoopSettings,
+    from_lab,
+)
+from trimtab.vm.kubevirt_requests import KubevirtRequests
+from trimtab.vm.requests import VmRequests
 
 
 class Loop(Struct, frozen=True):
@@ -31,6 +43,26 @@ class Loop(Struct, frozen=True):
 
     def url(self, component: str) -> str:
         return f"http://127.0.0.1:{self.spec.ports[component]}"
+
+    @property
+    def world(self) -> World:
+        """Whose VMs this lab has."""
+        return "kubevirt" if KUBEVIRT_STACK in self.spec.stacks else "trimtab"
+
+    def requests(self, namespace: str = "default") -> VmRequests:
+        """Requests about VMs, in the words of the kind that this lab has."""
+        kind = KubevirtRequests if self.world == "kubevirt" else VmRequests
+        return kind(self.api, namespace)
+
+    async def vms(self) -> Sequence[VirtualMachine]:
+        """All VMs, of either kind, as trimtab shows them."""
+        return await self.requests().all(everywhere=True)
+
+    async def migrations(self) -> Sequence[VirtualMachineMigration]:
+        """All migrations, of either kind."""
+        if self.world == "kubevirt":
+            return [migration_view(each) for each in await self.api.list(VMIMS)]
+        return await self.api.list(MIGRATIONS)
 
     def policy_text(self) -> str:
         """The policy that runs: the file that the descheduler has read."""

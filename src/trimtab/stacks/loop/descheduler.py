@@ -14,7 +14,7 @@ from trimtab.lab.components.component import LogLine
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.scores.prometheus.records import duration
 from trimtab.stacks.loop.projector.policy_file import TOKEN_SECRET
-from trimtab.stacks.loop.settings import POLICY_FILE, LoopSettings
+from trimtab.stacks.loop.settings import KUBEVIRT_STACK, POLICY_FILE, LoopSettings
 
 Manifest = dict[str, Any]
 # the end of a cycle, whether it worked or not: the policy was taken and the caches are full
@@ -26,6 +26,13 @@ IDENTITY = ClientCert(
     ("system:serviceaccounts", f"system:serviceaccounts:{DESCHEDULER[0]}"),
 )
 CERTIFICATE = ServerCert("descheduler-server")
+
+
+def vm_keepers(lab: Lab) -> tuple[str, ...]:
+    """The components that keep the VMs and answer evictions: KubeVirt's, or trimtab's own."""
+    if KUBEVIRT_STACK in lab.spec.stacks:
+        return "virt-api", "virt-controller", "virt-handler-player"
+    return "webhook", "vm-controller"
 
 
 def descheduler(lab: Lab, settings: LoopSettings) -> Component:
@@ -48,7 +55,7 @@ def descheduler(lab: Lab, settings: LoopSettings) -> Component:
             "--v=4",
         ),
         probes=(LogLine(CYCLE_ENDED),),
-        needs=("projector", "prometheus", "scenario", "webhook", "vm-controller"),
+        needs=("projector", "prometheus", "scenario", *vm_keepers(lab)),
         url=f"http://127.0.0.1:{lab.port('descheduler-metrics')}",
     )
 

@@ -12,12 +12,14 @@ from trimtab.files.yaml import as_yaml
 from trimtab.lab import Component, Lab
 from trimtab.lab.components.component import HttpGet
 from trimtab.scores.prometheus.records import duration
-from trimtab.stacks.loop.settings import SCRAPE_S
+from trimtab.stacks.loop.settings import KUBEVIRT_STACK, SCRAPE_S
 
 CONFIG_FILE = "config/prometheus.yml"
 SERVICE_SCRAPE = "5s"
-PLAIN = ("vm-controller", "projector", "scenario")
-ENCRYPTED = ("webhook", "descheduler")
+PLAIN = ("projector", "scenario")
+OWN = ("vm-controller",), ("webhook",)
+KUBEVIRT = ("virt-handler-player",), ("virt-api", "virt-controller")
+"""Who keeps the VMs, on plain HTTP and over TLS: trimtab's own services, or KubeVirt's."""
 
 
 def prometheus(lab: Lab) -> Component:
@@ -49,6 +51,8 @@ def pages(lab: Lab) -> dict[str, Path]:
 def prometheus_config(lab: Lab) -> str:
     """The file; rules are in a file beside it, which the projector writes."""
     pace_s = SCRAPE_S / lab.spec.clock.scale
+    theirs = KUBEVIRT_STACK in lab.spec.stacks
+    plain, encrypted = KUBEVIRT if theirs else OWN
     config = {
         "global": {
             "scrape_interval": SERVICE_SCRAPE,
@@ -58,8 +62,9 @@ def prometheus_config(lab: Lab) -> str:
         "rule_files": ["trimtab.rules.yaml"],
         "scrape_configs": [
             _exporter(lab, pace_s),
-            *(_job(lab, name) for name in (*PLAIN, "prometheus")),
-            *(_job(lab, name) | _encrypted() for name in ENCRYPTED),
+            *([_guests(lab, pace_s)] if theirs else []),
+            *(_job(lab, name) for name in (*plain, *PLAIN, "prometheus")),
+            *(_job(lab, name) | _encrypted() for name in (*encrypted, "descheduler")),
         ],
     }
     return as_yaml(config)
@@ -68,6 +73,14 @@ def prometheus_config(lab: Lab) -> str:
 def _exporter(lab: Lab, pace_s: float) -> dict[str, Any]:
     pace = {"scrape_interval": duration(pace_s), "scrape_timeout": duration(min(pace_s, 10.0))}
     return _job(lab, "exporter") | {"honor_labels": True} | pace
+
+
+def _guests(lab: Lab, pace_s: float) -> dict[str, Any]:
+    """What virt-handler and cAdvisor would say; KubeVirt's rules call the job so."""
+    job = _job(lab, "virt-handler-player")
+    pace = {"scrape_interval": duration(pace_s), "scrape_timeout": duration(min(pace_s, 10.0))}
+    path = {"metrics_path": "/guests/metrics", "honor_labels": True}
+    return job | {"job_name": "kubevirt-prometheus-metrics"} | path | pace
 
 
 def _job(lab: Lab, name: str) -> dict[str, Any]:

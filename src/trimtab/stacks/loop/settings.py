@@ -16,6 +16,8 @@ from trimtab.virt.slots import MigrationLimits
 from trimtab.vm.settings import Mode
 
 STACK = "loop"
+KUBEVIRT_STACK = "kubevirt"
+"""The stack beside which the loop's VMs are KubeVirt's."""
 INTERVAL_S, SCRAPE_S = 60.0, 15.0
 SHORTEST_S = 1.0
 """What a descheduling interval may be at least, in real seconds."""

@@ -21,13 +21,21 @@ from trimtab.install.services import exporter, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
 from trimtab.lab.plan import digest
-from trimtab.stacks.loop.descheduler import CERTIFICATE, IDENTITY, descheduler, descheduler_objects
+from trimtab.stacks.kubevirt.beside_loop import loop_objects
+from trimtab.stacks.loop.descheduler import (
+    CERTIFICATE,
+    IDENTITY,
+    descheduler,
+    descheduler_objects,
+    vm_keepers,
+)
 from trimtab.stacks.loop.projector.rules_file import shipped_rules
 from trimtab.stacks.loop.prometheus import CONFIG_FILE, pages, prometheus, prometheus_config
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.scenario.player import RUNNING, read_script
 from trimtab.stacks.loop.settings import (
     EXPORTER_TOKEN_FILE,
+    KUBEVIRT_STACK,
     POLICY_FILE,
     POLICY_MAP,
     RULES_MAP,
@@ -51,6 +59,8 @@ SERVICES = (
 )
 PORTS = PROGRAMS | ports(SERVICES)
 SOFT_TAINTER_PORT = soft_tainter.SERVICE.ports
+OWN_VMS = frozenset((vm_controller.NAME, webhook.NAME))
+"""Services that only trimtab's own VMs need."""
 FOCUS_ABOVE = 50
 """Nodes up to which Prometheus evaluates every score often: that takes it less than 0.2 s."""
 Manifest = dict[str, Any]
@@ -64,14 +74,15 @@ def loop_stack(
     def contribute(lab: Lab) -> Contribution:
         check_interval(settings, lab.spec.clock.scale)
         files = _files(lab, script, policy)
+        present = [each for each in services if each.name not in OWN_VMS or not _theirs(lab)]
         return Contribution(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
             servers=(ServerCert("webhook-server"), CERTIFICATE),
-            services=tuple(Service(each.name) for each in services),
+            services=tuple(Service(each.name) for each in present),
             files=files,
             links=pages(lab),
-            objects=tuple(_objects(lab, services)),
+            objects=tuple(_objects(lab, present)),
         )
 
     services = (*SERVICES, soft_tainter.SERVICE) if settings.soft_taints else SERVICES
@@ -103,19 +114,19 @@ def _is_there(lab: Lab, script: Script) -> bool:
 
 def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list[Component]:
     optional = [_soft_tainter(lab, settings)] if settings.soft_taints else []
+    own = [] if _theirs(lab) else [_vm_controller(lab, settings), _webhook(lab)]
     return [
         *optional,
-        _vm_controller(lab, settings),
-        _webhook(lab),
+        *own,
         _exporter(lab, settings),
         _projector(lab, files),
-        _scenario(lab, files),
+        _scenario(lab, settings, files),
         prometheus(lab),
         descheduler(lab, settings),
     ]
 
 
-def _objects(lab: Lab, services: tuple[ServiceSpec, ...]) -> list[Manifest]:
+def _objects(lab: Lab, services: list[ServiceSpec]) -> list[Manifest]:
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         for name in dict.fromkeys(("default", POLICY_MAP[0], RULES_MAP[0]))
@@ -123,9 +134,14 @@ def _objects(lab: Lab, services: tuple[ServiceSpec, ...]) -> list[Manifest]:
     return [
         *namespaces,
         *objects(*services),
-        eviction_webhook(webhook_at(lab, webhook.NAME)),
+        *(loop_objects() if _theirs(lab) else [eviction_webhook(webhook_at(lab, webhook.NAME))]),
         *descheduler_objects(),
     ]
+
+
+def _theirs(lab: Lab) -> bool:
+    """Whether the VMs are KubeVirt's."""
+    return KUBEVIRT_STACK in lab.spec.stacks
 
 
 def _vm_controller(lab: Lab, settings: LoopSettings) -> Component:
@@ -153,7 +169,7 @@ def _exporter(lab: Lab, settings: LoopSettings) -> Component:
     options = ExporterSettings(
         pressure=settings.pressure,
         production=True,
-        allow_scenario=True,
+        allow_scenario=not _theirs(lab),
         token_file=Path(EXPORTER_TOKEN_FILE),
     )
     return component(lab, exporter.SERVICE, options)
@@ -172,14 +188,14 @@ def _projector(lab: Lab, files: dict[str, str]) -> Component:
     return component(lab, projector.SERVICE, options, ready="projected", env=env)
 
 
-def _scenario(lab: Lab, files: dict[str, str]) -> Component:
+def _scenario(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> Component:
     return component(
         lab,
         scenario.SERVICE,
-        scenario.ScenarioSettings(file=Path(SCRIPT_FILE)),
+        scenario.ScenarioSettings(file=Path(SCRIPT_FILE), requests=settings.requests),
         ready="running",
         shows=RUNNING,
-        needs=(*AFTER_TOKENS, "nodes-ready", "vm-controller"),
+        needs=(*AFTER_TOKENS, "nodes-ready", *vm_keepers(lab)),
         env=_given_texts(lab, files, SCRIPT_FILE),
     )
 

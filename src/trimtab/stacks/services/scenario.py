@@ -7,6 +7,7 @@ from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
 from trimtab.kube.runtime.options import Listening, Port
+from trimtab.model.machines import RequestsModel
 
 NAME = "scenario"
 
@@ -17,13 +18,21 @@ class ScenarioSettings(Listening, frozen=True, kw_only=True):
     port: Port = 8087
     file: Path
     """The script that `trimtab lab up` made of the scenario."""
+    requests: RequestsModel = "consumption"
+    """Where the VMs are KubeVirt's, what their launchers ask the scheduler for."""
 
 
 async def serve(connect: Connect, settings: ScenarioSettings) -> None:
     from trimtab.stacks.loop.scenario.player import read_script, serve
 
     script = read_script(settings.file.read_bytes(), str(settings.file))
-    await serve(connect(), script, host=settings.host, port=settings.port)
+    await serve(
+        connect(),
+        script,
+        host=settings.host,
+        port=settings.port,
+        requests=settings.requests,
+    )
 
 
 def roles() -> tuple[Role, ...]:

@@ -22,13 +22,16 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock, ClockReader
 from trimtab.kube.errors import AlreadyExists, NotFound, TooManyRequests
 from trimtab.kube.http.web import Web
-from trimtab.kube.machines import APP_LABEL, VMS, VirtualMachine
+from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
+from trimtab.kube.worlds import world_of
 from trimtab.lab.components.kwok import NOT_READY_LABEL
+from trimtab.model.machines import RequestsModel
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
+from trimtab.stacks.loop.scenario.fleet import Fleet, KubevirtFleet, OwnFleet
 from trimtab.stacks.loop.scenario.objects import MANAGED, Happening, Script
 
 NAME = "scenario"
@@ -37,22 +40,20 @@ RETRY_S = 1.0
 log = get_logger()
 
 
-def is_settled(vm: VirtualMachine) -> bool:
-    """It runs, or nothing but a person can make it run: no room for it, a bad spec, stopped."""
-    if vm.status.phase in ("Running", "Migrating", "Stopped", "Failed"):
-        return True
-    ready = next((c for c in vm.status.conditions if c.type == "Ready"), None)
-    return vm.status.phase == "Scheduling" and ready is not None and bool(ready.message)
-
-
 class Player:
     """One script in one cluster."""
 
     def __init__(
-        self, client: Client, script: Script, now: Callable[[], float] = time.time
+        self,
+        client: Client,
+        script: Script,
+        now: Callable[[], float] = time.time,
+        fleet: "Fleet | None" = None,
     ) -> None:
+        fleet = fleet or OwnFleet()
         self._client, self._script, self._now = client, script, now
-        self.vms = Reflector(client, VMS, labels=MANAGED)
+        self._fleet = fleet
+        self.vms: Reflector[Any] = Reflector(client, fleet.kind, labels=MANAGED)
         self.clocks = Reflector(
             client,
             CONFIG_MAPS,
@@ -71,7 +72,8 @@ class Player:
 
     def progress(self) -> str:
         """What /running says; once every VM has run it stays so."""
-        waiting = [vm.metadata.name for vm in self.vms.store if not is_settled(vm)]
+        settled = self._fleet.is_settled
+        waiting = [vm.metadata.name for vm in self.vms.store if not settled(vm)]
         self._ran = self._ran or (self._loaded and not waiting)
         if self._ran:
             return RUNNING
@@ -145,17 +147,17 @@ class Player:
 
     async def _clear(self) -> None:
         """Remove the VMs of whatever scenario was here before, and wait until they are gone."""
-        for vm in await self._client.list(VMS, labels=MANAGED):
+        for vm in await self._client.list(self._fleet.kind, labels=MANAGED):
             await self._delete(vm.metadata.name, vm.metadata.namespace)
         await self._until(lambda: not len(self.vms.store))
 
     def _all_run(self) -> bool:
         vms = list(self.vms.store)
-        return len(vms) == len(self._script.vms) and all(is_settled(vm) for vm in vms)
+        return len(vms) == len(self._script.vms) and all(map(self._fleet.is_settled, vms))
 
     async def _await_vms(self) -> None:
         """Until the store has seen everything that was created here."""
-        mine = await _until_answered(lambda: self._client.list(VMS, labels=MANAGED))
+        mine = await _until_answered(lambda: self._client.list(self._fleet.kind, labels=MANAGED))
         await self._until(lambda: all(vm.metadata.key in self.vms.store for vm in mine))
 
     async def _until(self, holds: Callable[[], bool]) -> None:
@@ -166,13 +168,14 @@ class Player:
 
     async def _create(self, vm: Free) -> None:
         try:
-            await self._client.create(VMS, vm)
+            await self._client.create(self._fleet.kind, self._fleet.manifest(vm))
         except AlreadyExists:  # the last process got this far
             log.debug("vm exists", vm=vm["metadata"]["name"])
 
     async def _delete(self, name: str, namespace: str) -> None:
         try:
-            await self._client.delete(VMS, name, namespace, propagation="Foreground")
+            kind = self._fleet.kind
+            await self._client.delete(kind, name, namespace, propagation="Foreground")
         except NotFound:
             log.debug("vm gone", vm=name)
 
@@ -204,7 +207,7 @@ class Player:
     async def _evict_from(self, node: str) -> None:
         """Ask once for each VM on a node, as `kubectl drain` does; the answer is the webhook's."""
         launchers = await self._client.list(
-            PODS, labels="=".join(APP_LABEL), fields=f"spec.nodeName={node}"
+            PODS, labels="=".join(LAUNCHER_LABEL), fields=f"spec.nodeName={node}"
         )
         for pod in launchers:
             try:
@@ -223,9 +226,12 @@ async def _until_answered(step: Callable[[], Awaitable[Any]]) -> Any:
             await asyncio.sleep(RETRY_S)
 
 
-async def serve(client: Client, script: Script, *, host: str, port: int) -> None:
-    """Run until SIGTERM."""
-    player = Player(client, script)
+async def serve(
+    client: Client, script: Script, *, host: str, port: int, requests: RequestsModel = "consumption"
+) -> None:
+    """Run until SIGTERM, with VMs of the kind that the cluster has."""
+    theirs = await world_of(client) == "kubevirt"
+    player = Player(client, script, fleet=KubevirtFleet(requests) if theirs else OwnFleet())
 
     async def running(_: Request) -> Response:
         return PlainTextResponse(player.progress() + "\n")

@@ -17,7 +17,6 @@ from trimtab.errors import TrimtabError
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE as CLOCK_NAMESPACE
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CONFIG_MAPS, NODES
 from trimtab.lab.clock import wrong_clock
 from trimtab.lab.control import read_status
@@ -25,7 +24,7 @@ from trimtab.observe.node_classes import classify
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
-from trimtab.stacks.loop.scenario.player import is_settled
+from trimtab.stacks.loop.scenario.fleet import is_settled
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
 from trimtab.stacks.loop.state.keeping_up import keeping_up
 from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
@@ -115,7 +114,7 @@ async def check_clock(loop: Loop) -> str:
 
 
 async def check_vms(loop: Loop) -> str:
-    vms = await loop.api.list(VMS)
+    vms = await loop.vms()
     lost = [vm.metadata.name for vm in vms if not is_settled(vm)]
     if lost:
         raise Broken(f"{len(lost)} of {len(vms)} VMs do not run: {', '.join(lost[:3])}")

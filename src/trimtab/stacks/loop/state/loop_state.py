@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
+from trimtab.kube.machines import VirtualMachineMigration
 from trimtab.kube.resources import NODES, Node
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
@@ -87,8 +87,8 @@ async def glance(loop: Loop) -> Glance:
     nodes = await loop.api.list(NODES)
     verdict, scores = await _judge(loop, nodes, query)
     inputs = await _inputs(loop)
-    vms = await loop.api.list(VMS)
-    moves = await loop.api.list(MIGRATIONS)
+    vms = await loop.vms()
+    moves = await loop.migrations()
     return Glance(
         at=datetime.now(UTC),
         scale=loop.spec.clock.scale,

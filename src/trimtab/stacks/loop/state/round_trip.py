@@ -7,8 +7,9 @@ after a broken one are untested.
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
-from trimtab.kube.errors import ApiError, NotFound, TooManyRequests, Unavailable
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
+from trimtab.errors import ConfigError
+from trimtab.kube.errors import ApiError, TooManyRequests, Unavailable
+from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import SCRAPE_S
 from trimtab.stacks.loop.state.links import Broken, Link, holds, judge, standing_links
@@ -18,6 +19,7 @@ NAME, NAMESPACE = "lab-test", "default"
 PATIENCE_S = 60.0
 _CONTROLLER = "trimtab lab logs vm-controller"
 _WEBHOOK = "trimtab lab logs webhook"
+_KUBEVIRT = ("trimtab lab logs virt-controller", "trimtab lab logs virt-api")
 _CONFIGURATION = "trimtab lab kubectl get validatingwebhookconfiguration trimtab-eviction -o yaml"
 
 
@@ -25,7 +27,7 @@ class Experiment:
     """The steps in their order; each begins where the one before ended."""
 
     def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+        self._loop, self._requests = loop, loop.requests(NAMESPACE)
         self.patience_s = PATIENCE_S
         self._source = ""
 
@@ -44,17 +46,19 @@ class Experiment:
             await self._clean()
 
     def _steps(self) -> tuple[tuple[str, Callable[[], Awaitable[str]], str], ...]:
+        theirs = self._loop.world == "kubevirt"
+        controller, webhook = _KUBEVIRT if theirs else (_CONTROLLER, _WEBHOOK)
         return (
-            ("placement", self._place, _CONTROLLER),
-            ("eviction", self._evict, _WEBHOOK),
-            ("mark", self._marked, _WEBHOOK),
-            ("migration", self._migrated, _CONTROLLER),
+            ("placement", self._place, controller),
+            ("eviction", self._evict, webhook),
+            ("mark", self._marked, webhook),
+            ("migration", self._migrated, controller),
             ("metrics", self._measured, "trimtab lab logs exporter"),
         )
 
     async def _place(self) -> str:
         await self._clean()
-        await self._loop.api.create(VMS, small_vm())
+        await self._requests.create(NAME, small_vm())
 
         async def runs(_: Loop) -> str:
             vm = await self._vm()
@@ -105,7 +109,7 @@ class Experiment:
 
     async def _books_agree(self, loop: Loop) -> str:
         """Prometheus and the API count the same VMs on each node."""
-        vms = await loop.api.list(VMS)
+        vms = await loop.vms()
         real = Counter(vm.status.node_name for vm in vms if vm.status.node_name)
         seen = await loop.prometheus.by_label("node_vm_count", "node")
         for node in sorted(seen.keys() | real.keys()):
@@ -118,17 +122,16 @@ class Experiment:
         return self.patience_s + 3 * SCRAPE_S / self._loop.spec.clock.scale
 
     async def _vm(self) -> VirtualMachine:
-        return await self._loop.api.get(VMS, NAME, NAMESPACE)
+        return await self._requests.get(NAME)
 
     async def _moves(self) -> list[VirtualMachineMigration]:
-        moves = await self._loop.api.list(MIGRATIONS, NAMESPACE)
-        return [move for move in moves if move.spec.vm_name == NAME]
+        return await self._requests.migrations(NAME)
 
     async def _clean(self) -> None:
         """Remove the VM and wait until it is gone, so that the test can be repeated at once."""
         try:
-            await self._loop.api.delete(VMS, NAME, NAMESPACE, propagation="Foreground")
-        except NotFound:
+            await self._requests.delete(NAME)
+        except ConfigError:  # there is none
             return
         except ApiError:  # nobody answers: the links have told of it
             return
@@ -136,7 +139,7 @@ class Experiment:
         async def gone(_: Loop) -> str:
             try:
                 await self._vm()
-            except NotFound:
+            except ConfigError:
                 return ""
             raise Broken("the test VM is still there")
 
@@ -146,11 +149,8 @@ class Experiment:
 def small_vm() -> dict[str, object]:
     """Small enough not to change what the descheduler decides."""
     return {
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "resources": {"cpu": "100m", "memory": "128Mi"},
-            "utilization": {"cpu": 0.1, "memory": 0.5},
-        },
+        "resources": {"cpu": "100m", "memory": "128Mi"},
+        "utilization": {"cpu": 0.1, "memory": 0.5},
     }
 
 

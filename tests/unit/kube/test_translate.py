@@ -1,0 +1,148 @@
+"""KubeVirt's VMs in trimtab's words: what a person sees must be the same thing."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import convert
+
+from trimtab.kube.kubevirt import Vm, Vmi, Vmim
+from trimtab.kube.machines import LOAD, decode_load
+from trimtab.kube.translate import active_pod, kubevirt_vm, migration_view, vm_view
+from trimtab.model.load.curve import Constant
+
+OWN = {
+    "metadata": {
+        "name": "web",
+        "namespace": "shop",
+        "labels": {"a": "b"},
+        "annotations": {"trimtab.dev/initial-node": "n1"},
+    },
+    "spec": {
+        "resources": {"cpu": "2500m", "memory": "3Gi"},
+        "utilization": {"cpu": 0.4, "memory": 0.5},
+        "evictionStrategy": "LiveMigrateIfPossible",
+        "liveMigratable": False,
+    },
+}
+
+
+def a_vmi(phase: str = "Running", **status: Any) -> Vmi:
+    made = {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"domain": {"cpu": {"cores": 2, "sockets": 2}, "memory": {"guest": "3Gi"}}},
+        "status": {"phase": phase, "nodeName": "n1", **status},
+    }
+    return convert(made, Vmi)
+
+
+def a_vm(strategy: str = "Always") -> Vm:
+    return convert({"metadata": {"name": "web"}, "spec": {"runStrategy": strategy}}, Vm)
+
+
+def test_a_vm_of_ours_becomes_one_of_kubevirts() -> None:
+    made = kubevirt_vm(OWN)
+    assert made["spec"]["runStrategy"] == "Always"
+    template = made["spec"]["template"]
+    domain = template["spec"]["domain"]
+    assert domain["cpu"] == {"cores": 3}, "KubeVirt knows whole cores only"
+    assert domain["memory"] == {"guest": "3072Mi"}
+    assert "resources" not in domain, "KubeVirt decides what the launcher asks for"
+    assert template["spec"]["evictionStrategy"] == "LiveMigrateIfPossible"
+    notes = template["metadata"]["annotations"]
+    assert notes["trimtab.dev/initial-node"] == "n1"
+    assert notes["trimtab.dev/not-live-migratable"] == "NotMigratable"
+    load = decode_load(notes[LOAD])
+    assert (load.cores, load.bytes) == (2.5, 3 * 1024**3), "what it uses stays exact"
+    assert load.cpu == Constant(0.4)
+
+
+def test_with_consumption_the_launcher_asks_for_what_the_guest_uses() -> None:
+    domain = kubevirt_vm(OWN, requests="consumption")["spec"]["template"]["spec"]["domain"]
+    assert domain["resources"]["requests"] == {"cpu": "1000m", "memory": "1536Mi"}
+
+
+@given(
+    cores=st.integers(1, 64_000),
+    mib=st.integers(1, 10_000_000),
+    cpu=st.floats(0, 2),
+    memory=st.floats(0, 1),
+    running=st.booleans(),
+)
+def test_what_is_written_for_kubevirt_is_shown_as_it_was(
+    cores: int, mib: int, cpu: float, memory: float, running: bool
+) -> None:
+    spec = {
+        "running": running,
+        "resources": {"cpu": f"{cores}m", "memory": f"{mib}Mi"},
+        "utilization": {"cpu": cpu, "memory": memory},
+    }
+    made = convert(kubevirt_vm({"metadata": {"name": "x"}, "spec": spec}), Vm)
+    seen = vm_view(made, None)
+    assert seen.spec.running is running
+    assert int(seen.spec.resources.cpu) >= cores / 1000
+    assert seen.spec.resources.memory == f"{mib}Mi"
+    assert seen.status.phase == ("Pending" if running else "Stopped")
+
+
+@pytest.mark.parametrize(
+    ("vmi", "phase"),
+    [
+        pytest.param(None, "Pending", id="not made yet"),
+        pytest.param(a_vmi("Scheduling"), "Scheduling", id="looking for a node"),
+        pytest.param(a_vmi(), "Running", id="running"),
+        pytest.param(a_vmi("Succeeded"), "Stopped", id="shut down"),
+        pytest.param(a_vmi("Failed"), "Failed", id="failed"),
+        pytest.param(a_vmi(migrationState={"migrationUid": "m"}), "Migrating", id="migrating"),
+        pytest.param(
+            a_vmi(migrationState={"migrationUid": "m", "completed": True}), "Running", id="migrated"
+        ),
+    ],
+)
+def test_the_phase_is_the_vmis(vmi: Vmi | None, phase: str) -> None:
+    seen = vm_view(a_vm(), vmi, "pod")
+    assert seen.status.phase == phase
+    assert (seen.status.node_name == "n1") is (vmi is not None)
+
+
+def test_sockets_and_cores_multiply() -> None:
+    assert vm_view(a_vm(), a_vmi()).status.allocated.cpu == "4"
+
+
+def test_a_vmi_that_said_nothing_yet_is_taken_for_movable() -> None:
+    refusal = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMigratable"}
+    assert vm_view(a_vm(), a_vmi()).spec.live_migratable
+    assert not vm_view(a_vm(), a_vmi(conditions=[refusal])).spec.live_migratable
+
+
+def test_the_active_pod_is_the_one_on_the_vmis_node() -> None:
+    vmi = a_vmi(activePods={"u1": "n1", "u2": "n2"})
+    assert active_pod(vmi, {"u1": "source", "u2": "target"}) == "source"
+    assert active_pod(vmi, {"u2": "target"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("", "Pending"),
+        ("Pending", "Pending"),
+        ("Scheduled", "Scheduling"),
+        ("TargetReady", "Scheduling"),
+        ("Running", "PreCopy"),
+        ("Succeeded", "Succeeded"),
+        ("Failed", "Failed"),
+        ("WaitingForSync", "Pending"),
+    ],
+)
+def test_every_phase_of_a_migration_has_one_of_ours(theirs: str, ours: str) -> None:
+    made = convert({"spec": {"vmiName": "web"}, "status": {"phase": theirs}}, Vmim)
+    assert migration_view(made).status.phase == ours
+
+
+def test_a_failed_migration_says_why() -> None:
+    state = {"migrationState": {"failed": True, "failureReason": "the cable"}}
+    failed = convert({"status": {"phase": "Failed", **state}}, Vmim)
+    assert migration_view(failed).status.reason == "the cable"
+    rejected = {"phase": "Failed", "conditions": [{"type": "x", "message": "no room"}]}
+    assert migration_view(convert({"status": rejected}, Vmim)).status.reason == "no room"
