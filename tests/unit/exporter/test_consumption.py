@@ -157,9 +157,9 @@ def an_instance(**status: object) -> Instance:
     return convert({"metadata": {"uid": "u"}, "status": status}, Instance)
 
 
-MOVING = {"nodeName": "n1", "migrationState": {"migrationUid": "m"}}
-MOVED = {"nodeName": "n2", "migrationState": {"migrationUid": "m", "completed": True}}
-FAILED = {"nodeName": "n1", "migrationState": {"migrationUid": "m", "failed": True}}
+COPYING_VMI = {"nodeName": "n1", "migrationState": {"migrationUid": "m"}}
+MOVED_VMI = {"nodeName": "n2", "migrationState": {"migrationUid": "m", "completed": True}}
+FAILED_VMI = {"nodeName": "n1", "migrationState": {"migrationUid": "m", "failed": True}}
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ FAILED = {"nodeName": "n1", "migrationState": {"migrationUid": "m", "failed": Tr
             Role.ARRIVING,
             id="marked",
         ),
-        pytest.param(an_instance(**MOVING), Role.LEAVING, Role.ARRIVING, id="copying"),
-        pytest.param(an_instance(**MOVED), Role.DEPARTED, Role.ACTIVE, id="moved"),
-        pytest.param(an_instance(**FAILED), Role.ACTIVE, Role.DEPARTED, id="failed"),
+        pytest.param(an_instance(**COPYING_VMI), Role.LEAVING, Role.ARRIVING, id="copying"),
+        pytest.param(an_instance(**MOVED_VMI), Role.DEPARTED, Role.ACTIVE, id="moved"),
+        pytest.param(an_instance(**FAILED_VMI), Role.ACTIVE, Role.DEPARTED, id="failed"),
     ],
 )
 def test_of_two_pods_of_a_vmi_one_runs_the_guest(vmi: Instance, source: Role, target: Role) -> None:
