@@ -12,6 +12,7 @@ proved by then is returned, which is valid and only weaker.
 from bisect import bisect_left
 from itertools import accumulate
 from math import ceil, inf
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -24,11 +25,18 @@ STEPS, STEPS_WEIGHED = 20_000, 2_000
 WEIGHTS = np.linspace(0.0, 1.0, 33)
 
 
+# A list that grows at its head and is shared by the branches that begin alike.
+_Chosen = Any
+_NOBODY: _Chosen = None
+
+
 class Covering(Struct, frozen=True):
     """The answer: a proved lower bound, and whether a choice of VMs of that weight exists."""
 
     least: float
     exact: bool
+    chosen: tuple[int, ...] = ()
+    """Columns of the loads that reach the excess with that weight, if such were found."""
 
 
 def fewest(loads: Floats, excess: Floats) -> Covering:
@@ -82,6 +90,7 @@ class _Search:
             order = np.argsort(np.where(mixed > 0, weights / mixed, inf), kind="stable")
         self._mix, self._whole = mix, whole
         self._most = STEPS if whole else STEPS_WEIGHED
+        self._order = order.tolist()
         self._cpu, self._memory = loads[CPU, order].tolist(), loads[MEMORY, order].tolist()
         self._weight = weights[order].tolist()
         self._reached = [0.0, *accumulate(mixed[order].tolist())]
@@ -91,25 +100,34 @@ class _Search:
         self._excess = float(excess[CPU]), float(excess[MEMORY])
 
     def run(self) -> Covering:
-        best, steps = inf, 0
-        stack = [(0, 0.0, *self._excess)]
+        best, chosen, steps = inf, _NOBODY, 0
+        stack: list[tuple[int, float, float, float, _Chosen]] = [(0, 0.0, *self._excess, _NOBODY)]
         while stack:
             steps += 1
             if steps > self._most:
-                return Covering(self._rounded(self._root), False)
-            at, spent, cpu, memory = stack.pop()
+                return Covering(self._rounded(self._root), False, self._columns(chosen))
+            at, spent, cpu, memory, taken = stack.pop()
             if cpu <= SLACK and memory <= SLACK:
-                best = min(best, spent)
+                if spent < best:
+                    best, chosen = spent, taken
                 continue
             if cpu > self._cpu_left[at] + SLACK or memory > self._memory_left[at] + SLACK:
                 continue
             if self._rounded(spent + self._demand(at, cpu, memory)) >= best - SLACK:
                 continue
-            stack.append((at + 1, spent, cpu, memory))
-            taken = spent + self._weight[at]
-            if taken < best - SLACK:
-                stack.append((at + 1, taken, cpu - self._cpu[at], memory - self._memory[at]))
-        return Covering(best, True)
+            stack.append((at + 1, spent, cpu, memory, taken))
+            more = spent + self._weight[at]
+            if more < best - SLACK:
+                left = cpu - self._cpu[at], memory - self._memory[at]
+                stack.append((at + 1, more, *left, (at, taken)))
+        return Covering(best, True, self._columns(chosen))
+
+    def _columns(self, chosen: "_Chosen") -> tuple[int, ...]:
+        found = []
+        while chosen is not None:
+            at, chosen = chosen
+            found.append(int(self._order[at]))
+        return tuple(found)
 
     def _demand(self, at: int, cpu: float, memory: float) -> float:
         """What the rest costs at least: a fractional knapsack of the mixed load from `at` on."""

@@ -10,7 +10,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from trimtab.balance.bounds import Bound, bound, ceilings
+from trimtab.balance import exact
+from trimtab.balance.bounds import Bound, bound, ceilings, fewest_by_weights, greedy_cover
 from trimtab.balance.chains import Chain, best_chain
 from trimtab.balance.gains import coldest, gains
 from trimtab.balance.goals import Budget, Goals
@@ -62,6 +63,10 @@ class _Planner:
         self.out, self.into = problem.leaving.copy(), problem.arriving.copy()
         self.broken: list[str] = []
         self.chains = 0
+        self.preferred: dict[int, frozenset[int]] = {}
+        self.cold: Places = np.zeros(0, dtype=np.intp)
+        self.cold_for: Floats | None = None
+        self.cold_until = 0
         self.levelled: Flags = np.ones(len(problem.nodes), dtype=np.bool_)
 
     def _too_dirty(self, cost: MigrationCost) -> dict[int, Exclusion]:
@@ -145,6 +150,7 @@ class _Planner:
 
     def _lower(self, sources: Flags, ceiling: Floats, goal: Goal) -> None:
         heap = self._hot(sources, ceiling)
+        self.preferred = {-node: self._best_cover(-node, ceiling) for _, node in heap}
         stuck: list[int] = []
         while heap and not self._spent():
             node = -heappop(heap)[1]
@@ -156,6 +162,17 @@ class _Planner:
             while not self._spent() and self._excess(node, ceiling) > SLACK:
                 if not self._helped(node, ceiling, goal):
                     break
+
+    def _best_cover(self, node: int, ceiling: Floats) -> frozenset[int]:
+        """The fewest VMs that carry the node's excess, where taking the largest needs more."""
+        vms = self._movable_on(node)
+        loads = self.problem.load[:, vms] / self.problem.capacity[:, node, None]
+        excess = np.maximum(self.state.share[:, node] - ceiling[:, node], 0.0)
+        if (loads.sum(axis=1) < excess).any():
+            return frozenset()
+        if fewest_by_weights(loads, excess) == greedy_cover(loads, excess):
+            return frozenset()
+        return frozenset(vms[list(exact.fewest(loads, excess).chosen)].tolist())
 
     def _helped(self, node: int, ceiling: Floats, goal: Goal) -> bool:
         """A move that no target suffers from, else an exchange, else one that is better in all."""
@@ -190,7 +207,12 @@ class _Planner:
         vms = self._movable_on(source)
         if not len(vms):
             return False
-        cold = self._accepting(coldest(self.state, ceiling, TARGETS, TARGETS_PER_RESOURCE))
+        cold = self._coldest(ceiling)
+        if preferred := [vm for vm in vms.tolist() if vm in self.preferred.get(source, ())]:
+            chosen = np.array(preferred, dtype=np.intp)
+            if self._take_best(source, chosen, cold, ceiling, goal, may_rise):
+                return True
+            self.preferred.pop(source)
         if self._take_best(source, vms, cold, ceiling, goal, may_rise):
             return True
         others = self._accepting(np.flatnonzero(self.problem.open))
@@ -233,7 +255,7 @@ class _Planner:
         if not self._may_leave(source):
             return False
         vms = self._movable_on(source)
-        cold = self._accepting(coldest(self.state, ceiling, TARGETS, TARGETS_PER_RESOURCE))
+        cold = self._coldest(ceiling)
         enough = min(self.goals.margin, self._excess(source, ceiling))
         chain = best_chain(self.state, source, vms, cold, ceiling, self.movable, enough)
         if chain is None or not self._room_for(chain):
@@ -267,6 +289,14 @@ class _Planner:
     def _movable_on(self, node: int) -> Places:
         vms = np.array(self.state.on_node[node], dtype=np.intp)
         return np.asarray(vms[self.movable[vms]])
+
+    def _coldest(self, ceiling: Floats) -> Places:
+        """Targets to look at first; on a large cluster they are good for several moves."""
+        if len(self.moves) >= self.cold_until or self.cold_for is not ceiling:
+            self.cold = coldest(self.state, ceiling, TARGETS, TARGETS_PER_RESOURCE)
+            self.cold_for = ceiling
+            self.cold_until = len(self.moves) + 1 + len(self.problem.nodes) // 1000
+        return self._accepting(self.cold)
 
     def _accepting(self, targets: Places) -> Places:
         limit = self.budget.into_node

@@ -105,7 +105,7 @@ class State:
         return np.asarray((self.share - ceiling).clip(min=0.0).sum(axis=0))
 
     def hottest_resource(self, node: int, ceiling: Floats) -> str:
-        return RESOURCES[int((self.share - ceiling)[:, node].argmax())]
+        return RESOURCES[int((self.share[:, node] - ceiling[:, node]).argmax())]
 
 
 class _GroupCounts:
