@@ -55,7 +55,8 @@ quick: .venv/dev ## Checks, unit tests, contract tests of what changed: two minu
 test: .venv/dev engines check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
 	@scripts/test
 
-test-full: .venv/dev engines check ## Everything, up to 85 minutes
+test-full: .venv/dev engines check ## Everything, up to 85 minutes; builds KubeVirt's programs too
+	@$(TRIMTAB) engines build kubevirt
 	@scripts/test --full
 
 unit: .venv/dev ## Only the unit tests, about 20 seconds

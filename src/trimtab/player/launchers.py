@@ -103,9 +103,14 @@ def _is_over(vmi: Vmi | None, launcher: Launcher) -> bool:
         return True
     state = vmi.status.migration_state
     if state is not None and state.ended:
-        if state.failed and meta.labels.migration == state.migration_uid:
+        target = meta.labels.migration == state.migration_uid
+        if state.failed and target:
             return True
         if not state.failed and meta.name == state.source_pod:
+            return True
+        # virt-controller makes a second target if the answer to the first request is lost; a
+        # launcher to which no guest comes gives up (after four minutes, really)
+        if not state.failed and target and meta.name != state.target_pod:
             return True
     # a target that was given up before its guest came, or a guest that never started
     return launcher.is_deleted and not runs_the_guest(vmi, launcher)

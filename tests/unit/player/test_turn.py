@@ -279,6 +279,12 @@ def test_a_launcher_ends_with_what_it_was_for(vmi: dict[str, Any] | None, ended:
     assert names_of(vmi, SOURCE, TARGET) == ended
 
 
+def test_a_second_target_of_a_migration_that_is_over_gives_up() -> None:
+    twin = a_launcher("pod-3", "n3", job="m1")
+    assert names_of(migrating(**STARTED), twin) == set()
+    assert names_of(migrating(**STARTED, completed=True), TARGET, twin) == {"pod-3"}
+
+
 def test_a_deleted_launcher_of_nobody_is_removed() -> None:
     (ending,) = endings(None, [a_launcher("pod-1", "n1", deleted=True)])
     assert ending.finish

@@ -1,0 +1,39 @@
+"""Programs that are killed while VMs migrate: no VM is lost, none runs twice, all moves end."""
+
+import os
+import random
+
+import pytest
+
+from builders.labs.kubevirt import KubevirtLab, needs_kubevirt
+from builders.waiting import wait_until
+
+pytestmark = [pytest.mark.engines, needs_kubevirt]
+VICTIMS = ("virt-api", "virt-controller", "virt-handler-player", "kube-apiserver")
+ROUNDS = 20 if os.environ.get("TRIMTAB_TEST_FULL") else 4
+NAMES = [f"vm-{number}" for number in range(6)]
+
+
+def test_whatever_is_killed_every_vm_runs_once_and_every_migration_ends(
+    kubevirt: KubevirtLab,
+) -> None:
+    kubevirt.create(*NAMES)
+    uids = {vmi.metadata.name: vmi.metadata.uid for vmi in kubevirt.vmis()}
+    chance = random.Random(17)
+    for victim in chance.choices(VICTIMS, k=ROUNDS):
+        for name in chance.sample(NAMES, 3):
+            for pod in kubevirt.running_launchers(name)[:1]:
+                kubevirt.evict(pod.metadata.name)
+        kubevirt.lab.kill(victim)
+        kubevirt.lab.await_ready(400.0)
+        kubevirt.await_all_over()
+        running = {vmi.metadata.name: vmi for vmi in kubevirt.vmis()}
+        assert {name: vmi.metadata.uid for name, vmi in running.items()} == uids, victim
+        for name, vmi in running.items():
+            assert vmi.status.phase == "Running", (victim, name)
+
+            def one(name: str = name, node: str = vmi.status.node_name) -> bool:
+                pods = kubevirt.running_launchers(name)
+                return [pod.spec.node_name for pod in pods] == [node]
+
+            wait_until(one, f"{name} does not run in exactly one pod after {victim} was killed")
