@@ -1,13 +1,21 @@
 """Every situation in which a pod can be evicted has its own answer."""
 
 import pytest
+from msgspec import structs
 
 from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.machines import VirtualMachine
-from trimtab.kube.resources import Key, ObjectMeta, Pod
+from trimtab.kube.resources import Key, ObjectMeta, OwnerReference, Pod
 from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark, decide, mark_patch
 
 FOREIGN = Pod(metadata=ObjectMeta(name="virt-launcher-not-really", namespace="default", uid="u"))
+
+VMI = OwnerReference(
+    api_version="kubevirt.io/v1", kind="VirtualMachineInstance", name="web", controller=True
+)
+THEIRS = structs.replace(
+    a_launcher(), metadata=structs.replace(a_launcher().metadata, owner_references=(VMI,))
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +23,7 @@ FOREIGN = Pod(metadata=ObjectMeta(name="virt-launcher-not-really", namespace="de
     [
         pytest.param(None, a_vm(), id="a pod that does not exist"),
         pytest.param(FOREIGN, None, id="a pod that only has the name of one of ours"),
+        pytest.param(THEIRS, None, id="a launcher of KubeVirt with our label"),
         pytest.param(a_launcher(phase="Succeeded"), a_vm(), id="a finished pod"),
         pytest.param(a_launcher(phase="Failed"), None, id="a failed pod whose VM is gone"),
         pytest.param(a_launcher(deleted=True), a_vm(), id="a pod that is going already"),

@@ -17,6 +17,7 @@ from trimtab.truth.explain.outcome_texts import listed
 from trimtab.truth.lint.catalogue import CATALOGUE
 from trimtab.truth.lint.finding import Finding
 
+HOST_NAME = "kubernetes.io/hostname"
 ABOUT_SAMPLES = {
     "query-failed",
     "query-no-samples",
@@ -38,6 +39,7 @@ def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator
             if found.id in ABOUT_SAMPLES:
                 yield f"{titles[found.id]}: {found.message}. {found.fix}"
     yield from _about_requests(trial)
+    yield from _about_host_names(trial)
     yield from _about_places(trial, cycle)
     yield from _about_chance(cycle)
 
@@ -49,6 +51,25 @@ def _about_requests(trial: Trial) -> Iterator[str]:
             "Usage is the sum of the pods' requests, not what they really use: the policy has no "
             "metricsUtilization, so `kubectl top` shows other numbers."
         )
+
+
+def _about_host_names(trial: Trial) -> Iterator[str]:
+    """A directed migration leaves its host name on the launcher; nodeFit believes it."""
+    if not any(profile.evictor.node_fit for profile in trial.policy.profiles):
+        return
+    pods = (pod for node in trial.view.nodes for pod in trial.view.pods_on(node.name))
+    bound = [pod.name for pod in pods if _is_bound(pod)]
+    if bound:
+        yield (
+            f"nodeFit takes {listed(bound)} for bound to one node: a migration to a chosen node "
+            "leaves its host name in the launcher's nodeSelector. The next migration is free of "
+            "it: `virtctl migrate`, without a node."
+        )
+
+
+def _is_bound(pod: PodView) -> bool:
+    traits = pod.traits
+    return traits.labels.get("kubevirt.io") == "virt-launcher" and HOST_NAME in traits.node_selector
 
 
 def _about_places(trial: Trial, cycle: Cycle) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from trimtab.kube.machines import DOMAIN, VirtualMachine, is_launcher
+from trimtab.kube.machines import DOMAIN, KUBEVIRT, VirtualMachine, is_launcher
 from trimtab.kube.resources import Key, Pod
 from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 
@@ -60,8 +60,13 @@ EvictionAnswer: TypeAlias = Allow | Deny | Mark
 
 
 def vm_of(pod: Pod) -> Key | None:
-    """The VM that a pod runs, if it is a virt-launcher pod at all."""
+    """The VM that a pod runs, if it is a virt-launcher pod at all.
+
+    A launcher of KubeVirt is KubeVirt's to answer for, whatever labels people gave it.
+    """
     meta = pod.metadata
+    if meta.controller is not None and meta.controller.api_version.startswith(f"{KUBEVIRT}/"):
+        return None
     name = meta.annotations.get(DOMAIN, "")
     return Key(meta.namespace, name) if is_launcher(meta.labels) and name else None
 

@@ -184,3 +184,17 @@ def test_the_last_line_hands_over_to_lint(capsys: pytest.CaptureFixture[str]) ->
     show_explanation(explain(a_snapshot(HOT, query=answered())).explanation)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("lint finds 1 problem: query-no-samples")
+
+
+@pytest.mark.parametrize("node_fit", [True, False])
+def test_a_launcher_that_a_directed_migration_bound_is_named_where_nodefit_asks(
+    node_fit: bool,
+) -> None:
+    selector = {"kubernetes.io/hostname": "n1"}
+    bound = a_launcher("vm-bound", "n1", node_selector=selector)
+    free = a_launcher("vm-free", "n1")
+    policy = a_policy(evictor={"nodeFit": node_fit})
+    remarks = explain(a_snapshot(HOT, policy, pods=(bound, free))).explanation.remarks
+    about = [text for text in remarks if "host name" in text]
+    assert len(about) == (1 if node_fit else 0)
+    assert all("vm-bound" in text and "vm-free" not in text for text in about)
