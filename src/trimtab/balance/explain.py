@@ -64,8 +64,20 @@ def _targets(
             target,
             float(drop[0, target]),
             seconds,
-            *(state.refusal(vm, target) or ("possible", "nothing forbids it")),
+            *_judged(state, plan, vm, target),
         )
         for rank, target in enumerate(order.tolist(), start=1)
         if value[target] > -np.inf
     )
+
+
+def _judged(state: State, plan: Plan, vm: int, target: int) -> tuple[str, str]:
+    """The rule that decides about a target: the VM's own, the target's, or none."""
+    if vm in plan.excluded:
+        return plan.excluded[vm].rule, plan.excluded[vm].text
+    if refused := state.refusal(vm, target):
+        return refused
+    then = state.share[:, target] + state.share_of(vm, target)
+    if (over := float((then - plan.ceiling[:, target]).max())) > 0:
+        return "target-limit", f"it would be {100 * over:.1f} points above its limit"
+    return "possible", "nothing forbids it"

@@ -245,7 +245,7 @@ class _Planner:
         if taken[at, to] == -np.inf:
             return False
         vm, target = int(vms[at]), int(targets[to])
-        alternatives = self._alternatives(value, drop, vms, targets, (at, to))
+        alternatives = self._alternatives(value, drop, rise, vms, targets, (at, to))
         why = self._why(source, ceiling, goal)
         self._do(vm, target, goal, why, float(drop[at, to]), float(squares[at, to]), alternatives)
         return True
@@ -356,7 +356,13 @@ class _Planner:
         return f"{node} has {share:.1f} % {resource} and {limits.get(goal, '')} {limit:.1f} %"
 
     def _alternatives(
-        self, value: Floats, drop: Floats, vms: Places, targets: Places, chosen: tuple[int, int]
+        self,
+        value: Floats,
+        drop: Floats,
+        rise: Floats,
+        vms: Places,
+        targets: Places,
+        chosen: tuple[int, int],
     ) -> tuple[Alternative, ...]:
         """The best pairs that were not taken, each with the rule that refused it."""
         count = self.budget.alternatives
@@ -370,12 +376,14 @@ class _Planner:
             if ranked[at, to] == -np.inf:
                 break
             vm, target = int(vms[at]), int(targets[to])
-            refused = self.state.refusal(vm, target) or self._less(drop[at, to])
+            refused = self.state.refusal(vm, target) or self._less(drop[at, to], rise[at, to])
             price = float(self.seconds[vm])
             found.append(Alternative(rank, vm, target, float(drop[at, to]), price, *refused))
         return tuple(found)
 
-    def _less(self, drop: float) -> tuple[str, str]:
+    def _less(self, drop: float, rise: float) -> tuple[str, str]:
+        if rise > SLACK:
+            return "target-limit", f"the target would be {100 * rise:.1f} points above its limit"
         if drop < self.goals.margin:
             return "margin", "its gain is below the margin"
         return "rank", "its gain less its price is lower"

@@ -90,7 +90,7 @@ class State:
         """The rule that a VM breaks where it is now, as a sentence, or None."""
         problem, node = self.problem, int(self.where[vm])
         if problem.emptied[node]:
-            return f"{problem.nodes[node]} is to be emptied"
+            return f"{problem.vms[vm]} runs on {problem.nodes[node]}, which is to be emptied"
         if not problem.allowed[problem.kind[vm], node]:
             return (
                 f"{problem.vms[vm]} runs on {problem.nodes[node]}, "

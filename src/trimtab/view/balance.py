@@ -52,12 +52,13 @@ def _proof(plan: PlanDocument) -> list[str]:
     lines = []
     if plan.bound is not None and plan.bound.moves:
         levelling = sum(move.goal == "level" for move in plan.moves)
-        least = plan.bound.moves
-        lines.append(
-            f"Any balancer needs at least {_moves_word(least)} and "
-            f"{plan.bound.bytes / _GIB:.1f} GiB to get there; this plan levels with "
-            f"{levelling} ({plan.copy_bytes / _GIB:.1f} GiB in all)."
+        text = (
+            f"Any balancer needs at least {_moves_word(plan.bound.moves)} and "
+            f"{plan.bound.bytes / _GIB:.1f} GiB to bring every node below its limit"
         )
+        if levelling == len(plan.moves):
+            text += f"; this plan has {levelling} and {plan.copy_bytes / _GIB:.1f} GiB"
+        lines.append(f"{text}.")
     lines += [f"{left.node} stays {left.excess:.1f} points above: {left.why}" for left in plan.left]
     return lines
 
@@ -72,7 +73,7 @@ def _moves(plan: PlanDocument, everything: bool) -> None:
             move.target,
             f"{move.gain:.1f}",
             f"{move.seconds:.0f} s",
-            move.goal + (f" (with {move.chain})" if move.chain else ""),
+            move.goal + (f" (pair {move.chain})" if move.chain else ""),
             move.why,
         )
         for number, move in enumerate(shown, start=1)

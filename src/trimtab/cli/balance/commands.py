@@ -45,16 +45,18 @@ class PlanOptions:
     "The most level cluster rather than the fewest moves."
     bandwidth: str = ""
     "Bytes a second that a migration gets, e.g. 64Mi; without it 1Gi is assumed."
-    without: tuple[str, ...] = ()
+    without: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = ()
     "As if this node did not exist: its VMs have to run elsewhere."
     with_nodes: int = 0
     "As if there were so many more nodes, like the one with most CPU."
-    drain: tuple[str, ...] = ()
+    drain: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = ()
     "Empty this node: where its VMs would go."
 
     def goals(self) -> Goals:
         if not 0 <= self.band <= 100 or not 0 <= self.margin <= 100:
             raise ConfigError("--band and --margin are points of a node, from 0 to 100")
+        if self.most is not None and self.most < 0:
+            raise ConfigError("--most: give the number of moves, from 0 up")
         return Goals(
             band=self.band / 100,
             margin=self.margin / 100,
@@ -75,6 +77,7 @@ DEFAULT = PlanOptions()
 
 @app.command(
     help_epilogue=examples(
+        "trimtab balance plan evicts",
         "trimtab balance plan --live",
         "trimtab balance plan --lab default --band 10 --json",
         "trimtab balance plan now.yaml --explain default/web-1",
