@@ -24,6 +24,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "engines": ("engines.commands:app", "Compile and keep the Go programs that a lab runs"),
     "lab": ("lab.commands:app", "A real control plane with fake nodes on this computer"),
     "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
+    "record": ("record.commands:app", "Write a cluster and its load of days into an archive"),
     "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
     "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
     "balance": ("balance.commands:app", "Which VM should move where, with a proof"),

@@ -27,11 +27,20 @@ Named = TypeVar("Named", bound=Struct)
 
 def anonymise(snapshot: Snapshot) -> Snapshot:
     """The snapshot in pseudonyms."""
-    names = _pseudonyms(snapshot)
-    return _Anonymiser(names).snapshot(snapshot)
+    return anonymise_with(snapshot)[0]
 
 
-def _pseudonyms(snapshot: Snapshot) -> Pseudonyms:
+def anonymise_with(
+    snapshot: Snapshot, namespaces: Iterable[str] = (), vms: Iterable[str] = ()
+) -> tuple[Snapshot, Pseudonyms]:
+    """The snapshot in pseudonyms, and the pseudonyms; also of names that are not in it."""
+    names = _pseudonyms(snapshot, namespaces, vms)
+    return _Anonymiser(names).snapshot(snapshot), names
+
+
+def _pseudonyms(
+    snapshot: Snapshot, namespaces: Iterable[str] = (), vms: Iterable[str] = ()
+) -> Pseudonyms:
     words = set(_all_words(snapshot))
     # Where numbers are compared they must stay numbers.
     names = Pseudonyms(w for w in words if _compares(snapshot) and _INTEGER.fullmatch(w))
@@ -40,7 +49,9 @@ def _pseudonyms(snapshot: Snapshot) -> Pseudonyms:
     names.add("namespace", (n.name for n in snapshot.namespaces))
     names.add("namespace", (pod.namespace for pod in snapshot.pods))
     names.add("pod", (pod.name for pod in snapshot.pods))
+    names.add("namespace", namespaces)
     names.add("vm", (vm.name for vm in snapshot.vms))
+    names.add("vm", vms)
     names.add("uid", (pod.uid for pod in snapshot.pods))
     names.add("claim", (claim.name for claim in snapshot.claims))
     names.add("class", snapshot.priority_classes)

@@ -36,7 +36,7 @@ PUBLIC_DOMAINS = (
     "openshift.io",
     "trimtab.dev",
 )
-_ORDER = ("node", "namespace", "pod", "claim", "class", "label", "uid", "word")
+_ORDER = ("node", "namespace", "vm", "pod", "claim", "class", "label", "uid", "word")
 
 
 class Pseudonyms:

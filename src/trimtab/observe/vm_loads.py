@@ -16,6 +16,7 @@ from trimtab.kube.clock import Clock
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     DOMAIN,
+    LAUNCHER_LABEL,
     LOAD,
     MEMORY_CONSUMPTION,
     VirtualMachine,
@@ -143,6 +144,12 @@ def _kubevirt_reason(instance: wire.Instance, migrates: bool) -> str:
     return "it migrates already" if migrates else ""
 
 
+def runs_a_vm(labels: Mapping[str, str]) -> bool:
+    """Whether these are the labels of a virt-launcher pod, KubeVirt's or ours."""
+    label, value = LAUNCHER_LABEL
+    return labels.get(label) == value or is_launcher(labels)
+
+
 def snapshot_vms(
     pods: Iterable[wire.Pod],
     fates: Mapping[Key, Fate],
@@ -154,7 +161,7 @@ def snapshot_vms(
     found, from_pods = [], False
     for pod in pods:
         meta = pod.metadata
-        if not is_launcher(meta.labels) or not pod.spec.node_name:
+        if not runs_a_vm(meta.labels) or not pod.spec.node_name:
             continue
         if pod.status.phase in ("Succeeded", "Failed") or meta.deletion_timestamp is not None:
             continue

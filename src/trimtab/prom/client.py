@@ -17,10 +17,23 @@ from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.prom.tls import tls_trouble
 
 T = TypeVar("T")
+WHOLE_ANSWERS = {"dedup": "true", "partial_response": "false", "max_source_resolution": "0s"}
+"""Parameters of Thanos; Prometheus does not know them and passes over them."""
 
 
 class QueryFailed(TrimtabError):
     """Prometheus understood the request and refused it: a bad query, or too much data."""
+
+    kind = ""
+    """Prometheus' own word: bad_data, execution, timeout, …"""
+
+
+class NoAnswer(Unavailable):
+    """The connection broke, or nothing came in time: asking again may help."""
+
+
+class PartialAnswer(Unavailable):
+    """Whoever answers says itself that something is missing in the answer."""
 
 
 class Sample(Struct, frozen=True):
@@ -80,6 +93,7 @@ class _Answer(Struct, rename="camel"):
     data: msgspec.Raw = msgspec.Raw(b"null")
     error: str = ""
     error_type: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class _Point(Struct):
@@ -166,6 +180,17 @@ class Prometheus:
         points = self._read(result.result, tuple[_Point, ...])
         return [_series(point) for point in points]
 
+    async def whole_range(
+        self, query: str, start: float, end: float, step_s: float
+    ) -> Sequence[Series]:
+        """As `range`, but an answer in part is an error: of Thanos' stores none may be missing."""
+        params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
+        result = await self._call(
+            "POST", "/api/v1/query_range", _Result, params | WHOLE_ANSWERS, whole=True
+        )
+        points = self._read(result.result, tuple[_Point, ...])
+        return [_series(point) for point in points]
+
     async def samples(self, selector: str, window: str) -> Sequence[Series]:
         """Every sample of a selector within `window` (such as 10m) before now, as it was stored."""
         query = f"{selector}[{window}]"
@@ -183,7 +208,13 @@ class Prometheus:
         return (await self._call("GET", "/api/v1/rules", _Groups)).groups
 
     async def _call(
-        self, verb: Literal["GET", "POST"], path: str, kind: type[T], params: Any = None
+        self,
+        verb: Literal["GET", "POST"],
+        path: str,
+        kind: type[T],
+        params: Any = None,
+        *,
+        whole: bool = False,
     ) -> T:
         try:
             if verb == "POST":
@@ -193,7 +224,8 @@ class Prometheus:
         except httpx2.HTTPError as error:
             trouble = tls_trouble(error)
             why = trouble or f"does not answer ({type(error).__name__}); is it running?"
-            raise Unavailable(f"Prometheus at {self.url}{':' * bool(trouble)} {why}") from error
+            failure = Unavailable if trouble else NoAnswer
+            raise failure(f"Prometheus at {self.url}{':' * bool(trouble)} {why}") from error
         self._check_whom(response)
         if response.status_code == 503:
             raise NotReady(f"Prometheus at {self.url} is starting; try again in a moment")
@@ -202,7 +234,11 @@ class Prometheus:
             if answer.status not in ("success", "error"):
                 raise self._stranger(path, response.status_code)
             if answer.status == "error":
-                raise QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
+                failed = QueryFailed(f"Prometheus: {answer.error_type}: {answer.error}")
+                failed.kind = answer.error_type
+                raise failed
+            if whole and answer.warnings:
+                raise PartialAnswer(f"Prometheus at {self.url}: {'; '.join(answer.warnings)}")
             return msgspec.json.decode(answer.data, type=kind)
         except msgspec.MsgspecError as error:
             raise self._stranger(path, response.status_code) from error

@@ -54,8 +54,10 @@ class Access:
     token_file: Path | None = None
 
 
-async def open_prometheus(url: str, access: Access, client: Client | None) -> Prometheus:
-    """A client of the Prometheus at `url`; nothing is sent yet."""
+async def open_prometheus(
+    url: str, access: Access, client: Client | None, *, limit_s: float = 10.0
+) -> Prometheus:
+    """A client of the Prometheus at `url` that waits `limit_s` for answers; nothing is sent yet."""
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
     token = _given_token(access)
@@ -64,7 +66,7 @@ async def open_prometheus(url: str, access: Access, client: Client | None) -> Pr
         authorities += filter(None, [client.certificate_authority()])
         if not token and belongs_to(url, client.server):
             token = await client.token()
-    return Prometheus(url, token=token or None, verify=trusting(authorities))
+    return Prometheus(url, token=token or None, limit_s=limit_s, verify=trusting(authorities))
 
 
 def belongs_to(url: str, server: str) -> bool:

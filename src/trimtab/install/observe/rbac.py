@@ -1,4 +1,4 @@
-"""The rights of `trimtab snapshot`, `explain --live` and `lint --kubeconfig`: look, never touch."""
+"""The rights of `trimtab snapshot`, `record`, `explain --live` and `lint`: look, never touch."""
 
 from trimtab.install.manifests import account, documents, head
 from trimtab.install.rights import Manifest, everywhere, granted, right, within
@@ -23,7 +23,7 @@ def snapshot_rbac() -> list[Manifest]:
             right("", ["nodes", "pods", "namespaces", "persistentvolumeclaims"], ["list"]),
             right("scheduling.k8s.io", ["priorityclasses"], ["list"]),
             right("metrics.k8s.io", ["nodes", "pods"], ["list"]),
-            right(GROUP, ["virtualmachines"], ["list"]),
+            right(GROUP, ["virtualmachines", "virtualmachinemigrations"], ["list"]),
             right("kubevirt.io", machines, ["list"]),
         ),
         within(

@@ -1,0 +1,1 @@
+"""`trimtab record`, `replay` and `whatif`."""

@@ -1,0 +1,178 @@
+"""`trimtab record`: a cluster's objects and load history in one archive, and a look into it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.cluster.live import NOWHERE, LookOptions, find_policy, lab_prometheus, loop_of
+from trimtab.cli.cluster.prometheus import open_prometheus
+from trimtab.cli.cluster.which import Cluster
+from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.common.output_files import check_file, writing
+from trimtab.errors import ConfigError
+from trimtab.kube.client import Client
+from trimtab.model.duration import parse_duration
+from trimtab.model.recorded.archive import read_recording, write_recording
+from trimtab.model.recorded.recording import ClusterRecording
+from trimtab.observe.policy_source import Source
+from trimtab.observe.record.anonymous import anonymous
+from trimtab.observe.record.recorder import Recorder, Wanted, begun_in, discard, parts_of
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.prom.client import Prometheus
+from trimtab.stacks.loop.connection import open_loop
+from trimtab.view.record import Display, show_recorded, show_recording, summary_of
+from trimtab.view.terminal import progress
+
+ANSWER_S = 150.0
+"""How long an answer may take: Prometheus itself gives up after two minutes."""
+OPENSHIFT_PACE = "30s"
+MOST_JITTER = 0.5
+
+app = App(
+    name="record",
+    help="Write a cluster's objects and its load of the last days into one archive.",
+    help_epilogue=examples(
+        "trimtab record -o my.trimtab --prometheus http://127.0.0.1:9090",
+        "trimtab record --context prod --prometheus https://thanos-querier-openshift-monitoring."
+        "apps.example.com --days 14 -o my.trimtab",
+        "trimtab record --lab default --days 0.02 --step 15s -o lab.trimtab",
+        "trimtab record --kubeconfig F --prometheus URL --anonymise --jitter 0.02 -o show.trimtab",
+        "trimtab record show my.trimtab",
+    ),
+)
+
+
+@app.default
+def record(
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    live: LookOptions = NOWHERE,
+    days: float = 7.0,
+    step: str = "5m",
+    pace: str = "",
+    anonymise: Flag = False,
+    jitter: float = 0.0,
+    fresh: Flag = False,
+) -> None:
+    """Read a cluster and its Prometheus, without changing anything, and write the archive.
+
+    Loads are asked for in pieces that are kept in OUTPUT.parts: after Ctrl-C, a kill or a lost
+    connection the same command goes on where it was.
+
+    Parameters
+    ----------
+    output
+        The archive; my.trimtab, say.
+    days
+        How far back.
+    step
+        Time between two moments.
+    pace
+        At least this long between two queries; 30s against Thanos on OpenShift, as its makers
+        ask for, otherwise 0s.
+    anonymise
+        Replace every name by a pseudonym.
+    jitter
+        With --anonymise: change the load of each VM by up to this share; nodes keep their sums.
+    fresh
+        Forget an unfinished recording and begin anew.
+    """
+    check_file(output, "--output")
+    step_s = parse_duration(step, "--step")
+    _check(days, step_s, jitter, anonymise)
+    cluster = live.cluster()
+    with parts_of(output) as directory:
+        if fresh:
+            for each in directory.glob("*[.]*"):
+                each.unlink()
+        made, seed, queried = asyncio.run(_read(live, cluster, directory, days, step_s, pace))
+        shown = anonymous(made, jitter, seed) if anonymise else made
+        with writing(output, "--output"):
+            write_recording(shown, output)
+        discard(directory)
+    show_recorded(shown, output, queried)
+
+
+def _check(days: float, step_s: float, jitter: float, anonymise: bool) -> None:
+    if not days > 0:
+        raise ConfigError(f"--days {days:g}: must be above 0")
+    if not step_s >= 1:
+        raise ConfigError("--step: must be at least a second")
+    if step_s > days * 86_400:
+        raise ConfigError("--step: must not be longer than --days")
+    if not 0 <= jitter <= MOST_JITTER:
+        raise ConfigError(f"--jitter {jitter:g}: must be within 0..{MOST_JITTER:g}")
+    if jitter and not anonymise:
+        raise ConfigError("--jitter: of no use without --anonymise")
+
+
+async def _read(
+    live: LookOptions, cluster: Cluster, directory: Path, days: float, step_s: float, pace: str
+) -> tuple[ClusterRecording, int, int]:
+    async with _connections(live, cluster) as (client, prometheus, policy, notes):
+        url = prometheus.url if prometheus is not None else ""
+        pace_s = parse_duration(pace or _usual_pace(url), "--pace")
+        recorder = Recorder(client, prometheus, directory, pace_s)
+        wanted = Wanted(client.server, url, days, step_s)
+        begun = begun_in(directory, wanted)
+        with progress("record") as steps:
+            display = Display(steps, resumed=begun is not None)
+            if begun is None:
+                begun = await recorder.begin(wanted, policy, notes)
+            display.sources(begun.sources, pace_s)
+        total = display.total(begun)
+        with progress("record", total) as steps:
+            made = await recorder.read(begun, display.into(steps))
+    return made, begun.seed, total
+
+
+def _usual_pace(url: str) -> str:
+    return OPENSHIFT_PACE if "thanos" in url or "openshift" in url else "0s"
+
+
+@asynccontextmanager
+async def _connections(
+    live: LookOptions, cluster: Cluster
+) -> AsyncIterator[tuple[Client, Prometheus | None, Source, tuple[str, ...]]]:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(cluster.connect())
+        lab, notes = loop_of(cluster), []
+        if lab is not None and not live.policy:
+            loop = await stack.enter_async_context(open_loop(lab))
+            policy = Source(loop.policy_text(), f"the lab {lab.name}")
+        else:
+            try:
+                policy = await find_policy(live.policy, client)
+            except ConfigError:
+                if live.policy:
+                    raise
+                policy = Source(DEFAULT_POLICY, "trimtab's default policy")
+                notes.append("no descheduler's policy was found: trimtab's default stands for it")
+        url = live.prometheus or lab_prometheus(cluster)
+        prometheus = None
+        if url:
+            opened = await open_prometheus(url, live.access, client, limit_s=ANSWER_S)
+            prometheus = await stack.enter_async_context(opened)
+        yield client, prometheus, policy, tuple(notes)
+
+
+@app.command(
+    help_epilogue=examples(
+        "trimtab record show my.trimtab", "trimtab record show my.trimtab --json | jq .findings"
+    )
+)
+def show(file: Path, /, *, json: Json = False) -> None:
+    """What is in a recording: its period, sizes, loads, sources, and what was repaired.
+
+    Parameters
+    ----------
+    file
+        A recording.
+    """
+    recording = read_recording(file)
+    emit(recording, json, show_recording, summary_of(recording))

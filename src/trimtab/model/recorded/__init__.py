@@ -1,0 +1,1 @@
+"""A recorded cluster: its objects and its load history in one archive."""

@@ -1,0 +1,132 @@
+"""The past of our own VMs, as their objects tell it: loads are curves, moves are migrations."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.kube.clock import Clock
+from trimtab.kube.machines import (
+    CPU_CONSUMPTION,
+    DOMAIN,
+    LOAD,
+    MEMORY_CONSUMPTION,
+    VirtualMachineMigration,
+    decode_load,
+)
+from trimtab.kube.resources import Key
+from trimtab.model.load.curve import Constant, Curve, Times, means
+from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
+from trimtab.model.recorded.recording import NOWHERE, Loads, Places
+from trimtab.observe import wire
+from trimtab.observe.record.chunks import Grid
+from trimtab.observe.vm_loads import runs_a_vm
+
+
+class OwnVm(Struct, frozen=True):
+    """A VM with its curves: cores and bytes are the curve's value times the size."""
+
+    key: Key
+    node: str
+    since: float
+    """When its VM was created, in seconds since 1970."""
+    cores: float
+    bytes: float
+    cpu: Curve
+    memory: Curve
+
+
+class PastMove(Struct, frozen=True):
+    """A migration that succeeded: where the VM was before `at`."""
+
+    key: Key
+    source: str
+    target: str
+    at: float
+
+
+def own_vms(
+    pods: Iterable[wire.Pod], created: dict[Key, datetime | None], active: frozenset[str]
+) -> list[OwnVm]:
+    """The VMs whose active pods (by uid) say what they use."""
+    found = []
+    for pod in pods:
+        meta = pod.metadata
+        if meta.uid not in active or not runs_a_vm(meta.labels):
+            continue
+        key = Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
+        since = created.get(key) or meta.creation_timestamp
+        curves = _curves(meta.annotations)
+        if curves is not None:
+            started = since.timestamp() if since else 0.0
+            found.append(OwnVm(key, pod.spec.node_name, started, *curves))
+    return sorted(found, key=lambda vm: vm.key)
+
+
+def _curves(annotations: dict[str, str]) -> tuple[float, float, Curve, Curve] | None:
+    try:
+        if LOAD in annotations:
+            load = decode_load(annotations[LOAD])
+            return load.cores, load.bytes, load.cpu, load.memory
+        return (
+            float(REFERENCE_CPU),
+            float(REFERENCE_MEMORY),
+            Constant(float(annotations[CPU_CONSUMPTION])),
+            Constant(float(annotations[MEMORY_CONSUMPTION])),
+        )
+    except (KeyError, ValueError, msgspec.MsgspecError):
+        return None
+
+
+def past_moves(migrations: Iterable[VirtualMachineMigration]) -> list[PastMove]:
+    """What succeeded, newest first: the past is told from now backwards."""
+    found = [
+        PastMove(
+            Key(each.metadata.namespace, each.spec.vm_name),
+            each.status.source_node,
+            each.status.target_node,
+            each.status.completion_time.timestamp(),
+        )
+        for each in migrations
+        if each.status.phase == "Succeeded" and each.status.completion_time is not None
+    ]
+    return sorted(found, key=lambda move: -move.at)
+
+
+def own_loads(vms: Sequence[OwnVm], grid: Grid, clock: Clock) -> tuple[Loads, Loads]:
+    """(moments, vms) cores and bytes: the exact mean of each curve over the step before."""
+    edges = np.array([clock.lab_s(grid.at(moment - 1)) for moment in range(grid.moments + 1)])
+    edges = np.maximum.accumulate(np.maximum(edges, 0.0))
+    cpu = np.full((grid.moments, len(vms)), np.nan, dtype=np.float32)
+    memory = cpu.copy()
+    begun = np.diff(edges) > 0  # before the clock's epoch there are no loads
+    for column, vm in enumerate(vms):
+        for table, curve, size in ((cpu, vm.cpu, vm.cores), (memory, vm.memory, vm.bytes)):
+            table[begun, column] = _means(curve, edges, begun) * size
+    return cpu, memory
+
+
+def _means(curve: Curve, edges: Times, begun: NDArray[np.bool_]) -> Times:
+    if not begun.any():
+        return np.zeros(0)
+    first = int(np.argmax(begun))
+    return means(curve, edges[first:])
+
+
+def own_placement(
+    vms: Sequence[OwnVm], moves: Sequence[PastMove], nodes: Sequence[str], grid: Grid
+) -> Places:
+    """(moments, vms) where each VM was: where it is now, and before each move at its source."""
+    number = {name: at for at, name in enumerate(nodes)}
+    placement = np.full((grid.moments, len(vms)), NOWHERE, dtype=np.int32)
+    times = np.array([grid.at(moment) for moment in range(grid.moments)])
+    for column, vm in enumerate(vms):
+        placement[:, column] = number.get(vm.node, NOWHERE)
+        for move in moves:
+            if move.key == vm.key:
+                placement[times < move.at, column] = number.get(move.source, NOWHERE)
+        placement[times < vm.since, column] = NOWHERE
+    return placement

@@ -1,0 +1,246 @@
+"""One recording from beginning to end: look, ask piece by piece, compose.
+
+Everything that was decided at the beginning (the look, the moments, the sources) is kept beside
+the pieces, so that a recording that goes on after a kill ends with the same bytes.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import floor
+from pathlib import Path
+from shutil import rmtree
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import ConfigError, TrimtabError
+from trimtab.files.lock import held
+from trimtab.files.writing import make_private_dir, write_whole
+from trimtab.kube import clock as lab_clock
+from trimtab.kube.client import Client
+from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.machines import MIGRATIONS, VMS
+from trimtab.kube.resources import CONFIG_MAPS, Kind
+from trimtab.model.recorded.recording import ClusterRecording
+from trimtab.model.snapshot import Snapshot, decode, encode
+from trimtab.observe import wire
+from trimtab.observe.look import look
+from trimtab.observe.policy_source import Source
+from trimtab.observe.record.chunks import Fetcher, Grid, assembled, pieces_of
+from trimtab.observe.record.compose import Answers, compose
+from trimtab.observe.record.own_vms import (
+    OwnVm,
+    PastMove,
+    own_loads,
+    own_placement,
+    own_vms,
+    past_moves,
+)
+from trimtab.observe.record.sources import Sources, find_sources
+from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
+
+T = TypeVar("T")
+MOST_MOMENTS = 200_000
+SKEW_S = 60.0
+_BEGUN, _LOCK = "begun.json", "lock"
+
+
+class Wanted(Struct, frozen=True, rename="camel"):
+    """What was asked for: a recording goes on only if it is the same."""
+
+    cluster: str
+    prometheus: str
+    days: float
+    step_s: float
+
+
+class Begun(Struct, frozen=True, rename="camel"):
+    """What was seen and decided at the beginning."""
+
+    wanted: Wanted
+    snapshot: str
+    grid: Grid
+    sources: Sources
+    notes: tuple[str, ...] = ()
+    own: tuple[OwnVm, ...] = ()
+    moves: tuple[PastMove, ...] = ()
+    clock: lab_clock.Clock = lab_clock.Clock()
+    seed: int = 0
+    """For the jitter of an anonymous recording."""
+
+
+class Told(Struct, frozen=True):
+    """How far it is: for whoever shows it."""
+
+    done: int
+    total: int
+    what: str
+    left_s: float | None
+
+
+Tell = Callable[[Told], None]
+
+
+@contextmanager
+def parts_of(output: Path) -> Iterator[Path]:
+    """The directory of an unfinished recording, for one process at a time."""
+    directory = output.with_name(f"{output.name}.parts")
+    make_private_dir(directory)
+    with held(directory / _LOCK, 0.0):
+        yield directory
+
+
+def discard(directory: Path) -> None:
+    """Forget what was read so far; the lock's file goes last, with the directory."""
+    rmtree(directory, ignore_errors=True)
+
+
+def begun_in(directory: Path, wanted: Wanted) -> Begun | None:
+    """What a recording that did not end has seen; None if there is none."""
+    path = directory / _BEGUN
+    if not path.exists():
+        return None
+    try:
+        begun = msgspec.json.decode(path.read_bytes(), type=Begun)
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); --fresh begins anew") from error
+    if begun.wanted != wanted:
+        raise ConfigError(
+            f"{directory}: a recording with other options was begun there; "
+            "give those options, or --fresh to begin anew"
+        )
+    return begun
+
+
+class Recorder:
+    """Reads one cluster."""
+
+    def __init__(
+        self, client: Client, prometheus: Prometheus | None, directory: Path, pace_s: float
+    ) -> None:
+        self._client, self._prometheus = client, prometheus
+        self._directory, self._pace_s = directory, pace_s
+
+    async def begin(self, wanted: Wanted, policy: Source, notes: tuple[str, ...]) -> Begun:
+        """Look at the cluster, find the sources, decide on the moments; keep all of it."""
+        seen = await look(self._client, policy, self._prometheus, must_ask=False)
+        now, skew = await self._now()
+        end = floor(now / wanted.step_s) * wanted.step_s
+        moments = max(int(wanted.days * 86_400 / wanted.step_s), 1)
+        if moments > MOST_MOMENTS:
+            raise ConfigError(
+                f"{moments:,} moments are more than {MOST_MOMENTS:,}; give a longer --step"
+            )
+        grid = Grid(end - (moments - 1) * wanted.step_s, wanted.step_s, moments)
+        nodes = [node.name for node in seen.snapshot.nodes]
+        sources = await find_sources(self._prometheus, nodes, wanted.step_s, end)
+        clock = lab_clock.Clock()
+        own: list[OwnVm] = []
+        moves: list[PastMove] = []
+        if sources.vms == "pods":
+            clock = await self._clock()
+            own, moves = await self._own(seen.snapshot)
+            if not own:
+                raise ConfigError(_NO_LOADS)
+        begun = Begun(
+            wanted,
+            encode(seen.snapshot).decode(),
+            grid,
+            sources,
+            (*notes, *seen.notes, *skew),
+            tuple(own),
+            tuple(moves),
+            clock,
+            time.time_ns() % 2**32,
+        )
+        write_whole(self._directory / _BEGUN, msgspec.json.encode(begun), 0o600)
+        return begun
+
+    async def _now(self) -> tuple[float, tuple[str, ...]]:
+        """The server's time, because its samples have it, and what our own clock says to that."""
+        if self._prometheus is None:
+            return time.time(), ()
+        (sample,) = await self._prometheus.instant("time()")
+        skew = sample.value - time.time()
+        if abs(skew) <= SKEW_S:
+            return sample.value, ()
+        return sample.value, (f"Prometheus' clock is {skew:+.0f} s from this computer's",)
+
+    async def _clock(self) -> lab_clock.Clock:
+        try:
+            config = await self._client.get(CONFIG_MAPS, lab_clock.NAME, lab_clock.NAMESPACE)
+            return lab_clock.clock_from(config)
+        except (NotFound, Forbidden, ConfigError):
+            return lab_clock.Clock()
+
+    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[PastMove]]:
+        vms = await self._listed(VMS)
+        migrations = await self._listed(MIGRATIONS)
+        pods = await self._client.list(wire.PODS)
+        created = {vm.metadata.key: vm.metadata.creation_timestamp for vm in vms}
+        active = frozenset(vm.pod_uid for vm in snapshot.vms)
+        return own_vms(pods, created, active), past_moves(migrations)
+
+    async def _listed(self, kind: Kind[T]) -> list[T]:
+        try:
+            return list(await self._client.list(kind))
+        except (NotFound, Forbidden):
+            return []
+
+    async def read(self, begun: Begun, tell: Tell) -> ClusterRecording:
+        """Have every piece, and make the recording of them."""
+        if self._prometheus is not None:
+            await self._fetch(self._prometheus, begun, tell)
+        grid = begun.grid
+        tables = {
+            table.name: assembled(self._directory, table, grid) for table in begun.sources.tables
+        }
+        own: dict[str, object] = {}
+        snapshot = decode(begun.snapshot)
+        if begun.own:
+            cpu, memory = own_loads(begun.own, grid, begun.clock)
+            nodes = sorted(node.name for node in snapshot.nodes)
+            own = {
+                "own_keys": tuple(vm.key for vm in begun.own),
+                "own_cpu": cpu,
+                "own_memory": memory,
+                "own_placement": own_placement(begun.own, begun.moves, nodes, grid),
+            }
+        return compose(
+            Answers(
+                snapshot=snapshot,
+                sources=begun.sources,
+                grid=grid,
+                tables=tables,
+                notes=begun.notes,
+                parameters=WHOLE_ANSWERS,
+                **own,  # type: ignore[arg-type]
+            )
+        )
+
+    async def _fetch(self, prometheus: Prometheus, begun: Begun, tell: Tell) -> None:
+        fetcher = Fetcher(prometheus, self._directory, begun.grid, self._pace_s)
+        scrape_s = begun.sources.scrape_s
+        work = [
+            (table, piece)
+            for table in begun.sources.tables
+            for piece in pieces_of(table, begun.grid, scrape_s)
+        ]
+        started, asked = time.monotonic(), 0
+        for done, (table, piece) in enumerate(work):
+            left = (time.monotonic() - started) / asked * (len(work) - done) if asked else None
+            tell(Told(done, len(work), table.name, left))
+            asked += not (self._directory / piece.file).exists()
+            try:
+                await fetcher.fetch(table, piece)
+            except OSError as error:
+                raise TrimtabError(f"{self._directory}: {error.strerror}") from error
+        tell(Told(len(work), len(work), "all answers are there", 0.0))
+
+
+_NO_LOADS = (
+    "no source tells what VMs use: neither KubeVirt's metrics nor cAdvisor's are in Prometheus, "
+    "and no pod of a VM has a load; give --prometheus URL of the server that scrapes KubeVirt"
+)

@@ -1,0 +1,229 @@
+"""Where the loads of VMs and nodes come from, and the exact queries that ask for them.
+
+VMs: KubeVirt's own metrics, else cAdvisor's of their pods, else the curves in the pods of our
+own VMs. Nodes: our exporter, node-exporter, or OpenShift's rules. All are aggregated by the
+server, so that restarts and labels of exporters vanish. `rate` divides by the whole window, so
+while a VM moves the rates of its two nodes add up to what it uses.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from trimtab.kube.resources import Key
+from trimtab.prom.client import Prometheus
+
+DEFAULT_SCRAPE_S = 30.0
+_PODS = 'container="compute",pod=~"virt-launcher-.+"'
+_LAUNCHER = re.compile(r"virt-launcher-(?P<vm>.+)-[a-z0-9]{5}")
+VmSource = Literal["kubevirt", "cadvisor", "pods"]
+SOURCE_NAMES: dict[VmSource, str] = {
+    "kubevirt": "KubeVirt's metrics",
+    "cadvisor": "cAdvisor's metrics of the VMs' pods",
+    "pods": "the load curves in the VMs' pods",
+}
+
+
+class Table(Struct, frozen=True):
+    """One query over the whole period; `labels` name its columns."""
+
+    name: str
+    source: str
+    query: str
+    labels: tuple[str, ...] = ()
+    series: int = 1
+    """About how many series the server reads at a moment."""
+
+
+class Sources(Struct, frozen=True):
+    """What was found."""
+
+    vms: VmSource
+    tables: tuple[Table, ...] = ()
+    node_source: str = ""
+    node_label: str = ""
+    scrape_s: float = DEFAULT_SCRAPE_S
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(table.name for table in self.tables)
+
+
+async def find_sources(
+    prometheus: Prometheus | None, nodes: Sequence[str], step_s: float, at: float
+) -> Sources:
+    """Ask what there is; a handful of instant queries."""
+    if prometheus is None:
+        return Sources("pods")
+    vms, metric = await _vm_source(prometheus, at)
+    scrape_s = await _scrape_s(prometheus, metric or "up", at)
+    window = f"{math.ceil(max(step_s, 4 * scrape_s))}s"
+    tables: list[Table] = []
+    for table in _vm_tables(vms, window):
+        found = await _count(prometheus, table.query, at)
+        if found and table.name == "resets":  # one column, but the server reads all counters
+            found = tables[0].series
+        if found and not (table.name == "placement" and "placement" in {t.name for t in tables}):
+            tables.append(_sized(table, found))
+    nodes_from, label, node_tables = await _node_tables(prometheus, nodes, window, at)
+    return Sources(vms, (*tables, *node_tables), nodes_from, label, scrape_s)
+
+
+async def _vm_source(prometheus: Prometheus, at: float) -> tuple[VmSource, str]:
+    candidates: tuple[tuple[VmSource, str], ...] = (
+        ("kubevirt", "kubevirt_vmi_cpu_usage_seconds_total"),
+        ("cadvisor", f"container_cpu_usage_seconds_total{{{_PODS}}}"),
+    )
+    for source, metric in candidates:
+        if await _count(prometheus, f"count_over_time({metric}[1h])", at):
+            return source, metric
+    return "pods", ""
+
+
+async def _scrape_s(prometheus: Prometheus, metric: str, at: float) -> float:
+    """The time between two samples, from how many there were lately."""
+    found = await prometheus.instant(f"max(count_over_time({metric}[10m]))", at)
+    count = max((sample.value for sample in found), default=0.0)
+    return min(max(600.0 / count, 1.0), 300.0) if count >= 1 else DEFAULT_SCRAPE_S
+
+
+def _vm_tables(source: VmSource, window: str) -> tuple[Table, ...]:
+    vm = ("namespace", "name")
+    if source == "kubevirt":
+        by, said = "sum by (namespace, name)", SOURCE_NAMES[source]
+        used = "kubevirt_vmi_cpu_usage_seconds_total"
+        waited = "kubevirt_vmi_vcpu_delay_seconds_total"
+        place = "max by (namespace, name, node)"
+        return (
+            Table("vm_cpu", said, f"{by} (rate({used}[{window}]))", vm),
+            Table("vm_delay", said, f"{by} (rate({waited}[{window}]))", vm),
+            Table(
+                "vm_memory",
+                said,
+                "max by (namespace, name) (kubevirt_vmi_memory_resident_bytes)",
+                vm,
+            ),
+            Table("placement", said, f'{place} (kubevirt_vmi_info{{node!=""}})', (*vm, "node")),
+            Table("placement", said, f"{place} ({used})", (*vm, "node")),
+            Table("resets", said, f"sum(resets({used}[{window}]))"),
+        )
+    if source == "cadvisor":
+        pod, said = ("namespace", "pod"), SOURCE_NAMES[source]
+        used = f"container_cpu_usage_seconds_total{{{_PODS}}}"
+        memory = f"container_memory_working_set_bytes{{{_PODS}}}"
+        return (
+            Table("vm_cpu", said, f"sum by (namespace, pod) (rate({used}[{window}]))", pod),
+            Table("vm_memory", said, f"max by (namespace, pod) ({memory})", pod),
+            Table("placement", said, f"max by (namespace, pod, node) ({used})", (*pod, "node")),
+            Table("resets", said, f"sum(resets({used}[{window}]))"),
+        )
+    return ()
+
+
+class _NodeSource(Struct, frozen=True):
+    said: str
+    label: str
+    cpu: str
+    memory: str
+
+
+def _node_sources(window: str) -> tuple[_NodeSource, ...]:
+    idle = f'rate(node_cpu_seconds_total{{mode="idle"}}[{window}])'
+    free, total = "node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes"
+
+    def exporter(label: str, joined: str = "") -> _NodeSource:
+        by = f"by ({label})"
+        cpu = f"1 - avg {by} ({idle}{joined})"
+        memory = f"1 - max {by} ({free}{joined}) / max {by} ({total}{joined})"
+        return _NodeSource("node-exporter", label, cpu, memory)
+
+    rule = "descheduler:nodeutilization:{}:avg1m"
+    return (
+        _NodeSource(
+            "trimtab's exporter",
+            "node",
+            f"max by (node) (avg_over_time(node_cpu_usage_ratio[{window}]))",
+            f"max by (node) (avg_over_time(node_memory_usage_ratio[{window}]))",
+        ),
+        exporter("instance"),
+        exporter("node"),
+        exporter("nodename", " * on (instance) group_left (nodename) node_uname_info"),
+        _NodeSource(
+            "OpenShift's rules",
+            "instance",
+            f"max by (instance) (avg_over_time({rule.format('cpu')}[{window}]))",
+            f"max by (instance) (avg_over_time({rule.format('memory')}[{window}]))",
+        ),
+    )
+
+
+async def _node_tables(
+    prometheus: Prometheus, nodes: Sequence[str], window: str, at: float
+) -> tuple[str, str, list[Table]]:
+    """The source that knows most of the nodes by name, the first of equals."""
+    best: tuple[int, _NodeSource] | None = None
+    for candidate in _node_sources(window):
+        found = await prometheus.instant(candidate.cpu, at)
+        known = {node_name(sample.labels.get(candidate.label, "")) for sample in found}
+        count = len(known & set(nodes))
+        if count and (best is None or count > best[0]):
+            best = (count, candidate)
+    if best is None:
+        return "", "", []
+    chosen, columns = best[1], (best[1].label,)
+    tables = [Table("node_cpu", chosen.said, chosen.cpu, columns, len(nodes))]
+    if await _count(prometheus, chosen.memory, at):
+        tables.append(Table("node_memory", chosen.said, chosen.memory, columns, len(nodes)))
+    return chosen.said, chosen.label, tables
+
+
+async def _count(prometheus: Prometheus, query: str, at: float) -> int:
+    found = await prometheus.instant(f"count({query})", at)
+    return int(sum(sample.value for sample in found))
+
+
+def _sized(table: Table, series: int) -> Table:
+    return Table(table.name, table.source, table.query, table.labels, series)
+
+
+def node_name(label: str) -> str:
+    """A node by the label of its series: exporters may add their port."""
+    name, colon, port = label.rpartition(":")
+    return name if colon and port.isdigit() else label
+
+
+def vm_key(labels: Mapping[str, str]) -> Key:
+    """The VM that a series is about: by its own name, or by that of its pod."""
+    namespace = labels.get("namespace", "")
+    if "pod" not in labels:
+        return Key(namespace, labels.get("name", ""))
+    matched = _LAUNCHER.fullmatch(labels["pod"])
+    return Key(namespace, matched["vm"] if matched else labels["pod"])
+
+
+def missing(sources: Sources, nodes: int) -> Iterable[tuple[str, str]]:
+    """What no source tells, and what that means for the answer."""
+    if sources.vms != "pods":
+        if "vm_delay" not in sources.names:
+            yield (
+                "no metric tells how long VMs waited for CPU",
+                "VMs of full nodes look smaller than they are: answers are optimistic",
+            )
+        if "vm_memory" not in sources.names:
+            yield (
+                "no metric tells the memory of VMs",
+                "the memory that they request stands for it",
+            )
+        if "placement" not in sources.names:
+            yield (
+                "no metric tells on which node a VM was",
+                "every VM is taken to have been where it is now",
+            )
+    if nodes and "node_cpu" not in sources.names:
+        yield (
+            "no metric tells the load of nodes",
+            "what pods beside VMs use is unknown, and a replay cannot be checked",
+        )

@@ -1,0 +1,198 @@
+"""A recording for the reader: how far it is, what is in it, and what is missing."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+
+from trimtab.model.duration import format_duration
+from trimtab.model.quantity import parse_quantity
+from trimtab.model.recorded.cleaning import recorded_moves
+from trimtab.model.recorded.recording import ClusterRecording, Finding, Loads, LoadSource
+from trimtab.observe.record.chunks import pieces_of
+from trimtab.observe.record.recorder import Begun, Told
+from trimtab.observe.record.sources import SOURCE_NAMES, Sources
+from trimtab.view.tables.pictures import Spark
+from trimtab.view.terminal import Steps, err, out, show_table
+
+LINES = 40
+"""Nodes that are shown; the busiest of more."""
+
+
+class Display:
+    """What `trimtab record` says while it works."""
+
+    def __init__(self, steps: Steps, *, resumed: bool) -> None:
+        self._steps, self._done, self._said = steps, 0, -1
+        steps.note("going on with an unfinished recording" if resumed else "looking at the cluster")
+
+    def sources(self, found: Sources, pace_s: float) -> None:
+        self._steps.note(f"loads of VMs from {SOURCE_NAMES[found.vms]}")
+        self._steps.note(f"loads of nodes from {found.node_source or 'nowhere'}")
+        if pace_s:
+            self._steps.note(f"one query every {format_duration(pace_s)}; --pace changes that")
+
+    def total(self, begun: Begun) -> int:
+        """The number of queries."""
+        scrape_s = begun.sources.scrape_s
+        return sum(len(pieces_of(t, begun.grid, scrape_s)) for t in begun.sources.tables)
+
+    def into(self, steps: Steps) -> "Display":
+        self._steps = steps
+        return self
+
+    def __call__(self, told: Told) -> None:
+        self._steps.advance(told.done - self._done)
+        self._done = told.done
+        tenth = 10 * told.done // max(told.total, 1)
+        if tenth != self._said:  # a log needs no line for each of a thousand queries
+            self._said = tenth
+            left = f", about {_rough(told.left_s)} left" if told.left_s else ""
+            self._steps.note(f"{told.done} of {told.total} answers{left}")
+
+
+def _rough(seconds: float) -> str:
+    return format_duration(float(round(seconds)) if seconds < 90 else round(seconds / 60) * 60.0)
+
+
+class RecordingSummary(Struct, frozen=True, rename="camel"):
+    """`trimtab record show --json`."""
+
+    start: datetime
+    end: datetime
+    step_s: float
+    moments: int
+    nodes: int
+    vms: int
+    moves: int
+    anonymous: bool
+    jitter: float
+    versions: dict[str, str]
+    sources: tuple[LoadSource, ...]
+    findings: tuple[Finding, ...]
+
+
+def summary_of(recording: ClusterRecording) -> RecordingSummary:
+    manifest = recording.manifest
+    return RecordingSummary(
+        datetime.fromtimestamp(manifest.start, UTC),
+        datetime.fromtimestamp(manifest.start + (manifest.moments - 1) * manifest.step_s, UTC),
+        manifest.step_s,
+        manifest.moments,
+        len(manifest.nodes),
+        len(manifest.vms),
+        len(recorded_moves(recording.placement)),
+        manifest.anonymous,
+        manifest.jitter,
+        manifest.versions,
+        manifest.sources,
+        manifest.findings,
+    )
+
+
+def show_recorded(recording: ClusterRecording, file: Path, queries: int) -> None:
+    """What was written, what is not in it, and what to do next; on stderr, as after a snapshot."""
+    said = summary_of(recording)
+    name = "anonymous recording" if said.anonymous else "recording"
+    asked = f" by {queries} queries" if queries else ""
+    _say(
+        f"{name} written to {file}: {said.nodes} nodes, {said.vms} VMs, "
+        f"{said.moments} moments of {format_duration(said.step_s)}{asked}"
+    )
+    for finding in said.findings:
+        _say(f"note: {finding_text(finding)}")
+    if not said.anonymous:
+        _say("it holds names of nodes, VMs, pods and labels; --anonymise replaces them")
+    _say(f"next: trimtab record show {file}")
+
+
+def finding_text(finding: Finding) -> str:
+    """One line: how many of what, and what it means."""
+    count = "" if finding.count == 1 and finding.what.startswith("no ") else f"{finding.count:,} "
+    meaning = f": {finding.meaning}" if finding.meaning else ""
+    return f"{count}{finding.what}{meaning}"
+
+
+def show_recording(recording: ClusterRecording) -> None:
+    """Period, loads of nodes as pictures, sources and findings."""
+    said = summary_of(recording)
+    out.print(
+        f"{said.start:%Y-%m-%d %H:%M} to {said.end:%Y-%m-%d %H:%M} UTC, every "
+        f"{format_duration(said.step_s)} ({said.moments} moments)",
+        markup=False,
+    )
+    versions = ", ".join(f"{name} {text}" for name, text in sorted(said.versions.items()))
+    out.print(f"{said.nodes} nodes, {said.vms} VMs, {said.moves} moves; {versions}", markup=False)
+    out.print()
+    _show_nodes(recording)
+    out.print()
+    show_table(
+        ["table", "source", "query"],
+        [[each.table, each.source, each.query] for each in said.sources],
+        title="Where the loads come from",
+        drop=["query"],
+    )
+    out.print()
+    if not said.findings:
+        out.print("Nothing was repaired, nothing is missing.")
+    for finding in said.findings:
+        out.print(f"- {finding_text(finding)}", markup=False)
+
+
+def _show_nodes(recording: ClusterRecording) -> None:
+    nodes = recording.manifest.nodes
+    cpu, memory = node_shares(recording)
+    busiest = np.argsort(-np.nan_to_num(np.nanmean(_with_a_value(cpu), axis=0)), kind="stable")
+    rows = []
+    for at in busiest[:LINES].tolist():
+        own = _with_a_value(cpu)[:, at]
+        rows.append(
+            [
+                nodes[at],
+                f"{100 * np.mean(own):.0f} %",
+                f"{100 * np.max(own):.0f} %",
+                f"{100 * np.mean(_with_a_value(memory)[:, at]):.0f} %",
+                Spark(np.asarray(own, dtype=np.float64), 1.0),
+            ]
+        )
+    more = f" (the busiest {LINES} of {len(nodes)})" if len(nodes) > LINES else ""
+    show_table(
+        ["node", "CPU", "most", "memory", "CPU over time"],
+        rows,
+        title=f"Nodes{more}",
+        right=["CPU", "most", "memory"],
+        drop=["CPU over time"],
+    )
+
+
+def _with_a_value(values: Loads) -> Loads:
+    return np.nan_to_num(values)
+
+
+def node_shares(recording: ClusterRecording) -> tuple[Loads, Loads]:
+    """(moments, nodes) shares of what nodes have; the sums of VMs where nodes were not measured."""
+    found = []
+    for measured, load, resource in (
+        (recording.node_cpu, recording.vm_cpu, "cpu"),
+        (recording.node_memory, recording.vm_memory, "memory"),
+    ):
+        values = measured
+        if not np.isfinite(measured).any():
+            values = recording.vms_on_nodes(load)
+        whole = _whole(recording, resource)
+        found.append(np.asarray(values / whole, dtype=np.float32))
+    return found[0], found[1]
+
+
+def _whole(recording: ClusterRecording, resource: str) -> Loads:
+    nodes = {node.name: node.capacity or node.allocatable for node in recording.snapshot.nodes}
+    amounts = [
+        float(parse_quantity(nodes.get(name, {}).get(resource, "0"), name))
+        for name in recording.manifest.nodes
+    ]
+    return np.maximum(np.array(amounts, dtype=np.float32), 1e-9)
+
+
+def _say(text: str) -> None:
+    err.print(text, markup=False)

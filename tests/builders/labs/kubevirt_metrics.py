@@ -1,0 +1,114 @@
+"""A real Prometheus that has KubeVirt's metrics of some past hours, as a version names them."""
+
+import math
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from builders.labs.prometheus import running_prometheus
+from trimtab.engines import locate
+
+CONFIG = "global: {scrape_interval: 15s}\n"
+SCRAPE_S = 60
+DELAY = 0.02
+"""Cores that every VM waits for."""
+GIB = 2**30
+
+
+class VmHistory:
+    """A VM: cores over time, bytes, and on which node it was from when on."""
+
+    def __init__(self, name: str, cores: float, memory: float, places: dict[float, str]) -> None:
+        self.name, self.cores, self.memory, self.places = name, cores, memory, places
+
+    def node(self, at: float) -> str:
+        return self.places[max(since for since in self.places if since <= at)]
+
+    def use(self, at: float) -> float:
+        """Cores: a wave of an hour around the mean."""
+        return self.cores * (1 + 0.5 * math.sin(2 * math.pi * at / 3600))
+
+
+def write_openmetrics(
+    path: Path,
+    vms: list[VmHistory],
+    nodes: dict[str, int],
+    start: float,
+    end: float,
+    *,
+    version: str = "1.7",
+    beside: float = 0.5,
+    skip: tuple[float, float] = (0.0, 0.0),
+) -> None:
+    """What virt-handler, virt-controller and node-exporter said; `skip` is a hole in it.
+
+    Every node uses `beside` cores for itself. 1.5 has no dirty rate; before 1.5 vmi_info did
+    not name the pod, and before 1.3 there was none.
+    """
+    times = [start + SCRAPE_S * k for k in range(int((end - start) / SCRAPE_S) + 1)]
+    times = [at for at in times if not skip[0] <= at < skip[1]]
+    lines: dict[str, list[str]] = {}
+
+    def put(metric: str, labels: str, at: float, value: float) -> None:
+        lines.setdefault(metric, []).append(f"{metric}{{{labels}}} {value:.6f} {at:.0f}")
+
+    used: dict[str, float] = {}
+    on_node = dict.fromkeys(nodes, 0.0)
+    before = times[0]
+    for at in times:
+        for node in nodes:
+            on_node[node] += beside * (at - before)
+        for vm in vms:
+            node = vm.node(at)
+            spent = vm.use(at) * (at - before)
+            series = f'namespace="shop",name="{vm.name}",node="{node}"'
+            used[series] = used.get(series, 0.0) + spent
+            on_node[node] += spent
+            put("kubevirt_vmi_cpu_usage_seconds_total", series, at, used[series])
+            for vcpu in ("0", "1"):
+                put(
+                    "kubevirt_vmi_vcpu_delay_seconds_total",
+                    f'{series},id="{vcpu}"',
+                    at,
+                    DELAY / 2 * (at - start),
+                )
+            put("kubevirt_vmi_memory_resident_bytes", series, at, vm.memory)
+            info = f'{series},phase="running"'
+            if version not in ("1.1", "1.4"):
+                info += f',vmi_pod="virt-launcher-{vm.name}-abcde"'
+            if version != "1.1":
+                put("kubevirt_vmi_info", info, at, 1)
+            if version not in ("1.1", "1.4", "1.5"):
+                put("kubevirt_vmi_dirty_rate_bytes_per_second", series, at, 1e6)
+        for node, cores in nodes.items():
+            idle = (at - start) - on_node[node] / cores
+            for cpu in range(cores):
+                put(
+                    "node_cpu_seconds_total", f'instance="{node}",cpu="{cpu}",mode="idle"', at, idle
+                )
+            memory = sum(vm.memory for vm in vms if vm.node(at) == node)
+            put("node_memory_MemAvailable_bytes", f'instance="{node}"', at, 64 * GIB - memory)
+            put("node_memory_MemTotal_bytes", f'instance="{node}"', at, 64 * GIB)
+        before = at
+    text = []
+    for metric, samples in lines.items():
+        counter = metric.endswith("_total")
+        family = metric.removesuffix("_total") if counter else metric
+        text.append(f"# TYPE {family} {'counter' if counter else 'gauge'}")
+        text += sorted(samples, key=lambda line: line.rpartition(" ")[0].rpartition(" ")[0])
+    path.write_text("\n".join([*text, "# EOF", ""]))
+
+
+@contextmanager
+def prometheus_with(directory: Path, openmetrics: Path) -> Iterator[str]:
+    """The URL of a Prometheus whose database was filled from the file."""
+    command = [str(locate("promtool")), "tsdb", "create-blocks-from", "openmetrics"]
+    subprocess.run(
+        [*command, str(openmetrics), str(directory / "data")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    with running_prometheus(directory, CONFIG) as url:
+        yield url
