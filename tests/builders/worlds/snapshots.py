@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
@@ -28,6 +29,7 @@ from trimtab.model.snapshot import (
     SnapshotNamespace,
     SnapshotNode,
     SnapshotPod,
+    SnapshotVm,
     Toleration,
     Volume,
 )
@@ -75,6 +77,14 @@ def a_snapshot(
             **fields,
         }
     )
+
+
+def with_vms(snapshot: Snapshot, cpu: str = "2", memory: str = "4Gi") -> Snapshot:
+    """Each pod a VM of that size."""
+    vms = tuple(
+        SnapshotVm("default", pod.name, pod.uid, cpu=cpu, memory=memory) for pod in snapshot.pods
+    )
+    return replace(snapshot, vms=vms)
 
 
 def a_policy(

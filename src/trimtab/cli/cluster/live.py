@@ -83,7 +83,7 @@ def look_at(live: LookOptions) -> Look:
 
     async def run() -> Look:
         with progress("look") as steps:
-            async with _connections(live, cluster) as (client, prometheus, policy):
+            async with connections(live, cluster) as (client, prometheus, policy):
                 steps.note(f"policy from {policy.where}")
                 in_background = live.background
                 if in_background is None and loop_of(cluster) is not None:
@@ -94,9 +94,10 @@ def look_at(live: LookOptions) -> Look:
 
 
 @asynccontextmanager
-async def _connections(
+async def connections(
     live: LookOptions, cluster: Cluster
 ) -> AsyncIterator[tuple[Client, Prometheus | None, Source]]:
+    """Client, Prometheus (None if there is no way to it) and policy of the cluster."""
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(cluster.connect())
         lab = loop_of(cluster)

@@ -1,0 +1,1 @@
+"""The page: nodes with their VMs and moves, over time, and a click that says why."""

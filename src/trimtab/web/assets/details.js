@@ -1,0 +1,191 @@
+// What a click answers: why a node is over or under, why a VM goes or stays.
+
+import { byId, clock, el, gib, named, percent, points, table } from "./dom.js";
+import { ask } from "./feed.js";
+
+export class Details {
+  /** `open(what)` selects another node or VM. */
+  constructor(place, open) {
+    this.place = place;
+    this.open = open;
+    this.asked = 0;
+  }
+
+  close() {
+    this.asked += 1;
+    this.place.hidden = true;
+    this.place.replaceChildren();
+  }
+
+  /** Shows what is known at once and the answer when it comes; an older answer is dropped.
+   *  `silent` says why nobody can be asked. */
+  async show(what, timeline, index, silent) {
+    const mine = ++this.asked;
+    const state = timeline.stateAt(index);
+    const body = what.vm ? this.vmFacts(what.vm, state, timeline, index) : this.nodeFacts(what.node, state);
+    const why = el("div", { "aria-live": "polite" }, silent ? "" : "asking why…");
+    const close = el("button", { class: "close", type: "button", "aria-label": "Close details", onclick: () => this.close() }, "×");
+    this.place.replaceChildren(close, ...body, why);
+    this.place.hidden = false;
+    if (silent) {
+      why.replaceChildren(el("p", { class: "quiet" }, silent));
+      this.place.dataset.answered = what.vm ?? what.node;
+      return;
+    }
+    try {
+      const answer = what.vm ? await ask("vm", { name: what.vm }) : await ask("node", { name: what.node });
+      if (mine === this.asked) why.replaceChildren(...(what.vm ? vmWhy(answer, this.open) : nodeWhy(answer)));
+    } catch (error) {
+      if (mine === this.asked) why.replaceChildren(el("p", { class: "quiet" }, error.message));
+    }
+    if (mine === this.asked) this.place.dataset.answered = what.vm ?? what.node;
+  }
+
+  nodeFacts(name, state) {
+    const node = state.nodes.get(name);
+    if (!node) return [el("h2", {}, "Node ", named(name)), el("p", {}, "It is not there at this moment.")];
+    const vms = [...state.vms].filter(([, vm]) => vm.node === name).sort((a, b) => (b[1].cpu ?? 0) - (a[1].cpu ?? 0));
+    const marks = [node.ready === false ? "not Ready" : "", node.cordoned ? "cordoned" : "", node.zone ?? ""];
+    return [
+      el("h2", {}, "Node ", named(name)),
+      el("p", {}, kindOf(node), ` · CPU ${percent(node.cpu, 1)} · memory ${percent(node.memory, 1)} · pressure ${percent(node.pressure, 1)}`),
+      el("p", { class: "quiet" }, marks.filter(Boolean).join(" · ")),
+      el("h3", {}, `${vms.length} VMs`),
+      el("ul", {}, ...vms.slice(0, 100).map(([vm, known]) => el("li", {}, this.link(vm, { node: name, vm }), ` ${cores(known.cpu)}, ${gib(known.memory)}`))),
+      vms.length > 100 ? el("p", { class: "quiet" }, `… and ${vms.length - 100} more; search finds them`) : null,
+    ].filter(Boolean);
+  }
+
+  vmFacts(name, state, timeline, index) {
+    const vm = state.vms.get(name);
+    if (!vm) return [el("h2", {}, "VM ", named(name)), el("p", {}, "It is not there at this moment.")];
+    const moves = [...state.moves.values()].filter((move) => move.vm === name);
+    const places = timeline.placesOf(name, index).slice(-12);
+    return [
+      el("h2", {}, "VM ", named(name)),
+      el("p", {}, "on ", this.link(vm.node ?? "", { node: vm.node }), ` · ${cores(vm.cpu)} · ${gib(vm.memory)}`),
+      vm.evict ? el("p", { class: "over" }, "◆ A cycle now would evict it.") : null,
+      vm.stays ? el("p", {}, "It cannot move now: ", vm.stays) : null,
+      ...moves.map((move) => el("p", {}, `Move ${move.phase}: `, named(move.source ?? "…"), " → ", named(move.target ?? "…"), move.reason ? ` (${move.reason})` : "")),
+      el("h3", {}, "Where it was"),
+      el("ul", {}, ...places.map((place) => el("li", {}, `${clock(place.at)} `, place.node === null ? "nowhere" : named(place.node)))),
+    ].filter(Boolean);
+  }
+
+  link(text, what) {
+    return el("button", { class: "link", type: "button", onclick: () => this.open(what) }, named(text));
+  }
+}
+
+const cores = (cpu) => (cpu === null || cpu === undefined ? "CPU not known" : `${cpu.toFixed(2)} cores`);
+
+function kindOf(node) {
+  const kind = node.kind || "class not known";
+  return el("strong", { class: node.kind }, kind);
+}
+
+function nodeWhy(answer) {
+  const parts = [el("h3", {}, "Why"), el("p", { "data-part": "verdict" }, answer.verdict)];
+  for (const run of answer.runs) {
+    const { node } = run;
+    const classes = node.possible?.length ? node.possible.join(" or ") : node.nodeClass;
+    parts.push(el("p", { "data-part": "class" }, `${run.plugin}: ${classes}`));
+    for (const [resource, d] of Object.entries(node.distances ?? {})) {
+      const mean = run.average[resource] === undefined ? "" : `mean ${run.average[resource].toFixed(2)}, `;
+      parts.push(
+        el(
+          "p",
+          { "data-part": "distance" },
+          `${resource}: ${d.percent === null ? "–" : `${d.percent.toFixed(0)} %`}; ${mean}under up to ${d.low.toFixed(2)}, over above ${d.high.toFixed(2)}; ${points(d.aboveHigh)} above high, ${points(d.aboveLow)} above low`,
+        ),
+      );
+    }
+    if (node.stop) parts.push(el("p", { "data-part": "stop" }, `then: ${node.stop} (${node.stopRule})`));
+    if (node.note) parts.push(el("p", { "data-part": "note" }, node.note));
+    if (run.evictions.length) {
+      parts.push(table("Would go", ["pod", "why this one"], run.evictions.map((e) => [named(`${e.namespace}/${e.name}`), e.why])));
+    }
+    const pods = run.pods.filter((pod) => pod.verdict !== "evicted");
+    if (pods.length) {
+      parts.push(table("Pods that stay", ["pod", "verdict", "rule", "why"], pods.slice(0, 60).map((p) => [named(`${p.namespace}/${p.name}`), p.verdict, p.rule, p.text])));
+      if (pods.length > 60) parts.push(el("p", { class: "quiet" }, `… and ${pods.length - 60} more (trimtab explain --all)`));
+    }
+  }
+  return parts;
+}
+
+function vmWhy(answer) {
+  const parts = [el("h3", {}, "What the planner thinks"), el("p", { "data-part": "why" }, answer.why)];
+  if (answer.targets.length) {
+    const rows = answer.targets.map((t) => [named(t.target), t.gain.toFixed(1), `${t.seconds.toFixed(0)} s`, t.rule, t.why]);
+    parts.push(table("Targets, best first", ["target", "gain", "copy", "rule", "why not, or why"], rows));
+  }
+  if (answer.pods.length || answer.evictions.length) parts.push(el("h3", {}, "What the descheduler thinks"));
+  for (const each of answer.evictions) parts.push(el("p", { "data-part": "evicted" }, `it would be evicted: ${each.why}`));
+  for (const pod of answer.pods) parts.push(el("p", { "data-part": "pod" }, `${pod.verdict} (${pod.rule}): ${pod.text}`));
+  return parts;
+}
+
+/** All scores side by side, and which of them would act now. */
+export async function showScores(place, silent) {
+  if (silent) {
+    place.replaceChildren(el("h2", {}, "All scores, now"), el("p", { class: "quiet" }, silent));
+    return;
+  }
+  place.replaceChildren(el("h2", {}, "All scores, now"), el("p", {}, "asking…"));
+  try {
+    const scores = await ask("scores");
+    place.replaceChildren(el("h2", {}, "All scores, now"), scoreTable(scores));
+  } catch (error) {
+    place.replaceChildren(el("h2", {}, "All scores, now"), el("p", { class: "quiet" }, error.message));
+  }
+  place.dataset.answered = "1";
+}
+
+function scoreTable(scores) {
+  const nodes = [...new Set(scores.flatMap((score) => Object.keys(score.values)))].sort().slice(0, 40);
+  const rows = scores.map((score) => {
+    const acts = score.problem || (score.evictions ? `evicts ${score.evictions}` : "does nothing");
+    const over = new Set(score.over);
+    const under = new Set(score.under);
+    return [
+      el("span", { title: score.choose }, score.name, score.chosen ? " (chosen)" : ""),
+      acts,
+      ...nodes.map((node) => {
+        const value = Object.hasOwn(score.values, node) ? (100 * score.values[node]).toFixed(0) : "–";
+        const sign = over.has(node) ? " ▲" : under.has(node) ? " ▼" : "";
+        return el("span", { class: over.has(node) ? "over" : under.has(node) ? "under" : null }, value + sign);
+      }),
+    ];
+  });
+  return table("Per cent for each node; ▲ over, ▼ under with this score", ["score", "a cycle now", ...nodes], rows);
+}
+
+/** The table behind the picture. */
+export function fillTable(map, state) {
+  const counts = new Map(map.boxes.map((box) => [box.name, box.vms.length]));
+  const number = (text) => el("td", { class: "number" }, text);
+  byId("node-rows").replaceChildren(
+    ...map.boxes.map(({ name, node }) => {
+      const left = node.high === undefined || node.percent === undefined ? null : node.high - node.percent;
+      return el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, named(name)),
+        el("td", {}, node.kind || "?"),
+        number(node.percent === undefined ? "–" : `${points(node.percent)} %`),
+        number(left === null ? "–" : points(left)),
+        number(percent(node.cpu)),
+        number(percent(node.memory)),
+        number(percent(node.pressure)),
+        number(String(counts.get(name) ?? 0)),
+        el("td", {}, node.zone ? named(node.zone) : ""),
+      );
+    }),
+  );
+  byId("move-rows").replaceChildren(
+    ...[...state.moves.values()].map((move) =>
+      el("tr", {}, el("th", { scope: "row" }, named(move.vm)), el("td", {}, named(move.source ?? "…")), el("td", {}, named(move.target ?? "…")), el("td", {}, move.phase ?? "Pending")),
+    ),
+  );
+}

@@ -1,0 +1,81 @@
+// The strip: lines over time by uPlot, and a moment that can be dragged.
+
+import { readTheme } from "./map.js";
+
+const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3]];
+const NAMES = ["imbalance (points)", "nodes over", "evictions due", "moves under way"];
+const HEIGHT = 120;
+
+export class Strip {
+  /** `moved(seconds)`: somebody drags to this moment. */
+  constructor(place, moved) {
+    this.place = place;
+    this.moved = moved;
+    this.moment = null;
+    this.columns = [[], [], [], [], []];
+    this.chart = null;
+    this.pending = 0;
+    new ResizeObserver(() => this.chart?.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.build());
+    place.addEventListener("pointerdown", (event) => this.drag(event));
+    place.addEventListener("pointermove", (event) => event.buttons === 1 && this.drag(event));
+  }
+
+  show(columns, moment) {
+    this.columns = columns;
+    this.moment = moment;
+    if (!this.chart) this.build();
+    // at most one redraw a frame, however quickly changes come
+    cancelAnimationFrame(this.pending);
+    this.pending = requestAnimationFrame(() => this.chart.setData(this.columns));
+  }
+
+  build() {
+    if (!this.columns[0].length) return;
+    const theme = readTheme();
+    const colours = [theme.text, theme.over, theme.bad, theme.under];
+    const axis = { stroke: theme.quiet, grid: { stroke: theme.line, width: 0.5 }, ticks: { stroke: theme.line } };
+    this.chart?.destroy();
+    this.chart = new globalThis.uPlot(
+      {
+        width: this.place.clientWidth,
+        height: HEIGHT,
+        cursor: { drag: { x: false, y: false } },
+        legend: { live: false },
+        scales: { points: { range: upFromZero }, count: { range: upFromZero } },
+        axes: [axis, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
+        series: [
+          {},
+          ...NAMES.map((label, at) => ({
+            label,
+            stroke: colours[at],
+            dash: DASHES[at],
+            width: 1.5,
+            scale: at === 0 ? "points" : "count",
+            points: { show: false },
+          })),
+        ],
+        hooks: { draw: [(chart) => this.drawMoment(chart, theme)] },
+      },
+      this.columns,
+      this.place,
+    );
+  }
+
+  drawMoment(chart, theme) {
+    if (this.moment === null) return;
+    const x = chart.valToPos(this.moment, "x", true);
+    chart.ctx.fillStyle = theme.focus;
+    chart.ctx.fillRect(x - 1, chart.bbox.top, 2, chart.bbox.height);
+  }
+
+  drag(event) {
+    if (!this.chart) return;
+    const over = this.chart.over.getBoundingClientRect();
+    if (event.clientX < over.left || event.clientX > over.right) return;
+    if (event.clientY > over.bottom) return;
+    this.moved(this.chart.posToVal(event.clientX - over.left, "x"));
+  }
+}
+
+const upFromZero = (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.1)];

@@ -1,0 +1,1 @@
+"""What the page shows, as pictures and the changes between them: live, or from a file."""

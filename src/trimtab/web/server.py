@@ -1,0 +1,241 @@
+"""The page's server: static files, the history, one stream of changes, and answers to clicks.
+
+Read-only: nothing here writes to the cluster.
+"""
+
+import asyncio
+import mimetypes
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from gzip import compress
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from trimtab.errors import ConfigError, NotReady, TrimtabError
+from trimtab.kube.http.authorize import AccessDenied
+from trimtab.kube.http.web import Web
+from trimtab.obs import get_logger
+from trimtab.web.access import Gate
+from trimtab.web.feed.history import History
+from trimtab.web.feed.sources import FeedSource, Seen
+from trimtab.web.why import Answers
+
+log = get_logger()
+MOST_VIEWERS = 200
+STUCK_S = 30.0
+FIRST_PORT, PORTS_TRIED = 8080, 100
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Asset(Struct, frozen=True):
+    """A static file, gzipped once."""
+
+    kind: str
+    data: bytes
+
+
+def assets() -> dict[str, Asset]:
+    """All files of the page by path; `/` is the document."""
+    found = {}
+    for entry in (files("trimtab.web") / "assets").iterdir():
+        kind = mimetypes.guess_type(entry.name)[0] or "text/plain"
+        if entry.is_file() and Path(entry.name).suffix in (".html", ".js", ".css", ".svg"):
+            kind = "text/javascript" if entry.name.endswith(".js") else kind
+            path = "/" if entry.name == "index.html" else f"/{entry.name}"
+            found[path] = Asset(kind, compress(entry.read_bytes(), 9))
+    return found
+
+
+class Page:
+    """One feed with everybody who looks at it."""
+
+    def __init__(self, source: FeedSource, gate: Gate, keep: Path | None = None) -> None:
+        self._source, self._gate, self._keep = source, gate, keep
+        self._assets = assets()
+        self.history = History()
+        self._answers: Answers | None = None
+
+    def routes(self) -> list[BaseRoute]:
+        shown = [Route(path, self._open(self._asset)) for path in self._assets]
+        return [
+            *shown,
+            Route("/v1/session", self._open(self._enter), methods=["POST"]),
+            Route("/v1/history", self._closed(self._history)),
+            Route("/v1/events", self._closed(self._events)),
+            Route("/v1/node", self._closed(self._node)),
+            Route("/v1/vm", self._closed(self._vm)),
+            Route("/v1/scores", self._closed(self._scores)),
+        ]
+
+    async def follow(self) -> None:
+        """Take in what the source sees, until it ends; the page goes on showing the last."""
+        async for seen in self._source.looks():
+            self._take(seen)
+
+    def _take(self, seen: Seen) -> None:
+        first = self.history.number == 0
+        if seen.change is not None:
+            self.history.record(seen.change, seen.picture)
+            change = seen.change
+        else:
+            change = self.history.publish(seen.picture)
+        if seen.snapshot is not None:
+            self._answers = Answers(seen.snapshot)
+        if self._keep is not None:
+            with self._keep.open("wb" if first else "ab") as file:
+                line = seen.picture if first else change
+                file.write(msgspec.json.encode(line) + b"\n")
+
+    def _open(self, handler: Handler) -> Handler:
+        """For everybody who comes from the right place."""
+
+        async def checked(request: Request) -> Response:
+            try:
+                self._gate.check_site(request)
+                response = await handler(request)
+            except AccessDenied as denied:
+                response = denied.answer()
+            except TrimtabError as error:
+                status = 404 if isinstance(error, ConfigError) else 503
+                response = JSONResponse({"error": str(error)}, status)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return checked
+
+    def _closed(self, handler: Handler) -> Handler:
+        """For those with the cookie or the token only."""
+
+        async def checked(request: Request) -> Response:
+            self._gate.check(request)
+            return await handler(request)
+
+        return self._open(checked)
+
+    async def _asset(self, request: Request) -> Response:
+        asset = self._assets[request.url.path]
+        return Response(asset.data, media_type=asset.kind, headers={"Content-Encoding": "gzip"})
+
+    async def _enter(self, request: Request) -> Response:
+        response = Response(status_code=204)
+        self._gate.admit(request, response)
+        return response
+
+    async def _history(self, _: Request) -> Response:
+        packed = await asyncio.to_thread(self.history.packed)
+        headers = {
+            "Content-Encoding": "gzip",
+            "X-Trimtab-Source": _ascii(self._source.name),
+            "X-Trimtab-Explains": "yes" if self._source.explains else "no",
+        }
+        return Response(packed, media_type="application/json", headers=headers)
+
+    async def _events(self, request: Request) -> Response:
+        if self.history.viewers >= MOST_VIEWERS:
+            raise NotReady(f"{MOST_VIEWERS} viewers follow already; close one")
+        given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        epoch, _, number = given.partition("-")
+        seen = int(number) if number.isdecimal() and len(number) < 16 else -1
+        return EventSourceResponse(
+            self._stream(seen, known=self.history.knows(epoch, seen)), send_timeout=STUCK_S, ping=15
+        )
+
+    async def _stream(self, number: int, *, known: bool) -> AsyncIterator[bytes]:
+        history = self.history
+        if known:
+            async for each in history.after(number):
+                yield b"id: %s-%d\ndata: %s\n\n" % (
+                    history.epoch.encode(), each.number, each.data,
+                )  # fmt: skip
+        # The viewer has missed something that is not kept any more: it takes the whole again.
+        yield b"event: again\ndata: {}\n\n"
+        await asyncio.sleep(1)
+
+    async def _node(self, request: Request) -> Response:
+        answers, name = self._known(), request.query_params.get("name", "")
+        return _json(await asyncio.to_thread(answers.node, name))
+
+    async def _vm(self, request: Request) -> Response:
+        answers, name = self._known(), request.query_params.get("name", "")
+        return _json(await asyncio.to_thread(answers.vm, name))
+
+    async def _scores(self, _: Request) -> Response:
+        answers = self._known()
+        samples = await self._source.scores()
+        return _json(await asyncio.to_thread(answers.scores, samples))
+
+    def _known(self) -> Answers:
+        if self._answers is None:
+            raise NotReady(
+                "nothing was seen yet that explains; a feed from a file holds numbers only"
+            )
+        return self._answers
+
+
+def _json(answer: object) -> Response:
+    return Response(msgspec.json.encode(answer), media_type="application/json")
+
+
+def _ascii(name: str) -> str:
+    return name.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")
+
+
+def free_port(host: str) -> int:
+    """8080, or the next port on which nobody listens."""
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        try:
+            with socket.create_server((host, port)):
+                return port
+        except OSError:
+            continue
+    raise ConfigError(f"no free port from {FIRST_PORT} up; give one with --port")
+
+
+def hosts_of(host: str, port: int) -> list[str]:
+    """The values of Host under which the page is served."""
+    names = ["127.0.0.1", "localhost", "[::1]"]
+    if host not in ("127.0.0.1", "0.0.0.0", "::1", "::", "localhost"):
+        names.append(f"[{host}]" if ":" in host else host)
+    return [f"{name}:{port}" for name in names]
+
+
+async def serve_page(
+    source: FeedSource,
+    *,
+    token: str,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    names: tuple[str, ...] = (),
+    keep: Path | None = None,
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until cancelled; `ready` hears the address. `names` are further hosts to answer to."""
+    web = Web(host=host, port=free_port(host) if port is None else port)
+    hosts = [*hosts_of(host, web.port), *(f"{name}:{web.port}" for name in names)]
+    page = Page(source, Gate(token, hosts, web.port), keep)
+    web.routes.extend(page.routes())
+    ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/#{token}")
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(web.run())
+        tasks.create_task(page.follow())

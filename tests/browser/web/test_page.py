@@ -1,0 +1,208 @@
+"""The page follows a feed, answers clicks, and survives its server."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from browser.web.conftest import Opener
+from builders.programs.served_page import ServedPage
+from builders.values.pictures import FeedFile, a_move_begins, a_move_ends, a_picture
+from builders.worlds.snapshots import a_snapshot, with_vms
+from trimtab.balance import explain_vm, make_plan
+from trimtab.balance.from_snapshot import problem_from
+from trimtab.model.snapshot import dump
+from trimtab.truth.explain.explanation import explain
+from trimtab.web.feed.events import NodeState, VmState
+
+pytestmark = pytest.mark.browser
+Serve = Callable[..., ServedPage]
+HOT = {"hot": 80.0, "warm": 40.0, "cold": 10.0}
+NASTY = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "__proto__",
+    "constructor",
+    "javascript:alert(3)",
+    '"><svg onload=alert(4)>',
+    "\u202egnp.exe",
+    "a" * 253,
+    "{{7*7}}${7*7}",
+    "\u0000\u001b[31m",
+)
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> FeedFile:
+    return FeedFile(tmp_path / "feed.jsonl", a_picture(12, 90))
+
+
+def test_a_move_appears_as_an_arc_and_ends_where_it_went(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    seen = open_page(serve(feed.path).address).drawn()
+    vm = next(name for name, known in feed.last.vms.items() if known.node == "node-0")
+    feed.add(a_move_begins(feed.last, vm, "node-11"))
+    seen.drawn(2)
+    assert seen.page.evaluate("[...trimtabPage.map.state.moves.values()][0].target") == "node-11"
+    assert "1 moving" in seen.text("#verdict")
+    feed.add(a_move_ends(feed.last, vm))
+    seen.drawn(3)
+    assert seen.page.evaluate("vm => trimtabPage.map.state.vms.get(vm).node", vm) == "node-11"
+    assert "0 moving, 1 moved" in seen.text("#verdict")
+    seen.click_vm(vm)
+    assert "node-0" in seen.text("#details")
+    assert "node-11" in seen.text("#details")
+
+
+def test_the_page_shows_exactly_what_the_feed_says(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    for number in range(1, 8):
+        feed.add(a_picture(12, 90, seed=number, at=feed.last.at + 5))
+    seen = open_page(serve(feed.path).address).drawn(8)
+    shown = seen.page.evaluate(
+        """() => [...trimtabPage.map.state.vms].map(([name, vm]) => [name, vm.node])"""
+    )
+    assert dict(shown) == {name: vm.node for name, vm in feed.last.vms.items()}
+    percents = seen.page.evaluate(
+        "() => trimtabPage.map.boxes.map(({name, node}) => [name, node.percent])"
+    )
+    assert dict(percents) == {name: node.percent for name, node in feed.last.nodes.items()}
+
+
+def test_the_past_can_be_looked_at_and_left_again(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    first = feed.last
+    for number in range(1, 140):
+        feed.add(a_picture(12, 90, seed=number, at=feed.last.at + 5))
+    seen = open_page(serve(feed.path).address).drawn(140)
+    for index, wanted in ((0, first), (139, feed.last)):
+        seen.page.evaluate(
+            """index => { const m = document.getElementById('moment'); m.value = index;
+                          m.dispatchEvent(new Event('input')); }""",
+            index,
+        )
+        nodes = seen.page.evaluate("() => [...trimtabPage.map.state.vms.values()].map(v => v.node)")
+        assert sorted(nodes) == sorted(vm.node for vm in wanted.vms.values())
+    assert seen.page.locator("#live").get_attribute("aria-pressed") == "true"
+    seen.page.keyboard.press("[")
+    assert seen.page.locator("#live").get_attribute("aria-pressed") == "false"
+    feed.add(replace(a_picture(12, 90, seed=999), at=feed.last.at + 5))
+    seen.page.wait_for_function("() => trimtabPage.timeline.changes.length === 141")
+    assert seen.page.locator("#moment").input_value() == "138"
+    seen.page.keyboard.press("l")
+    seen.drawn(141)
+
+
+def test_a_click_on_a_node_says_what_trimtab_explain_says(
+    serve: Serve, open_page: Opener, tmp_path: Path
+) -> None:
+    snapshot = with_vms(a_snapshot(HOT))
+    dump(snapshot, tmp_path / "now.yaml")
+    seen = open_page(serve(tmp_path / "now.yaml").address).drawn()
+    explanation = explain(snapshot).explanation
+    (run,) = explanation.runs
+    for node in run.nodes:
+        seen.click_node(node.name)
+        assert seen.text("#details [data-part=verdict]") == explanation.verdict
+        assert seen.text("#details [data-part=class]") == f"{run.plugin}: {node.node_class}"
+        (distance,) = node.distances.values()
+        told = seen.text("#details [data-part=distance]")
+        assert f"under up to {distance.low:.2f}, over above {distance.high:.2f}" in told
+        if node.stop:
+            stop = f"then: {node.stop} ({node.stop_rule})"
+            assert seen.text("#details [data-part=stop]") == stop
+        for pod in run.pods:
+            if pod.node == node.name:
+                assert f"default/{pod.name}" in seen.text("#details")
+                assert pod.verdict == "evicted" or pod.text in seen.text("#details")
+
+
+def test_a_click_on_a_vm_says_what_the_planner_says(
+    serve: Serve, open_page: Opener, tmp_path: Path
+) -> None:
+    snapshot = with_vms(a_snapshot(HOT), cpu="9")
+    dump(snapshot, tmp_path / "now.yaml")
+    seen = open_page(serve(tmp_path / "now.yaml").address).drawn()
+    problem = problem_from(snapshot)
+    plan = make_plan(problem)
+    for number in (0, 8):
+        seen.click_vm(problem.vms[number])
+        told = explain_vm(problem, plan, number)
+        assert seen.text("#details [data-part=why]") == told.text
+        for target in told.targets:
+            assert problem.nodes[target.target] in seen.text("#details table")
+
+
+def test_a_killed_server_is_said_and_its_successor_followed_without_reload(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    served = serve(feed.path)
+    seen = open_page(served.address).drawn()
+    seen.page.evaluate("() => { globalThis.sameDocument = true }")
+    served.kill()
+    seen.page.wait_for_function("() => document.documentElement.dataset.connected === 'no'")
+    assert "trying again" in seen.text("#connection")
+    feed.add(a_picture(12, 90, seed=5, at=feed.last.at + 5))
+    served.start()
+    seen.page.wait_for_function("() => document.documentElement.dataset.connected === 'yes'")
+    seen.drawn(2)
+    assert seen.page.evaluate("() => globalThis.sameDocument")
+    refused = [text for text in seen.complaints if "ERR_" in text]
+    assert refused == seen.complaints  # the browser's own words about the lost connection
+    seen.complaints.clear()
+
+
+def test_hostile_names_are_text(serve: Serve, open_page: Opener, tmp_path: Path) -> None:
+    nodes = {name: NodeState(kind="over", percent=50.0, zone=name) for name in NASTY}
+    vms = {f"{name}/{name}": VmState(node=name, cpu=1.0, stays=name) for name in NASTY}
+    picture = a_picture(2, 4)
+    cluster = replace(picture.cluster, verdict=NASTY[0], problem=NASTY[1])
+    picture = replace(picture, nodes=nodes, vms=vms, cluster=cluster)
+    feed = FeedFile(tmp_path / "feed.jsonl", picture)
+    seen = open_page(serve(feed.path).address).drawn()
+    assert seen.page.evaluate("() => trimtabPage.map.boxes.length") == len(NASTY)
+    seen.page.keyboard.press("t")
+    for name in NASTY:
+        seen.click_node(name)
+        seen.click_vm(f"{name}/{name}")
+    own = "document.querySelectorAll('script').length + document.querySelectorAll('img,svg').length"
+    assert seen.page.evaluate(own) == 2
+    assert NASTY[0] in seen.text("#node-rows")
+    assert seen.page.evaluate("() => ({}).kind") is None
+
+
+def test_everything_is_reached_by_keyboard(serve: Serve, open_page: Opener, feed: FeedFile) -> None:
+    seen = open_page(serve(feed.path).address).drawn()
+    page = seen.page
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate("() => trimtabPage.map.boxes[1].name")
+    assert second in seen.text("#selected")
+    page.keyboard.press("Enter")
+    seen.answered(second)
+    page.keyboard.press("Escape")
+    assert page.locator("#details").is_hidden()
+    page.keyboard.press("/")
+    page.keyboard.type("vm-17")
+    page.keyboard.press("Enter")
+    assert "vm-17" in seen.text("#details h2")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    assert page.locator("#node-rows tr").count() == 12
+
+
+def test_the_page_asks_nobody_but_its_server(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    served = serve(feed.path)
+    seen = open_page(served.address).drawn()
+    assert all(url.startswith(served.url) for url in seen.requests), seen.requests
+    assert served.token not in seen.page.url
