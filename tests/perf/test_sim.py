@@ -197,6 +197,8 @@ def test_choosing_victims_by_their_load_needs_far_fewer_migrations() -> None:
         "steepest pair": {"victims": "steepest-pair"},
         "best-fit, held": {"victims": "best-fit", "restraint": HELD},
         "steepest pair, held": {"victims": "steepest-pair", "restraint": HELD},
+        "planned": {"victims": "planned", "thresholds": (0.0, 5.0)},
+        "planned, held": {"victims": "planned", "thresholds": (0.0, 5.0), "restraint": HELD},
     }
     moves: dict[str, float] = {}
     for name, changes in policies.items():
@@ -212,3 +214,4 @@ def test_choosing_victims_by_their_load_needs_far_fewer_migrations() -> None:
     assert moves["steepest pair"] < moves["best-fit"] < moves["stock, least-loaded targets"]
     assert moves["best-fit"] < moves["stock"]
     assert moves["steepest pair, held"] < moves["steepest pair"]
+    assert moves["planned"] < moves["best-fit"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trimtab.policy import Policy
 from trimtab.scores import Score
 from trimtab.sim.descheduling.descheduler import CycleDecision, Descheduler, limits_of
-from trimtab.sim.descheduling.idle_cycles import IdleCycles
+from trimtab.sim.descheduling.idle_cycles import IdleCycles, span_of
 from trimtab.sim.descheduling.planned import PlannedMoves
 from trimtab.sim.descheduling.planner import Planner, PlannerInputs, tolerance
 from trimtab.sim.descheduling.replica_view import SharedTraits
@@ -55,7 +55,11 @@ class Control:
         self._deschedulers = [
             Descheduler(spec, policy, fleet, shared, replica) for replica in replicas
         ]
-        self._planned = PlannedMoves(fleet, self._limits) if spec.victims == "planned" else None
+        self._planned = (
+            PlannedMoves(fleet, self._limits, span_of(policy))
+            if spec.victims == "planned"
+            else None
+        )
         choices: dict[VictimChoice, Action] = {"stock": self._evict, "planned": self._rebalance}
         self._actions: list[Action] = [
             self._count_cycles_over,

@@ -5,6 +5,7 @@ counts what is under way at its target, and keeps the policy's limits and the co
 """
 
 from collections import Counter
+from math import isnan
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,15 +19,20 @@ from trimtab.sim.migration.marks import intended
 from trimtab.sim.replica import Replica
 from trimtab.virt.eviction import EvictionEffect
 
-GOALS = Goals(band=BAND, relieve=False, reserve=False)
-"""The yardstick that all candidates of a study are measured with; a goal for each would differ."""
-
 
 class PlannedMoves:
     """What stays the same for one fleet is computed once."""
 
-    def __init__(self, fleet: Fleet, limits: tuple[int | None, int | None]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        limits: tuple[int | None, int | None],
+        span: tuple[float, float] | None,
+    ) -> None:
+        """span: the policy's thresholds; the upper one is the band, 10 points if there is none."""
         self._fleet, self._limits = fleet, limits
+        band = BAND if span is None or isnan(span[1]) else span[1] / 100
+        self._goals = Goals(band=band, relieve=False, reserve=False)
         self._capacity = np.stack([fleet.cpu_capacity, fleet.memory_capacity])
         self._request = np.stack(
             [fleet.requested_cpu, fleet.requested_memory, np.ones(fleet.vms)]
@@ -44,7 +50,7 @@ class PlannedMoves:
     ) -> list[tuple[int, int]]:
         """VMs and targets of this cycle, in their order."""
         problem = self._problem(replica, loads)
-        if not (problem.shares() > ceilings(problem, GOALS.band)).any():
+        if not (problem.shares() > ceilings(problem, self._goals.band)).any():
             return []
         total, per_node = self._limits
         budget = Budget(
@@ -54,7 +60,9 @@ class PlannedMoves:
         )
         problem = self._at_rest(problem, replica, restrained)
         sources = restrained.ripe if restrained.restraint.consecutive > 1 else None
-        plan = make_plan(problem, GOALS, budget, self._cost, with_bound=False, sources=sources)
+        plan = make_plan(
+            problem, self._goals, budget, self._cost, with_bound=False, sources=sources
+        )
         return [(move.vm, move.target) for move in plan.moves]
 
     def _problem(self, replica: Replica, loads: tuple[Floats, Floats]) -> Problem:
