@@ -5,6 +5,7 @@ with running_loop(tmp_path_factory, beside=(audit_stack(),)) as loop:
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ import yaml
 from msgspec import Struct, structs
 
 from trimtab.install.rights import Right, Role
+from trimtab.install.service import ServiceSpec
 from trimtab.lab import Contribution, Lab, Stack
 from trimtab.lab.components.control_plane import kube_apiserver
 
@@ -116,3 +118,20 @@ def uses(request: Request, role: Role, right: Right) -> bool:
         and (not role.namespace or request.namespace == role.namespace)
         and (not right.only or request.name in right.only)
     )
+
+
+def unused_rights(service: ServiceSpec, requests: Iterable[Request]) -> list[tuple[object, ...]]:
+    """Rights of a service that none of its requests shows."""
+    mine = [each for each in requests if each.service == service.name]
+    return [
+        (role.namespace, right.group, resource, verb, right.only)
+        for role in service.roles()
+        for right in role.rights
+        for resource in right.resources
+        for verb in right.verbs
+        if verb not in right.unseen
+        and not any(
+            uses(each, role, right) and (each.resource, each.verb) == (resource, verb)
+            for each in mine
+        )
+    ]

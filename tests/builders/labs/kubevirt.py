@@ -25,6 +25,7 @@ from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.kubevirt import VMIMS, VMIS, Vmi, Vmim
 from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import PODS, Pod
+from trimtab.lab import Stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.vm.kubevirt_requests import KubevirtRequests
@@ -141,8 +142,9 @@ class KubevirtLab:
 def running_kubevirt(
     tmp_path_factory: pytest.TempPathFactory,
     settings: KubevirtSettings | None = None,
+    beside: tuple[Stack, ...] = (),
     **options: Any,
 ) -> Iterator[KubevirtLab]:
-    stack = kubevirt_stack(settings or KubevirtSettings())
-    with running_lab(tmp_path_factory, stacks=(stack,), **options) as lab:
+    stacks = (kubevirt_stack(settings or KubevirtSettings()), *beside)
+    with running_lab(tmp_path_factory, stacks=stacks, **options) as lab:
         yield KubevirtLab(lab)

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 import yaml
 
-from builders.labs.audit import Request, audit_stack, audited, uses
+from builders.labs.audit import Request, audit_stack, audited, unused_rights
 from builders.labs.exporter_http import Endpoint
 from builders.labs.loops import ONE_HOT_NODE, LoopLab, running_loop
 from builders.waiting import wait_until
@@ -125,17 +125,4 @@ HERE = [service for service in all_services() if service.name not in ELSEWHERE]
 
 @pytest.mark.parametrize("service", HERE, ids=lambda service: service.name)
 def test_every_right_is_used(service: ServiceSpec, requests: set[Request]) -> None:
-    mine = [each for each in requests if each.service == service.name]
-    unused = [
-        (role.namespace, right.group, resource, verb, right.only)
-        for role in service.roles()
-        for right in role.rights
-        for resource in right.resources
-        for verb in right.verbs
-        if verb not in right.unseen
-        and not any(
-            uses(each, role, right) and (each.resource, each.verb) == (resource, verb)
-            for each in mine
-        )
-    ]
-    assert unused == []
+    assert unused_rights(service, requests) == []

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from builders.labs.audit import audit_stack
 from builders.labs.kubevirt import KubevirtLab, running_kubevirt
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubevirtLab]:
-    with running_kubevirt(tmp_path_factory, nodes=3, scale=10) as kubevirt:
+    audit = (audit_stack(),)
+    with running_kubevirt(tmp_path_factory, beside=audit, nodes=3, scale=10) as kubevirt:
         yield kubevirt
 
 

@@ -2,9 +2,12 @@
 
 import pytest
 
+from builders.labs.audit import Request, audited, unused_rights, uses
 from builders.labs.kubevirt import KubevirtLab, needs_kubevirt
 from builders.waiting import wait_until
+from trimtab.install.rights import Role
 from trimtab.kube.kubevirt import LIVE_MIGRATABLE
+from trimtab.stacks.services import virt_handler_player
 
 pytestmark = [pytest.mark.engines, needs_kubevirt]
 
@@ -123,3 +126,24 @@ def test_the_guests_have_the_series_of_kubevirt_and_of_cadvisor(kubevirt: Kubevi
         "1073741824.0\n" in page
     )
     assert 'container_pressure_cpu_waiting_seconds_total{container="compute"' in page
+
+
+def test_the_player_has_the_rights_that_it_uses_and_no_others(kubevirt: KubevirtLab) -> None:
+    kubevirt.create("web")
+    kubevirt.delete_all()
+    service = virt_handler_player.SERVICE
+
+    def unused() -> list[tuple[object, ...]]:
+        return unused_rights(service, audited(kubevirt.lab.dir))
+
+    wait_until(lambda: not unused(), f"rights that nobody needs: {unused()}", limit_s=60.0)
+    refused = [
+        each
+        for each in audited(kubevirt.lab.dir)
+        if each.service == service.name and not any(_covers(each, role) for role in service.roles())
+    ]
+    assert refused == []
+
+
+def _covers(request: Request, role: Role) -> bool:
+    return any(uses(request, role, right) for right in role.rights)

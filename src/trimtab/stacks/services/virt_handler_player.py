@@ -3,7 +3,7 @@
 Serves the guests' series at /guests/metrics, and /healthz, /readyz and /metrics of its own.
 """
 
-from trimtab.install.rights import LOOK, Role, at_home, everywhere, right
+from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.player.settings import Settings
@@ -25,12 +25,12 @@ def roles() -> tuple[Role, ...]:
     """
     return (
         everywhere(
-            right("", ["nodes"], [*LOOK, "patch"]),
+            right("", ["nodes"], [*FOLLOW, "patch"]),
             right("", ["nodes/status"], ["patch"]),
-            right("", ["pods"], [*LOOK, "delete"]),
+            right("", ["pods"], [*FOLLOW, "delete"]),
             right("", ["pods/status"], ["patch"]),
         ),
-        at_home(right("", ["configmaps"], LOOK, only=[CLOCK])),
+        at_home(right("", ["configmaps"], FOLLOW, only=[CLOCK])),
     )
 
 
