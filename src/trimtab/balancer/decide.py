@@ -53,8 +53,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     pause: Pause | None = None
     records: Mapping[str, RebalancePlanStatus] = field(default_factory=dict)
     """By plan: its new status, where it differs."""
-    withdraw: tuple[str, ...] = ()
-    """Migrations of cancelled plans that are to be deleted."""
+    withdraw: tuple[MoveStatus, ...] = ()
+    """Moves of cancelled plans whose migrations are to be deleted."""
     create: RebalancePlanSpec | None = None
     start: StartMove | None = None
     forget: tuple[str, ...] = ()
@@ -78,14 +78,14 @@ def decide(s: Situation) -> Decision:
     running.sort(key=lambda plan: (s.times.get(plan.metadata.name, 0.0), plan.metadata.name))
     records: dict[str, RebalancePlanStatus] = {}
     start: StartMove | None = None
-    withdraw: tuple[str, ...] = ()
+    withdraw: tuple[MoveStatus, ...] = ()
     for plan in running:
         status, begun = _advanced(s, plan, pause, may_start=start is None)
         start = start or begun
         if status != plan.status:
             records[plan.metadata.name] = status
         if plan.spec.cancelled:
-            withdraw += tuple(m.migration for m in status.moves if m.outcome == "Running")
+            withdraw += tuple(m for m in status.moves if m.outcome == "Running")
     text, create = "a plan is under way", None
     if start is not None:
         text = f"moving {start.move.vm} to {start.move.target}"
@@ -137,7 +137,9 @@ def _unapproved(
     """A plan that nobody carries out: the account of what happened without it."""
     age_s = s.now - s.times.get(plan.metadata.name, s.now)
     if age_s >= s.settings.limits.expires_s:
-        text = "nobody approved it in time" if plan.spec.mode == "propose" else "it was a shadow"
+        text = (
+            "nobody approved it in time" if plan.spec.mode == "propose" else "nobody carried it out"
+        )
         return _status(s, plan, moves, "Expired", "TooOld", text)
     if not something_to_do(s) and not plan.spec.undoes:
         return _status(s, plan, moves, "Expired", "Level", "the cluster is level without it")

@@ -30,7 +30,7 @@ def pause_of(s: Situation) -> Pause | None:
 def _api_trouble(s: Situation) -> Pause | None:
     if not s.troubled:
         return None
-    why = f"the API server or Prometheus did not answer in the last {s.troubled} rounds"
+    why = f"the API server did not answer as it should in {s.troubled} rounds before this one"
     return Pause("ApiTrouble", why, "it goes on by itself after the next round that works")
 
 
@@ -38,9 +38,12 @@ def _stale(s: Situation) -> Pause | None:
     limit_s = s.settings.limits.stale_s
     if s.loads_age_s <= limit_s:
         return None
-    age = "unknown" if s.loads_age_s == float("inf") else f"{s.loads_age_s:.0f} s"
-    why = f"the newest metrics are too old (age {age}, limit {limit_s:.0f} s)"
-    return Pause("StaleMetrics", why, "it goes on by itself once Prometheus scrapes again")
+    why = f"the newest metrics are {s.loads_age_s:.0f} s old, and {limit_s:.0f} s is the limit"
+    if s.loads_age_s == float("inf"):
+        why = "Prometheus has no metrics of nodes, or does not answer"
+    return Pause(
+        "StaleMetrics", why, "it goes on by itself once Prometheus answers and scrapes again"
+    )
 
 
 def _second_balancer(s: Situation) -> Pause | None:

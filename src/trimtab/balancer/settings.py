@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Settings(Listening, frozen=True, kw_only=True):
     """The balancer's options."""
 
-    port: Port = 8087
+    port: Port = 8092
     mode: Mode = "observe"
     """observe: tell what it would do. propose: plans wait for approval. act: carry them out."""
     interval_s: Seconds = 15.0

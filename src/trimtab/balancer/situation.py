@@ -54,4 +54,4 @@ class Situation(Struct, frozen=True, kw_only=True, eq=False):
     second_balancer: str = ""
     """Where an enabled LowNodeUtilization was found."""
     troubled: int = 0
-    """Rounds just before this one in which the API server or Prometheus did not answer."""
+    """Rounds just before this one in which the API server did not answer as it should."""

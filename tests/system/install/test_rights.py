@@ -20,6 +20,7 @@ from builders.waiting import wait_until
 from trimtab.install.service import ServiceSpec
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
+from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 from trimtab.stacks.qos.stack import QosSettings, qos_stack
 from trimtab.stacks.registry import all_services
@@ -39,7 +40,12 @@ DRAIN = "\nevents:\n  - {type: nodeDrains, at: 1m, node: kwok-node-2, lasts: 2m}
 @pytest.fixture(scope="module")
 def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[set[Request]]:
     """What all services asked of the API server in a lab in which everything was used once."""
-    stacks = (qos_stack(QosSettings()), advisor_stack(AdvisorSettings()), audit_stack())
+    stacks = (
+        qos_stack(QosSettings()),
+        advisor_stack(AdvisorSettings()),
+        balancer_stack(BalancerSettings(mode="act")),
+        audit_stack(),
+    )
     with running_loop(tmp_path_factory, beside=stacks, settings={"soft_taints": True}) as loop:
         _break_a_promise(loop)
         _move_by_hand(loop)

@@ -7,6 +7,7 @@ import pytest
 from msgspec import Struct, structs
 
 from trimtab.advisor.api import VirtPlatformConfig
+from trimtab.balancer.wire import RebalancePlan
 from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.qos.wire import QosAccount
 from trimtab.stacks.registry import all_services
@@ -16,6 +17,7 @@ TYPES: dict[str, type[Struct]] = {
     "VirtualMachineMigration": VirtualMachineMigration,
     "VirtPlatformConfig": VirtPlatformConfig,
     "QosAccount": QosAccount,
+    "RebalancePlan": RebalancePlan,
 }
 DEFINITIONS = {
     crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

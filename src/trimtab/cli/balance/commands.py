@@ -1,4 +1,4 @@
-"""`trimtab balance plan`: what to move, what it brings, what it costs, and the proof."""
+"""`trimtab balance`: what to move, what it brings and costs, the proof; plans of a balancer."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from trimtab.balance.goals import Budget, Goals
 from trimtab.balance.planner import make_plan
 from trimtab.balance.price import DEFAULT_BANDWIDTH, MigrationCost
 from trimtab.balance.problem import Problem
+from trimtab.cli.balance.plans import add_commands
 from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Flag, Json, emit
@@ -28,6 +29,7 @@ from trimtab.view.snapshot import say
 
 app = App(name="balance", help="Which VM should move where, with a proof of how good the plan is.")
 THERE_IS_SOMETHING_TO_DO = 2
+add_commands(app)
 
 
 @Parameter(name="*")

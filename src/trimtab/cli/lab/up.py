@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from trimtab.cli.common.output import Flag
-from trimtab.cli.lab import context, with_advisor, with_kubevirt, with_loop, with_qos
+from trimtab.cli.lab import (
+    context,
+    with_advisor,
+    with_balancer,
+    with_kubevirt,
+    with_loop,
+    with_qos,
+)
 from trimtab.cli.lab.context import Name
 from trimtab.cli.lab.with_loop import LoopOptions
 from trimtab.lab import Wish, stay_up
@@ -54,7 +61,7 @@ class PlaneOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class StackOptions:
-    """Options of --with advisor, --with qos and --with kubevirt.
+    """Options of --with advisor, qos, kubevirt and balancer.
 
     Parameters
     ----------
@@ -68,6 +75,8 @@ class StackOptions:
         With qos: read the bare annotations `slo` and `controller`, and show the rows by them.
     cpu_model
         With kubevirt: VENDOR:MODEL of the nodes, oldest first; several go round the nodes in turn.
+    balancer
+        With balancer: observe, propose or act. In act the descheduler runs dry. New lab: observe.
     """
 
     ocp: Literal["5.10", "5.14", "5.21", "5.32"] | None = None
@@ -75,6 +84,7 @@ class StackOptions:
     measure_only: bool | None = None
     legacy: bool | None = None
     cpu_model: Annotated[list[str] | None, Parameter(negative=())] = None
+    balancer: Literal["observe", "propose", "act"] | None = None
 
 
 PLANE, LOOP, STACKS = PlaneOptions(), LoopOptions(), StackOptions()
@@ -97,18 +107,22 @@ def up(
     Parameters
     ----------
     with_
-        What runs on top of the bare control plane: loop, kubevirt, qos, advisor, or none;
-        repeatable. With kubevirt the VMs are KubeVirt's own, otherwise trimtab's. New lab: loop.
+        What runs on top of the bare control plane: loop, kubevirt, balancer, qos, advisor, or
+        none; repeatable. With kubevirt the VMs are KubeVirt's own, otherwise trimtab's. New
+        lab: loop.
     foreground
         Stay, show what happens, and stop the lab on Ctrl-C.
     """
     home = context.home()
-    chosen = with_loop.choose(home, name, with_, loop)
+    acts = with_balancer.acts(home, name, with_, stacks.balancer)
+    chosen = with_loop.choose(home, name, with_, loop, dry_run=acts)
     given = {"measure_only": stacks.measure_only, "legacy": stacks.legacy}
     queue = with_qos.stack_of(home, name, chosen.names, given)
     platform = with_advisor.stack_for(home, name, chosen.names, stacks.ocp, stacks.operator)
     vms = with_kubevirt.stack_for(home, name, chosen, stacks.cpu_model)
-    known = {**chosen.stacks, queue.name: queue, platform.name: platform, vms.name: vms}
+    level = with_balancer.stack_for(home, name, chosen, stacks.balancer)
+    others = {each.name: each for each in (queue, platform, vms, level)}
+    known = {**chosen.stacks, **others}
     wish = _wish(name, chosen, plane)
     file = plane.scheduler_config
     own = None if file is None else context.read_scheduler_config(file)

@@ -81,8 +81,18 @@ class Chosen(Struct, frozen=True, kw_only=True):
         return STACK in (self.names or ())
 
 
-def choose(home: Home, name: str, with_: list[str] | None, given: LoopOptions) -> Chosen:
-    """The stacks of a lab; what is not given stays as it was, or takes its default."""
+def choose(
+    home: Home,
+    name: str,
+    with_: list[str] | None,
+    given: LoopOptions,
+    *,
+    dry_run: bool | None = None,
+) -> Chosen:
+    """The stacks of a lab; what is not given stays as it was, or takes its default.
+
+    With `dry_run` the descheduler evicts nothing, because another balancer acts.
+    """
     lab = home.lab(name)
     old = lab.read_spec()
     names = tuple(with_) if with_ else old.stacks if old else (STACK,)
@@ -100,7 +110,8 @@ def choose(home: Home, name: str, with_: list[str] | None, given: LoopOptions) -
         settings = following(settings, scenario)
     script = None if scenario is None else script_of(scenario)
     policy = _policy(lab, given, new=kept is None)
-    stack = loop_stack(_changed(settings, given), script=script, policy=policy)
+    settings = structs.replace(_changed(settings, given), dry_run=bool(dry_run))
+    stack = loop_stack(settings, script=script, policy=policy)
     return Chosen(
         names=names,
         stacks={NONE.name: NONE, STACK: stack},

@@ -53,6 +53,7 @@ def descheduler(lab: Lab, settings: LoopSettings) -> Component:
             "--client-connection-burst=400",
             "--logging-format=text",  # in JSON the thresholds lose their values
             "--v=4",
+            *(("--dry-run",) if settings.dry_run else ()),
         ),
         probes=(LogLine(CYCLE_ENDED),),
         needs=("projector", "prometheus", "scenario", *vm_keepers(lab)),

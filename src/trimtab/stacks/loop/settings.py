@@ -44,6 +44,8 @@ class LoopSettings(Struct, frozen=True, kw_only=True):
     parallel_per_node: int = MigrationLimits().node
     pressure: PressureCurve = DEFAULT_PRESSURE
     soft_taints: bool = False
+    dry_run: bool = False
+    """The descheduler decides and evicts nothing: another balancer acts."""
 
     def interval(self, scale: float) -> float:
         """Real seconds between two descheduling cycles."""
@@ -72,6 +74,7 @@ def following(settings: LoopSettings, scenario: Scenario) -> LoopSettings:
         parallel_per_node=model.per_node_outbound,
         pressure=scenario.pressure,
         soft_taints=settings.soft_taints,
+        dry_run=settings.dry_run,
     )
 
 

@@ -1,0 +1,45 @@
+"""The balancer as a process: several replicas may run, one of them acts."""
+
+from trimtab.balancer.controller import Balancer
+from trimtab.balancer.observation import second_balancer
+from trimtab.balancer.settings import NAME, Settings
+from trimtab.errors import ConfigError
+from trimtab.kube.client import Client
+from trimtab.kube.events import Recorder
+from trimtab.kube.http.web import Web
+from trimtab.kube.runtime.lease import Elector
+from trimtab.kube.runtime.service import Service, unique_identity
+from trimtab.kube.worlds import serves_vms
+from trimtab.model.names import SYSTEM_NAMESPACE
+
+
+async def serve(client: Client, settings: Settings) -> None:
+    """Run the balancer until SIGTERM."""
+    await refuse_what_it_cannot_do(client, settings)
+    identity = unique_identity()
+    elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
+    recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+    balancer = Balancer(client.guarded(elector.check), recorder, settings, reading=client)
+    await Service(
+        NAME,
+        controllers=[balancer],
+        elector=elector,
+        recorder=recorder,
+        web=Web(host=settings.host, port=settings.port),
+    ).run()
+
+
+async def refuse_what_it_cannot_do(client: Client, settings: Settings) -> None:
+    """A ConfigError on KubeVirt's VMs, and on a second balancer in `act`."""
+    if await serves_vms(client, "kubevirt"):
+        raise ConfigError(
+            f"{client.server}: its VMs are KubeVirt's, which this balancer does not move yet; "
+            "see what it would do: trimtab balance plan --live"
+        )
+    if settings.mode != "act" or settings.beside_descheduler:
+        return
+    if where := await second_balancer(client):
+        raise ConfigError(
+            f"LowNodeUtilization is enabled in {where}, and two balancers undo each other; "
+            "disable it there, or add --beside-descheduler"
+        )

@@ -1,0 +1,1 @@
+"""What clusters need to know of the balancer."""

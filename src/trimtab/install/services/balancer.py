@@ -1,0 +1,76 @@
+"""Level the cluster with few VM migrations: observe, propose plans, or act.
+
+It reads the cluster every --interval, plans as `trimtab balance plan` does, and keeps its plans
+and what became of them as RebalancePlan objects. In `observe` it moves nothing. In `propose` a
+plan waits for `trimtab balance approve PLAN`. In `act` it carries its plans out, within limits,
+as VirtualMachineMigrations, never as evictions. It pauses by itself and says why.
+
+Of several replicas one acts (lease trimtab-system/balancer). Serves /healthz, /readyz and
+/metrics.
+"""
+
+from typing import Any
+
+from trimtab.balancer.settings import NAME, Settings
+from trimtab.install.rights import Role, at_home, events, everywhere, lease, right, within
+from trimtab.install.service import Connect, Deployment, ServiceSpec
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.machines import GROUP
+
+
+async def serve(connect: Connect, settings: Settings) -> None:
+    from trimtab.balancer.service import serve
+
+    await serve(connect(), settings)
+
+
+def roles() -> tuple[Role, ...]:
+    return (
+        everywhere(
+            right("", ["pods", "nodes"], ["list"]),
+            right(GROUP, ["virtualmachines"], ["list"]),
+            right(
+                GROUP,
+                ["virtualmachinemigrations"],
+                ["list", "create", "delete"],
+                unseen={"delete": "only when somebody cancels a plan while a VM moves"},
+            ),
+            right(
+                GROUP,
+                ["rebalanceplans"],
+                ["list", "create", "delete"],
+                unseen={"delete": "only once more than 50 plans are over"},
+            ),
+            right(GROUP, ["rebalanceplans/status"], ["patch"]),
+            events(),
+        ),
+        at_home(*lease(NAME), right("", ["configmaps"], ["get"], only=[CLOCK])),
+        within("kube-descheduler", right("", ["configmaps"], ["get"], only=["descheduler-policy"])),
+    )
+
+
+def kinds() -> list[dict[str, Any]]:
+    from trimtab.install.balancer.crd import crds
+
+    return crds()
+
+
+SERVICE = ServiceSpec(
+    name=NAME,
+    about=__doc__,
+    examples=(
+        "trimtab run balancer --kubeconfig pki/balancer.kubeconfig",
+        "trimtab run balancer --mode propose --band 10",
+        "trimtab run balancer --mode act --per-hour 5 --kept-free 3",
+    ),
+    options=Settings,
+    serve=serve,
+    roles=roles,
+    kinds=kinds,
+    deployment=Deployment(
+        file="balancer/balancer.yaml",
+        note="Levels the cluster with few migrations. It only observes until --mode says otherwise."
+        "\nOf the two replicas one acts, by the lease trimtab-system/balancer.",
+        settings=Settings(host="0.0.0.0"),
+    ),
+)

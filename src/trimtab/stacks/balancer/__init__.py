@@ -1,0 +1,1 @@
+"""The balancer in a lab."""

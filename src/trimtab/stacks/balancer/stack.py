@@ -1,0 +1,63 @@
+"""The stack `balancer`: the balancer beside the loop, with its kind and its rights.
+
+In `act` the descheduler of the loop runs with --dry-run: it decides as before and evicts
+nothing, so that one balancer acts and the other can be compared with it.
+"""
+
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from trimtab.balancer.settings import Limits, Settings
+from trimtab.balancer.wire import Mode
+from trimtab.install.components import AFTER_TOKENS, component, objects
+from trimtab.install.services import balancer
+from trimtab.lab import Contribution, Lab, Service, Stack
+from trimtab.virt.slots import MigrationLimits
+
+STACK = "balancer"
+
+
+class BalancerSettings(Struct, frozen=True, kw_only=True):
+    """What `lab up` was told, kept in `lab.json` for the next time."""
+
+    mode: Mode = "observe"
+    parallel: int = MigrationLimits().cluster
+    """Migrations at a time that the loop allows."""
+    per_hour: float = 100.0
+    """A lab is small: ten percent of its VMs would be two in an hour."""
+
+
+def from_lab(kept: dict[str, Any]) -> BalancerSettings:
+    """What an earlier `lab up` wrote down."""
+    return convert(kept, BalancerSettings)
+
+
+def balancer_stack(settings: BalancerSettings) -> Stack:
+    """The service under its own account; it reads through the loop's Prometheus."""
+
+    def contribute(lab: Lab) -> Contribution:
+        options = Settings(
+            mode=settings.mode,
+            prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
+            beside_descheduler=True,  # which runs dry, see above
+            limits=_limits(settings),
+        )
+        needs = (*AFTER_TOKENS, "prometheus", "scenario")
+        return Contribution(
+            components=(component(lab, balancer.SERVICE, options, needs=needs),),
+            services=(Service(balancer.SERVICE.name),),
+            objects=tuple(objects(balancer.SERVICE)),
+        )
+
+    return Stack(
+        name=STACK,
+        contribute=contribute,
+        ports=balancer.SERVICE.ports,
+        settings=to_builtins(settings),
+    )
+
+
+def _limits(settings: BalancerSettings) -> Limits:
+    kept_free = min(Limits().kept_free, settings.parallel - 1)
+    return Limits(parallel=settings.parallel, kept_free=kept_free, per_hour=settings.per_hour)

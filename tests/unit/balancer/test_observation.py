@@ -1,0 +1,96 @@
+"""From objects of the API to what a decision is made from."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from trimtab.balancer.observation import draining, problem_of_objects
+from trimtab.balancer.restraint import in_flight
+from trimtab.balancer.situation import Migration
+from trimtab.kube.clock import Clock
+from trimtab.kube.machines import VirtualMachine
+from trimtab.kube.resources import Node
+from trimtab.observe import wire
+
+
+def a_node(name: str, *, cordoned: bool = False) -> Node:
+    given = {
+        "metadata": {"name": name},
+        "spec": {"unschedulable": cordoned},
+        "status": {
+            "allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    return msgspec.convert(given, Node)
+
+
+def a_vm(name: str, pod: str, **status: Any) -> VirtualMachine:
+    given = {
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {"podName": pod, "phase": "Running", **status},
+    }
+    return msgspec.convert(given, VirtualMachine)
+
+
+def a_launcher(name: str, vm: str, node: str, cpu: float = 0.25) -> wire.Pod:
+    given = {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "labels": {"app": "virt-launcher"},
+            "annotations": {
+                "kubevirt.io/domain": vm,
+                "kubevirt.io/vm-cpu-consumption": str(cpu),
+                "kubevirt.io/vm-memory-consumption": "0.1",
+            },
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [{"resources": {"requests": {"cpu": "8", "memory": "8Gi"}}}],
+        },
+        "status": {"phase": "Running"},
+    }
+    return msgspec.convert(given, wire.Pod)
+
+
+def test_a_vm_that_moves_counts_once_and_at_its_target() -> None:
+    nodes, vms = [a_node("n1"), a_node("n2")], [a_vm("web", "old")]
+    pods = [a_launcher("old", "web", "n1"), a_launcher("new", "web", "n2")]
+    seen = problem_of_objects(pods, nodes, vms, Clock(), 0.0)
+    assert seen is not None
+    assert seen.shares()[0].tolist() == [0.25, 0.0]
+    move = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
+    then = in_flight(seen, [move])
+    assert then.shares()[0].tolist() == [0.0, 0.25]
+    assert (then.leaving.tolist(), then.arriving.tolist()) == ([1, 0], [0, 1])
+    assert then.taken[0].tolist() == [0.0, 0.0]
+
+
+def test_without_vms_there_is_nothing_to_decide() -> None:
+    assert problem_of_objects([], [a_node("n1")], [], Clock(), 0.0) is None
+
+
+leaving = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
+ended = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0, ended=1.0)
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "mark", "migrations", "found"),
+    [
+        pytest.param(True, "n1", (), ("n1",), id="marked VMs on a cordoned node"),
+        pytest.param(True, "", (leaving,), ("n1",), id="a migration away from a cordoned node"),
+        pytest.param(True, "", (ended,), (), id="a cordoned node that nobody leaves"),
+        pytest.param(
+            False, "n1", (leaving,), (), id="an eviction from a node that is not cordoned"
+        ),
+    ],
+)
+def test_a_drain_is_a_cordoned_node_that_vms_are_leaving(
+    cordoned: bool, mark: str, migrations: tuple[Migration, ...], found: tuple[str, ...]
+) -> None:
+    nodes = [a_node("n1", cordoned=cordoned), a_node("n2")]
+    vms = [a_vm("web", "old", evacuationNodeName=mark)]
+    assert draining(nodes, vms, migrations) == found
