@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "lab": ("lab.commands:app", "A real control plane with fake nodes on this computer"),
     "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
     "record": ("record.commands:app", "Write a cluster and its load of days into an archive"),
+    "replay": ("record.replay:app", "Is the simulator right about a recorded cluster?"),
     "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
     "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
     "balance": ("balance.commands:app", "Which VM should move where, with a proof"),

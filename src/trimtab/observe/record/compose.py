@@ -170,7 +170,16 @@ class _Composer:
         if answers.own_placement is not None:
             for column, key in enumerate(answers.own_keys):
                 placement[:, self._vm_number[key]] = answers.own_placement[:, column]
+        self._place_silent(placement)
         return placement
+
+    def _place_silent(self, placement: Places) -> None:
+        """VMs that no metric ever told of are where the snapshot has them, all of the time."""
+        pods = {pod.uid: pod.node for pod in self._answers.snapshot.pods}
+        for vm in self._answers.snapshot.vms:
+            at = self._vm_number[Key(vm.namespace, vm.name)]
+            if (placement[:, at] == NOWHERE).all():
+                placement[:, at] = self._node_number.get(pods.get(vm.pod_uid, ""), NOWHERE)
 
     def _covered(self, cpu: Loads, node_cpu: Loads) -> tuple[int, int]:
         """The moments of which anything is known; Prometheus may not go back so far."""

@@ -1,0 +1,51 @@
+"""What `trimtab replay` and `trimtab whatif` print."""
+
+import numpy as np
+
+from trimtab.study.recorded.replay import Replay
+from trimtab.view.tables.pictures import Spark
+from trimtab.view.terminal import out, show_table
+
+NODES = 20
+"""Lines of nodes; the worst of more."""
+
+
+def show_replay(found: Replay) -> None:
+    """The verdict, then the nodes with the largest errors."""
+    out.print(verdict(found), markup=False)
+    for reason in found.why:
+        out.print(f"- {reason}", markup=False)
+    if not found.nodes:
+        return
+    out.print()
+    worst = sorted(found.nodes, key=lambda node: -np.nan_to_num(node.cpu_mean))
+    show_table(
+        ["node", "CPU off by", "95 % below", "memory off by"],
+        [
+            [n.node, _points(n.cpu_mean), _points(n.cpu_p95), _points(n.memory_mean)]
+            for n in worst[:NODES]
+        ],
+        title="Replayed against measured, in points of the node",
+        right=["CPU off by", "95 % below", "memory off by"],
+    )
+    show_table(
+        ["", "CPU error of all nodes over time"],
+        [["", Spark(np.nan_to_num(np.array(found.over_time)))]],
+    )
+
+
+def verdict(found: Replay) -> str:
+    """One sentence on top of every answer."""
+    if np.isnan(found.cpu_mean):
+        return "Do not trust this: the replay cannot be checked."
+    off = (
+        f"replayed, the nodes' CPU is {found.cpu_mean:.1f} points off on average "
+        f"(95 % of the time below {found.cpu_p95:.1f}), their memory {_points(found.memory_mean)}"
+    )
+    return (
+        f"This recording can be trusted: {off}." if found.trusted else f"Do not trust this: {off}."
+    )
+
+
+def _points(value: float) -> str:
+    return "not known" if np.isnan(value) else f"{value:.1f}"

@@ -1,0 +1,1 @@
+"""Answers from a recording: the recorded cluster in the simulator, checked first."""

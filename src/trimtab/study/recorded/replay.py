@@ -1,0 +1,110 @@
+"""Is the simulator right about this cluster? The recorded moves in it, beside the recorded loads.
+
+Every VM is where it was at each moment and nothing is evicted, so node loads must come out as
+they were measured. What is left is what no what-if on this recording can know: load that no VM
+explains and that changes, VMs without metrics, gaps.
+"""
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from trimtab.model.recorded.recording import ClusterRecording
+from trimtab.sim import simulate_one
+from trimtab.sim.spec import RunSpec, Timing
+from trimtab.study.recorded.scenario import recorded_scenario
+
+MOST_MEAN, MOST_NODE = 5.0, 15.0
+"""Points of a node's CPU or memory: above it for all nodes, or for one, an answer is not to be
+trusted."""
+
+
+class NodeError(Struct, frozen=True, rename="camel"):
+    """How far the replay is from what was measured on a node, in points of its capacity."""
+
+    node: str
+    cpu_mean: float
+    cpu_p95: float
+    memory_mean: float
+
+
+class Replay(Struct, frozen=True, rename="camel"):
+    """The verdict on a recording."""
+
+    trusted: bool
+    why: tuple[str, ...]
+    cpu_mean: float
+    cpu_p95: float
+    memory_mean: float
+    nodes: tuple[NodeError, ...] = ()
+    over_time: tuple[float, ...] = ()
+    """The mean error of all nodes' CPU, in points, at each moment."""
+
+
+def replay(recording: ClusterRecording) -> Replay:
+    """Run it and compare."""
+    scenario = recorded_scenario(recording, follow_moves=True, demand=False)
+    step_s = recording.manifest.step_s
+    timing = Timing(
+        scrape_s=min(15.0, step_s), rules_s=min(15.0, step_s), descheduling_s=step_s,
+        random_phases=False,
+    )  # fmt: skip
+    outcome = simulate_one(RunSpec(scenario, score=None, timing=timing), 0)
+    places = [recording.manifest.nodes.index(node.name) for node in scenario.nodes]
+    errors = []
+    for course, measured, whole in (
+        (outcome.course.cpu, recording.node_cpu, [float(n.cpu) for n in scenario.nodes]),
+        (outcome.course.memory, recording.node_memory, [float(n.memory) for n in scenario.nodes]),
+    ):
+        moments = min(len(course), len(measured))
+        shares = measured[:moments, places] / np.array(whole)
+        errors.append(np.abs(course[:moments] - shares) * 100)
+    return _judged(recording, [node.name for node in scenario.nodes], errors[0], errors[1])
+
+
+def _judged(
+    recording: ClusterRecording,
+    names: list[str],
+    cpu: NDArray[np.float64],
+    memory: NDArray[np.float64],
+) -> Replay:
+    if not np.isfinite(cpu).any():
+        why = "no source told the load of nodes, so the replay cannot be checked"
+        return Replay(False, (why,), np.nan, np.nan, np.nan)
+    nodes = tuple(
+        NodeError(name, _mean(cpu[:, at]), _p95(cpu[:, at]), _mean(memory[:, at]))
+        for at, name in enumerate(names)
+    )
+    mean = _mean(cpu)
+    reasons = []
+    if mean > MOST_MEAN:
+        reasons.append(
+            f"the nodes' CPU is {mean:.1f} points off on average, more than {MOST_MEAN:g}"
+        )
+    worst = max(nodes, key=lambda node: np.nan_to_num(node.cpu_mean))
+    if worst.cpu_mean > MOST_NODE:
+        reasons.append(
+            f"node {worst.node} is {worst.cpu_mean:.1f} points off on average, more than "
+            f"{MOST_NODE:g}"
+        )
+    if reasons:
+        reasons += [
+            f"{finding.count:,} {finding.what}"
+            for finding in recording.manifest.findings
+            if any(word in finding.what for word in _SUSPECTS)
+        ]
+    over_time = tuple(_mean(row) for row in cpu)
+    return Replay(not reasons, tuple(reasons), mean, _p95(cpu), _mean(memory), nodes, over_time)
+
+
+_SUSPECTS = ("no VM explains", "without metrics", "longer gaps", "no metric")
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _p95(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.percentile(known, 95)) if known.size else float("nan")
