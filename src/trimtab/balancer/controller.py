@@ -26,6 +26,7 @@ from trimtab.kube.events import Recorder
 from trimtab.kube.machines import MIGRATIONS
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After, Controller, Outcome
+from trimtab.kube.worlds import World
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -40,13 +41,19 @@ class Balancer(Controller):
     """One round after the other; nothing but the hold's count is kept between them."""
 
     def __init__(
-        self, client: Client, recorder: Recorder, settings: Settings, *, reading: Client
+        self,
+        client: Client,
+        recorder: Recorder,
+        settings: Settings,
+        *,
+        reading: Client,
+        world: World = "trimtab",
     ) -> None:
         """`client` writes, only while it leads; `reading` always may."""
         super().__init__(NAME, self.reconcile, workers=1)
         self.begin_with(lambda: (ROUND,))
         self._client, self._reading, self._recorder = client, reading, recorder
-        self._settings = settings
+        self._settings, self._world = settings, world
         self._to_do: deque[bool] = deque(maxlen=settings.limits.hold_of)
         self._troubled = 0
         self._told = ""
@@ -71,7 +78,7 @@ class Balancer(Controller):
         """Passes until nothing is left to write now; the seconds until the next round."""
         under_way = False
         for number in range(PASSES):
-            seen = await observe(self._reading, self._settings, self._troubled)
+            seen = await observe(self._reading, self._world, self._settings, self._troubled)
             s = seen.situation
             if s is None:
                 break

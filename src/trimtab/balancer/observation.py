@@ -1,12 +1,13 @@
-"""One look at a cluster of trimtab's own VMs, as a situation to decide from.
+"""One look at a cluster, as a situation to decide from.
 
-Loads are what the pods' annotations say at this moment, which is what the exporter shows to
-Prometheus; Prometheus is asked only how old the newest metrics are.
+Loads of trimtab's own VMs are what their pods' annotations say at this moment, which is what
+the exporter shows to Prometheus; KubeVirt's VMs are known by its metrics. Either way Prometheus
+is asked how old the newest metrics are.
 """
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -14,34 +15,32 @@ from msgspec import Struct
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.problem import Problem
 from trimtab.balancer.learning import learnt_cost
+from trimtab.balancer.machines import Machines, lab_seconds, read_machines
 from trimtab.balancer.settings import Settings
-from trimtab.balancer.situation import Migration, Situation
-from trimtab.balancer.wire import PLAN_LABEL, REBALANCE_PLANS, RebalancePlan
+from trimtab.balancer.situation import Situation
+from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube import clock
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.machines import (
-    DOMAIN,
-    MIGRATIONS,
-    VMS,
-    VirtualMachine,
-    VirtualMachineMigration,
-    is_launcher,
-)
+from trimtab.kube.machines import DOMAIN, is_launcher
 from trimtab.kube.resources import CONFIG_MAPS, Key, Node
+from trimtab.kube.worlds import World
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe import wire
 from trimtab.observe.objects import node_of, pod_of
 from trimtab.observe.policy_source import read_config_map
-from trimtab.observe.vm_loads import own_fates, snapshot_vms
+from trimtab.observe.vm_loads import Demand, Fate, demands_from_metrics, snapshot_vms
 from trimtab.policy import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization
 from trimtab.prom.client import Prometheus
 
 POLICY = "configmap:kube-descheduler/descheduler-policy"
-_AGE = "min(time() - timestamp(node_cpu_usage_ratio))"
+_AGE = (
+    "min(time() - timestamp("
+    '{__name__=~"node_cpu_usage_ratio|kubevirt_vmi_cpu_usage_seconds_total"}))'
+)
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -51,37 +50,36 @@ class Observed(Struct, frozen=True, kw_only=True):
     situation: Situation | None
 
 
-async def observe(client: Client, settings: Settings, troubled: int) -> Observed:
+async def observe(client: Client, world: World, settings: Settings, troubled: int) -> Observed:
     """Read everything that a decision needs; what the API server refuses is raised."""
-    pods, nodes, vms, migrations, plans, lab_clock = await asyncio.gather(
+    lab_clock = await read_clock(client)
+    pods, nodes, machines, plans, metrics = await asyncio.gather(
         client.list(wire.PODS),
         client.list(wire.NODES),
-        client.list(VMS),
-        client.list(MIGRATIONS),
+        read_machines(client, world, lab_clock),
         client.list(REBALANCE_PLANS),
-        read_clock(client),
+        _read_metrics(settings.prometheus, world, lab_clock),
     )
     now = time.time()
-    problem = problem_of_objects(pods, nodes, vms, lab_clock, now)
+    problem = problem_of_objects(pods, nodes, machines.fates, lab_clock, now, metrics.demands)
     if problem is None:
         return Observed(clock=lab_clock, situation=None)
-    past = tuple(_migration(each, lab_clock) for each in migrations)
     situation = Situation(
         now=lab_clock.lab_s(now),
         moment=datetime.fromtimestamp(now, UTC),
-        times={p.metadata.name: _seconds(_made(p), lab_clock) for p in plans},
+        times={p.metadata.name: lab_seconds(_made(p), lab_clock) for p in plans},
         ended={
-            p.metadata.name: _seconds(p.status.ended_at, lab_clock)
+            p.metadata.name: lab_seconds(p.status.ended_at, lab_clock)
             for p in plans
             if p.status.ended_at is not None
         },
         problem=problem,
-        migrations=past,
+        migrations=machines.migrations,
         plans=tuple(plans),
         settings=settings,
         cost=learnt_cost(plans),
-        loads_age_s=await _age_s(settings.prometheus, lab_clock),
-        draining=draining(nodes, vms, past),
+        loads_age_s=metrics.age_s,
+        draining=draining(nodes, machines),
         second_balancer=await second_balancer(client) if settings.mode == "act" else "",
         troubled=troubled,
     )
@@ -91,20 +89,21 @@ async def observe(client: Client, settings: Settings, troubled: int) -> Observed
 def problem_of_objects(
     pods: Sequence[wire.Pod],
     nodes: Sequence[Node],
-    vms: Sequence[VirtualMachine],
+    fates: Mapping[Key, Fate],
     lab_clock: Clock,
     now: float,
+    measured: Mapping[Key, Demand] | None = None,
 ) -> Problem | None:
     """The planner's problem; None while no VM runs.
 
     Pods of a VM that are not its active one are left out: a VM that moves counts once, at
     its target.
     """
-    seen, _ = snapshot_vms(pods, own_fates(vms), {}, lab_clock, now)
+    seen, _ = snapshot_vms(pods, fates, measured or {}, lab_clock, now)
     if not seen:
         return None
-    active, known = {vm.pod_uid for vm in seen}, {vm.metadata.key for vm in vms}
-    kept = [pod for pod in pods if pod.metadata.uid in active or not _launches(pod, known)]
+    active = {vm.pod_uid for vm in seen}
+    kept = [pod for pod in pods if pod.metadata.uid in active or not _launches(pod, fates)]
     snapshot = Snapshot(
         taken_at=datetime.fromtimestamp(now, UTC),
         nodes=tuple(map(node_of, nodes)),
@@ -114,11 +113,10 @@ def problem_of_objects(
     return problem_from(snapshot)
 
 
-def _launches(pod: wire.Pod, known: set[Key]) -> bool:
+def _launches(pod: wire.Pod, fates: Mapping[Key, Fate]) -> bool:
     meta = pod.metadata
-    return (
-        is_launcher(meta.labels) and Key(meta.namespace, meta.annotations.get(DOMAIN, "")) in known
-    )
+    name = meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, "")
+    return is_launcher(meta.labels) and Key(meta.namespace, name) in fates
 
 
 async def read_clock(client: Client) -> Clock:
@@ -130,14 +128,11 @@ async def read_clock(client: Client) -> Clock:
     return clock.clock_from(config)
 
 
-def draining(
-    nodes: Iterable[Node], vms: Iterable[VirtualMachine], migrations: Iterable[Migration]
-) -> tuple[str, ...]:
+def draining(nodes: Iterable[Node], machines: Machines) -> tuple[str, ...]:
     """Cordoned nodes that VMs are leaving: somebody empties them."""
     cordoned = {node.metadata.name for node in nodes if node.spec.unschedulable}
-    left = {vm.status.evacuation_node_name for vm in vms}
-    left |= {each.source for each in migrations if each.ended is None}
-    return tuple(sorted(cordoned & left))
+    left = {each.source for each in machines.migrations if each.ended is None}
+    return tuple(sorted(cordoned & (left | machines.evacuated)))
 
 
 async def second_balancer(client: Client) -> str:
@@ -157,41 +152,23 @@ async def second_balancer(client: Client) -> str:
     return source.where if found else ""
 
 
-async def _age_s(url: str, lab_clock: Clock) -> float:
-    """How old the newest metrics are; none at all, or nobody to ask, is infinitely old."""
+class _Metrics(Struct, frozen=True):
+    age_s: float = 0.0
+    demands: Mapping[Key, Demand] = {}
+
+
+async def _read_metrics(url: str, world: World, lab_clock: Clock) -> _Metrics:
+    """What Prometheus knows; nothing at all, or nobody to ask, is infinitely old."""
     if not url:
-        return 0.0
+        return _Metrics()
     try:
         async with Prometheus(url, limit_s=5.0) as prometheus:
             samples = await prometheus.instant(_AGE)
+            demands = await demands_from_metrics(prometheus) if world == "kubevirt" else {}
     except TrimtabError:
-        return float("inf")
-    return samples[0].value * lab_clock.scale if samples else float("inf")
+        return _Metrics(float("inf"))
+    return _Metrics(samples[0].value * lab_clock.scale if samples else float("inf"), demands)
 
 
 def _made(plan: RebalancePlan) -> datetime | None:
     return plan.spec.made_at or plan.metadata.creation_timestamp
-
-
-def _seconds(at: datetime | None, lab_clock: Clock) -> float:
-    return lab_clock.lab_s(at.timestamp()) if at is not None else 0.0
-
-
-def _migration(each: VirtualMachineMigration, lab_clock: Clock) -> Migration:
-    meta, status = each.metadata, each.status
-    ended = status.completion_time or meta.creation_timestamp if each.finished else None
-    begun = status.start_time or meta.creation_timestamp
-    return Migration(
-        name=meta.name,
-        vm=f"{meta.namespace}/{each.spec.vm_name}",
-        source=status.source_node,
-        target=status.target_node or each.spec.target_node,
-        begun=_seconds(begun, lab_clock),
-        copying=_seconds(status.precopy_start_time, lab_clock)
-        if status.precopy_start_time
-        else None,
-        ended=None if ended is None else _seconds(ended, lab_clock),
-        succeeded=status.phase == "Succeeded",
-        reason=status.reason,
-        plan=meta.labels.get(PLAN_LABEL, ""),
-    )

@@ -9,17 +9,19 @@ from trimtab.kube.events import Recorder
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
-from trimtab.kube.worlds import serves_vms
+from trimtab.kube.worlds import World, world_of
 from trimtab.model.names import SYSTEM_NAMESPACE
 
 
 async def serve(client: Client, settings: Settings) -> None:
     """Run the balancer until SIGTERM."""
-    await refuse_what_it_cannot_do(client, settings)
+    world = await world_of(client)
+    await refuse_what_it_cannot_do(client, world, settings)
     identity = unique_identity()
     elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
-    balancer = Balancer(client.guarded(elector.check), recorder, settings, reading=client)
+    writing = client.guarded(elector.check)
+    balancer = Balancer(writing, recorder, settings, reading=client, world=world)
     await Service(
         NAME,
         controllers=[balancer],
@@ -29,12 +31,12 @@ async def serve(client: Client, settings: Settings) -> None:
     ).run()
 
 
-async def refuse_what_it_cannot_do(client: Client, settings: Settings) -> None:
-    """A ConfigError on KubeVirt's VMs, and on a second balancer in `act`."""
-    if await serves_vms(client, "kubevirt"):
+async def refuse_what_it_cannot_do(client: Client, world: World, settings: Settings) -> None:
+    """A ConfigError if KubeVirt's VMs were to be moved, and on a second balancer in `act`."""
+    if world == "kubevirt" and settings.mode != "observe":
         raise ConfigError(
             f"{client.server}: its VMs are KubeVirt's, which this balancer does not move yet; "
-            "see what it would do: trimtab balance plan --live"
+            "leave out --mode, and it only observes"
         )
     if settings.mode != "act" or settings.beside_descheduler:
         return

@@ -115,6 +115,8 @@ class MigrationState(Wire, frozen=True):
 
     start_timestamp: str | None = None
     end_timestamp: str | None = None
+    source_node: str = ""
+    target_node: str = ""
 
     @property
     def interval(self) -> str:

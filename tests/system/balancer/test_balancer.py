@@ -17,6 +17,7 @@ from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
 from trimtab.balancer.requests import PlanRequests
 from trimtab.balancer.wire import PLAN_LABEL, REBALANCE_PLANS, RebalancePlan
+from trimtab.kube.errors import Invalid
 from trimtab.kube.machines import VirtualMachineMigration
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
@@ -79,6 +80,24 @@ def test_a_plan_is_taken_back_as_far_as_possible(loop: LoopLab) -> None:
     assert over.status.phase == "Completed"
     places = {str(vm.metadata.key): vm.status.node_name for vm in loop.vms()}
     assert places[moved.vm] == moved.source
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"approvedPlan": "0" * 16}, "must be this plan's planId", id="another plan"),
+        pytest.param({"moves": []}, "a changed plan is another plan", id="other moves"),
+        pytest.param({"mode": "propose"}, "a changed plan is another plan", id="another mode"),
+        pytest.param({"planId": "1" * 16}, "a changed plan is another plan", id="another hash"),
+    ],
+)
+def test_the_api_server_refuses_what_would_change_a_plan(
+    loop: LoopLab, change: dict[str, object], words: str
+) -> None:
+    wait_until(lambda: plans_of(loop), "there is no plan")
+    name = plans_of(loop)[0].metadata.name
+    with pytest.raises(Invalid, match=words):
+        loop.ask(lambda it: it.api.patch(REBALANCE_PLANS, name, {"spec": change}))
 
 
 def test_killed_in_the_middle_it_goes_on_and_moves_no_vm_twice(loop: LoopLab) -> None:

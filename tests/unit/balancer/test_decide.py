@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trimtab.balance.problem import Problem, problem_of
-from trimtab.balancer.decide import Decision, decide
+from trimtab.balancer.decide import Decision, StartMove, decide
 from trimtab.balancer.settings import Limits, Settings
 from trimtab.balancer.situation import Migration, Situation
 from trimtab.balancer.wire import (
@@ -40,7 +40,7 @@ def a_cluster(*loads: Sequence[float]) -> Problem:
     """Nodes of one core with VMs of these loads; `a0` is the first VM of the first node."""
     names = [f"n{at}" for at in range(len(loads))]
     vms = [
-        (f"d/{'abcdefgh'[n]}{i}", n, load)
+        (f"d/{chr(97 + n)}{i}", n, load)
         for n, all_ in enumerate(loads)
         for i, load in enumerate(all_)
     ]
@@ -376,64 +376,74 @@ def test_limits_that_leave_nothing_are_refused() -> None:
         Limits(hold=4, hold_of=3)
 
 
-loads = st.lists(st.lists(st.floats(0.01, 0.3), min_size=1, max_size=8), min_size=3, max_size=6)
+hot = st.lists(st.floats(0.08, 0.15), min_size=4, max_size=6)
+cold = st.lists(st.floats(0.01, 0.05), min_size=1, max_size=2)
+clusters = st.lists(st.one_of(hot, cold), min_size=4, max_size=12)
 
 
-@given(loads=loads, kill_after=st.lists(st.booleans(), min_size=1, max_size=40))
+@given(
+    loads=clusters,
+    mode=st.sampled_from(["act", "propose"]),
+    ends=st.lists(st.integers(0, 3), min_size=10, max_size=40),
+)
 def test_whatever_happens_no_limit_is_broken_and_no_vm_is_moved_twice(
-    loads: list[list[float]], kill_after: list[bool]
+    loads: list[list[float]], mode: Mode, ends: list[int]
 ) -> None:
-    """A small cluster under `act`: migrations end a round after they began, or stay under way."""
-    problem = a_cluster(*loads)
+    """A cluster whose plans are approved at once; in each round the oldest migrations end."""
+    problem, settings, now = a_cluster(*loads), replace(ACT, mode=mode), NOW
     plans: dict[str, RebalancePlan] = {}
-    migrations: dict[str, Migration] = {}
     times: dict[str, float] = {}
-    now = NOW
-    for ends in kill_after:
+    migrations: dict[str, Migration] = {}
+    for over in ends:
         now += 5.0
-        if ends:
-            problem, migrations = _ended(problem, migrations, now)
-        s = a_situation(
-            problem,
-            now=now,
-            moment=MOMENT + timedelta(seconds=now - NOW),
-            plans=tuple(plans.values()),
-            times=times,
-            migrations=tuple(migrations.values()),
+        problem, migrations = _ended(problem, migrations, now, over)
+        made = decide(
+            a_situation(
+                problem,
+                settings,
+                now=now,
+                moment=MOMENT + timedelta(seconds=now - NOW),
+                plans=tuple(plans.values()),
+                times=times,
+                migrations=tuple(migrations.values()),
+            )
         )
-        made = decide(s)
         for name, status in made.records.items():
             plans[name] = replace(plans[name], status=status)
         if made.create is not None:
-            plan = a_plan(made.create)
+            plan = a_plan(replace(made.create, approved_plan=made.create.plan_id))
             plans[plan.metadata.name], times[plan.metadata.name] = plan, now
         if made.start is not None:
-            move = made.start.move
-            name = migration_name(made.start.plan.spec.plan_id, move.vm)
-            assert name not in migrations
-            assert move.vm not in {m.vm for m in migrations.values()}
-            begun = Migration(
-                name=name, vm=move.vm, source=move.source, target=move.target, begun=now, plan="p"
-            )
-            migrations[name] = begun
-        under_way = [m for m in migrations.values() if m.ended is None]
-        assert len(under_way) <= ACT.limits.parallel - ACT.limits.kept_free
-        assert (
-            len({m.source for m in under_way})
-            == len({m.target for m in under_way})
-            == len(under_way)
-        )
+            begun = _begun(made.start, now)
+            assert begun.vm not in {each.vm for each in migrations.values()}
+            migrations[begun.name] = begun
+        _check_limits([each for each in migrations.values() if each.ended is None])
+
+
+def _begun(start: StartMove, now: float) -> Migration:
+    move, identity = start.move, start.plan.spec.plan_id
+    return Migration(
+        name=migration_name(identity, move.vm),
+        vm=move.vm,
+        source=move.source,
+        target=move.target,
+        begun=now,
+        plan=start.plan.metadata.name,
+    )
+
+
+def _check_limits(under_way: list[Migration]) -> None:
+    assert len(under_way) <= ACT.limits.parallel - ACT.limits.kept_free
+    assert len({each.source for each in under_way}) == len(under_way)
+    assert len({each.target for each in under_way}) == len(under_way)
 
 
 def _ended(
-    problem: Problem, migrations: dict[str, Migration], now: float
+    problem: Problem, migrations: dict[str, Migration], now: float, count: int
 ) -> tuple[Problem, dict[str, Migration]]:
-    where = problem.where.copy()
-    for each in migrations.values():
-        if each.ended is None:
-            where[problem.vms.index(each.vm)] = problem.nodes.index(each.target)
-    over = {
-        name: each if each.ended is not None else replace(each, ended=now, succeeded=True)
-        for name, each in migrations.items()
-    }
-    return replace(problem, where=where), over
+    """The oldest migrations under way have succeeded."""
+    where, after = problem.where.copy(), dict(migrations)
+    for each in [m for m in migrations.values() if m.ended is None][:count]:
+        where[problem.vms.index(each.vm)] = problem.nodes.index(each.target)
+        after[each.name] = replace(each, ended=now, succeeded=True)
+    return replace(problem, where=where), after

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from trimtab.balancer.machines import Machines, kubevirt_migration
 from trimtab.balancer.observation import draining, problem_of_objects
 from trimtab.balancer.restraint import in_flight
 from trimtab.balancer.situation import Migration
@@ -12,6 +13,7 @@ from trimtab.kube.clock import Clock
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Node
 from trimtab.observe import wire
+from trimtab.observe.vm_loads import own_fates
 
 
 def a_node(name: str, *, cordoned: bool = False) -> Node:
@@ -59,7 +61,7 @@ def a_launcher(name: str, vm: str, node: str, cpu: float = 0.25) -> wire.Pod:
 def test_a_vm_that_moves_counts_once_and_at_its_target() -> None:
     nodes, vms = [a_node("n1"), a_node("n2")], [a_vm("web", "old")]
     pods = [a_launcher("old", "web", "n1"), a_launcher("new", "web", "n2")]
-    seen = problem_of_objects(pods, nodes, vms, Clock(), 0.0)
+    seen = problem_of_objects(pods, nodes, own_fates(vms), Clock(), 0.0)
     assert seen is not None
     assert seen.shares()[0].tolist() == [0.25, 0.0]
     move = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
@@ -70,7 +72,7 @@ def test_a_vm_that_moves_counts_once_and_at_its_target() -> None:
 
 
 def test_without_vms_there_is_nothing_to_decide() -> None:
-    assert problem_of_objects([], [a_node("n1")], [], Clock(), 0.0) is None
+    assert problem_of_objects([], [a_node("n1")], {}, Clock(), 0.0) is None
 
 
 leaving = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
@@ -92,5 +94,34 @@ def test_a_drain_is_a_cordoned_node_that_vms_are_leaving(
     cordoned: bool, mark: str, migrations: tuple[Migration, ...], found: tuple[str, ...]
 ) -> None:
     nodes = [a_node("n1", cordoned=cordoned), a_node("n2")]
-    vms = [a_vm("web", "old", evacuationNodeName=mark)]
-    assert draining(nodes, vms, migrations) == found
+    machines = Machines({}, migrations, frozenset({mark} - {""}))
+    assert draining(nodes, machines) == found
+
+
+def test_a_migration_of_kubevirt_is_read_by_the_clock_of_the_lab() -> None:
+    given = {
+        "metadata": {"name": "m", "namespace": "d", "creationTimestamp": "1970-01-01T00:00:10Z"},
+        "spec": {"vmiName": "web"},
+        "status": {
+            "phase": "Succeeded",
+            "migrationState": {
+                "startTimestamp": "1970-01-01T00:00:20Z",
+                "endTimestamp": "1970-01-01T00:00:30Z",
+                "sourceNode": "n1",
+                "targetNode": "n2",
+            },
+        },
+    }
+    read = kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock(scale=2.0))
+    assert (read.vm, read.source, read.target) == ("d/web", "n1", "n2")
+    assert (read.begun, read.ended, read.succeeded) == (40.0, 60.0, True)
+
+
+def test_a_migration_of_kubevirt_that_waits_has_begun_when_it_was_created() -> None:
+    given = {
+        "metadata": {"name": "m", "namespace": "d", "creationTimestamp": "1970-01-01T00:00:10Z"},
+        "spec": {"vmiName": "web"},
+        "status": {"phase": "Pending"},
+    }
+    read = kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock())
+    assert (read.begun, read.ended, read.source) == (10.0, None, "")

@@ -32,16 +32,16 @@ def stack_for(home: Home, name: str, chosen: Chosen, mode: Mode | None) -> Stack
         return balancer_stack(BalancerSettings())
     if LOOP not in names:
         raise ConfigError(f"the balancer needs VMs and metrics; add --with {LOOP}")
-    if KUBEVIRT in names:
-        raise ConfigError(
-            "the balancer does not move KubeVirt's VMs yet; leave out --with kubevirt, or see "
-            "what it would do: trimtab balance plan --lab NAME"
-        )
     old = lab.read_spec()
     kept = old.settings.get(STACK) if old else None
     before = from_lab(kept) if kept else BalancerSettings()
     loop = loop_from_lab(dict(chosen.stacks[LOOP].settings))
     after = structs.replace(before, mode=mode or before.mode, parallel=loop.parallel)
+    if KUBEVIRT in names and after.mode != "observe":
+        raise ConfigError(
+            "the balancer does not move KubeVirt's VMs yet; with --with kubevirt it only takes "
+            "--balancer observe"
+        )
     if kept and after != before and is_running(lab):
         raise ConfigError(
             f"lab {name} is running, so --balancer cannot be taken; "

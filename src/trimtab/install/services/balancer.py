@@ -15,7 +15,7 @@ from trimtab.balancer.settings import NAME, Settings
 from trimtab.install.rights import Role, at_home, events, everywhere, lease, right, within
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP
+from trimtab.kube.machines import GROUP, KUBEVIRT
 
 
 async def serve(connect: Connect, settings: Settings) -> None:
@@ -29,6 +29,12 @@ def roles() -> tuple[Role, ...]:
         everywhere(
             right("", ["pods", "nodes"], ["list"]),
             right(GROUP, ["virtualmachines"], ["list"]),
+            right(
+                KUBEVIRT,
+                ["virtualmachineinstances", "virtualmachineinstancemigrations"],
+                ["list"],
+                unseen={"list": "only where VMs are KubeVirt's"},
+            ),
             right(
                 GROUP,
                 ["virtualmachinemigrations"],
