@@ -1,0 +1,51 @@
+"""`lab up --with balancer`: modes, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli.lab.with_balancer import acts, stack_for
+from trimtab.cli.lab.with_loop import LoopOptions, choose
+from trimtab.errors import ConfigError
+from trimtab.lab import Home
+
+WITH = ["loop", "balancer"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_a_new_lab_only_observes_and_leaves_the_descheduler_alone(home: Home) -> None:
+    assert acts(home, "default", WITH, None) is False
+    chosen = choose(home, "default", WITH, LoopOptions(), dry_run=False)
+    assert chosen.stacks["loop"].settings["dry_run"] is False
+    assert stack_for(home, "default", chosen, None).settings["mode"] == "observe"
+
+
+def test_where_the_balancer_acts_the_descheduler_runs_dry(home: Home) -> None:
+    wanted = acts(home, "default", WITH, "act")
+    chosen = choose(home, "default", WITH, LoopOptions(), dry_run=wanted)
+    assert chosen.stacks["loop"].settings["dry_run"] is True
+    assert stack_for(home, "default", chosen, "act").settings["mode"] == "act"
+
+
+def test_a_lab_without_a_balancer_is_as_before(home: Home) -> None:
+    assert acts(home, "default", None, None) is None
+    chosen = choose(home, "default", None, LoopOptions())
+    with pytest.raises(ConfigError, match="add --with balancer"):
+        stack_for(home, "default", chosen, "act")
+
+
+@pytest.mark.parametrize(
+    ("with_", "why"),
+    [
+        pytest.param(["balancer"], "add --with loop", id="nothing to balance"),
+        pytest.param([*WITH, "kubevirt"], "does not move KubeVirt's VMs", id="KubeVirt's VMs"),
+    ],
+)
+def test_what_it_cannot_balance_is_refused(home: Home, with_: list[str], why: str) -> None:
+    chosen = choose(home, "default", with_, LoopOptions())
+    with pytest.raises(ConfigError, match=why):
+        stack_for(home, "default", chosen, "act")
