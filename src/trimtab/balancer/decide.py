@@ -311,7 +311,7 @@ def _new_plan(s: Situation, pause: Pause | None) -> tuple[str, RebalancePlanSpec
     if not shown.moves:
         return "above the band, but no move would help", None
     moves = tuple(map(_planned, shown.moves))
-    return f"{len(moves)} moves planned", RebalancePlanSpec(
+    return f"planned: {len(moves)} to move", RebalancePlanSpec(
         mode=mode,
         plan_id=plan_id(mode, s.moment, moves),
         made_at=s.moment,

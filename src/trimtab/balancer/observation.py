@@ -38,8 +38,8 @@ from trimtab.prom.client import Prometheus
 
 POLICY = "configmap:kube-descheduler/descheduler-policy"
 _AGE = (
-    "min(time() - timestamp("
-    '{__name__=~"node_cpu_usage_ratio|kubevirt_vmi_cpu_usage_seconds_total"}))'
+    "min(time() - (timestamp(node_cpu_usage_ratio)"
+    " or timestamp(kubevirt_vmi_cpu_usage_seconds_total)))"
 )
 
 
