@@ -26,6 +26,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
     "record": ("record.commands:app", "Write a cluster and its load of days into an archive"),
     "replay": ("record.replay:app", "Is the simulator right about a recorded cluster?"),
+    "whatif": ("record.whatif:app", "Which setting suits a recorded cluster, and what of it"),
     "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
     "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
     "balance": ("balance.commands:app", "Which VM should move where, with a proof"),

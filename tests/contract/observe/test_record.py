@@ -199,6 +199,7 @@ def test_an_answer_that_stays_partial_ends_in_an_error_and_not_in_an_archive(
     assert output.with_name("my.trimtab.parts").is_dir()
 
 
+@pytest.mark.full
 def test_a_recording_that_is_killed_ten_times_ends_with_the_same_bytes(
     server: ApiServer, prometheus: str, tmp_path: Path
 ) -> None:

@@ -5,12 +5,18 @@ import pytest
 from msgspec.structs import replace
 
 from builders.worlds.recordings import a_recording
+from trimtab.errors import ConfigError
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import name_problems
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing
+from trimtab.study.execution.tasks import Task, run_task
+from trimtab.study.recorded.answer import Answer, conclude
+from trimtab.study.recorded.outputs import kubedescheduler_patch, winning_policy
+from trimtab.study.recorded.questions import Asked, policy_in_use, ready_questions
 from trimtab.study.recorded.replay import replay
 from trimtab.study.recorded.scenario import GROUND, recorded_scenario
+from trimtab.study.results.record import FullChunk, decode
 
 
 def with_a_move(recording: ClusterRecording, vm: int, moment: int, target: int) -> ClusterRecording:
@@ -93,3 +99,61 @@ def test_vms_that_cannot_migrate_stay() -> None:
     recording = replace(recording, snapshot=replace(recording.snapshot, vms=fixed))
     spec = RunSpec(recorded_scenario(recording), timing=Timing(descheduling_s=300))
     assert simulate_one(spec, 1).moves == ()
+
+
+def answered(recording: ClusterRecording, **asked: object) -> Answer:
+    mine = policy_in_use(recording)
+    wanted = Asked(**{"sweep": False, **asked})  # type: ignore[arg-type]
+    questions = ready_questions(recording, mine, wanted)
+    chunks = [decode(run_task(Task(each.name, each.spec, (0, 1))), FullChunk) for each in questions]
+    return conclude(questions, chunks, replay(recording), mine)
+
+
+def test_the_answer_begins_with_what_to_do() -> None:
+    found = answered(a_recording(hot=2.0), drain="n2")
+    assert found.words[0].startswith(("Keep your policy", "Change to"))
+    lines = {line.name: line for line in found.lines}
+    assert lines["nothing"].migrations[0] == 0
+    assert lines["my policy"].level[0] < lines["nothing"].level[0]
+    assert lines["+20 % load"].level[0] > 0
+    assert "one node fewer" in lines
+    assert lines["drain n2"].drained_s is not None
+
+
+def test_all_settings_that_can_be_chosen_begin_from_the_same_cluster() -> None:
+    recording = a_recording()
+    questions = ready_questions(recording, policy_in_use(recording), Asked())
+    choices = [each for each in questions if each.is_choice]
+    assert len(choices) > 8
+    assert len({each.name for each in questions}) == len(questions)
+    assert {len(each.spec.scenario.vms) for each in choices} == {12}
+
+
+def test_a_drain_of_a_node_that_is_not_there_is_refused() -> None:
+    recording = a_recording()
+    with pytest.raises(ConfigError, match="no such node"):
+        ready_questions(recording, policy_in_use(recording), Asked(drain="n9"))
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "limits", "patched"),
+    [
+        pytest.param((0.0, 20.0), None, "AsymmetricMedium", id="named thresholds"),
+        pytest.param((20.0, 20.0), (10, 4), "Medium", id="thresholds and limits"),
+    ],
+)
+def test_the_winner_is_a_policy_that_reads_back_as_itself(
+    thresholds: tuple[float, float], limits: tuple[int, int] | None, patched: str
+) -> None:
+    recording = a_recording()
+    mine = policy_in_use(recording)
+    spec = RunSpec(
+        recorded_scenario(recording), mine.score, mine.text, thresholds=thresholds, limits=limits
+    )
+    again = policy_in_use(recording, winning_policy(mine, spec))
+    assert again.thresholds == thresholds
+    assert again.limits == (limits or mine.limits)
+    assert again.score == mine.score
+    patch = kubedescheduler_patch(mine, spec)
+    assert patch is not None
+    assert f"devDeviationThresholds: {patched}" in patch

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from trimtab.study.recorded.answer import Answer, Interval, Line
 from trimtab.study.recorded.replay import Replay
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import out, show_table
@@ -49,3 +50,46 @@ def verdict(found: Replay) -> str:
 
 def _points(value: float) -> str:
     return "not known" if np.isnan(value) else f"{value:.1f}"
+
+
+def show_replay_verdict(found: Replay) -> None:
+    """On top of an answer."""
+    out.print(verdict(found), markup=False)
+    for reason in found.why:
+        out.print(f"- {reason}", markup=False)
+    out.print()
+
+
+def show_answer(answer: Answer) -> None:
+    """Words first, then the table."""
+    for sentence in answer.words:
+        out.print(sentence, markup=False)
+    for note in answer.notes:
+        out.print(f"Note: {note}.", markup=False)
+    out.print()
+    show_table(
+        ["question", "level", "overload h/day", "unserved", "moves a day", "cost", "what it is"],
+        [
+            [
+                _marked(line, answer.winner),
+                f"{line.level[0]:.2f}",
+                f"{line.overload[0]:.2f}",
+                f"{line.unserved:.2f} %",
+                _between(line.migrations),
+                _between(line.cost, 2),
+                line.said,
+            ]
+            for line in answer.lines
+        ],
+        right=["level", "overload h/day", "unserved", "moves a day", "cost"],
+        drop=["what it is", "unserved", "cost"],
+    )
+
+
+def _marked(line: Line, winner: str) -> str:
+    return f"{line.name} *" if line.name == winner else line.name
+
+
+def _between(value: Interval, digits: int = 0) -> str:
+    mean, low, high = (f"{each:.{digits}f}" for each in value)
+    return mean if low == high else f"{mean} ({low}–{high})"

@@ -44,19 +44,25 @@ class Stay(Struct, frozen=True):
 
 
 def recorded_scenario(
-    recording: ClusterRecording, *, follow_moves: bool = False, demand: bool = True
+    recording: ClusterRecording,
+    *,
+    follow_moves: bool = False,
+    demand: bool = True,
+    growth: float = 1.0,
 ) -> Scenario:
     """The whole period.
 
     With `follow_moves` each VM is where it was recorded at every moment; otherwise it begins
     there and whatever the run decides moves it. `demand` adds what VMs waited for to what
-    they used.
+    they used. All VMs use `growth` times the CPU that was recorded.
     """
-    return _Builder(recording, follow_moves, demand).scenario()
+    return _Builder(recording, follow_moves, demand, growth).scenario()
 
 
 class _Builder:
-    def __init__(self, recording: ClusterRecording, follow_moves: bool, demand: bool) -> None:
+    def __init__(
+        self, recording: ClusterRecording, follow_moves: bool, demand: bool, growth: float
+    ) -> None:
         self._recording, self._follow = recording, follow_moves
         snapshot = recording.snapshot
         self._nodes = _vm_nodes(recording)
@@ -69,6 +75,7 @@ class _Builder:
         }
         self._launched = {vm.pod_uid for vm in snapshot.vms}
         self._cpu = self._known(recording.demand if demand else recording.vm_cpu, "cpu")
+        self._cpu *= np.float32(growth)
         self._memory = self._known(recording.vm_memory, "memory")
         self._sizes = [self._size(at, name) for at, name in enumerate(recording.manifest.vms)]
 
