@@ -11,9 +11,10 @@ from cyclopts import App, Parameter
 from trimtab.cli.cluster.live import NOWHERE, LookOptions, connections, find_policy, loop_of
 from trimtab.cli.cluster.which import Cluster
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.numbers import within
 from trimtab.cli.common.output_files import check_file
 from trimtab.cli.lab.context import home
-from trimtab.errors import ConfigError
+from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
 from trimtab.model.examples import example_path
 from trimtab.observe.policy_source import Source
@@ -43,8 +44,8 @@ def web(
     where: LookOptions = NOWHERE,
     host: str = "127.0.0.1",
     name: tuple[str, ...] = (),
-    port: int | None = None,
-    every: Annotated[float, Parameter(name="--every")] = 2.0,
+    port: Annotated[int | None, Parameter(validator=within(0, 65535))] = None,
+    every: Annotated[float, Parameter(validator=within(0.5, 3600))] = 2.0,
     keep: Path | None = None,
 ) -> None:
     """Serve a page that shows a lab, a cluster or a file, until Ctrl-C. It changes nothing.
@@ -68,10 +69,6 @@ def web(
     keep
         Write what the page shows to a file as well, one JSON object a line.
     """
-    if not 0.5 <= every <= 3600:
-        raise ConfigError("--every: give seconds from 0.5 to 3600")
-    if port is not None and not 0 <= port < 65536:
-        raise ConfigError("--port: give a port from 0 to 65535")
     if keep is not None:
         check_file(keep, "--keep")
     if file is not None and where.names_a_cluster:
@@ -124,7 +121,11 @@ def _policy_reader(
 
     async def read() -> Source:
         if lab is not None and not where.policy:
-            text = await asyncio.to_thread((lab.path / POLICY_FILE).read_text)
+            file = lab.path / POLICY_FILE
+            try:
+                text = await asyncio.to_thread(file.read_text)
+            except OSError as error:
+                raise NotReady(f"{file}: cannot be read: {error.strerror}") from error
             return Source(text, f"the lab {lab.name}")
         return await find_policy(where.policy, client)
 

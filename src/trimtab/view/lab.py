@@ -99,7 +99,7 @@ def _next_commands(status: LabStatus) -> tuple[str, str, str]:
     if STACK in status.stacks:
         return (
             f"trimtab lab watch{option}",
-            f"trimtab lab kubectl{option} get vm -o wide",
+            f"trimtab web --lab {status.name}",
             f"trimtab lab algorithm cpu_focused{option}",
         )
     if ADVISOR in status.stacks:

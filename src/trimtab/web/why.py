@@ -142,7 +142,7 @@ class Answers:
         found = next((by_record[name] for name in records if name in by_record), [])
         answer = ScoreAnswer(name=score.name, choose=score.choose, chosen=query in records)
         if not found:
-            return replace(answer, problem="Prometheus records it not")
+            return replace(answer, problem="it is not recorded")
         values = {
             each.labels.get("instance", ""): each.value
             for each in found

@@ -25,6 +25,8 @@ from trimtab.cli.main import app
         "sim one-hot-node --minimum-gain nan",
         "qos top --watch nan",
         "lab watch --every -1",
+        "web --every 0",
+        "web --port 70000",
         "run vm-controller --parallel 0",
         "run vm-controller --port 70000",
         "advisor status --timeout -1",

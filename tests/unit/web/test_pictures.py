@@ -56,3 +56,11 @@ def test_a_picture_without_classes_says_why(change: dict[str, str], told: str) -
     assert told in picture.cluster.problem
     assert set(picture.nodes) == set(HOT)
     assert picture.at == NOON.timestamp()
+
+
+def test_a_snapshot_without_loads_still_shows_its_launchers_as_vms() -> None:
+    shown = picture_of(a_snapshot(HOT))
+    assert len(shown.vms) == 9
+    assert {vm.node for vm in shown.vms.values()} == set(HOT)
+    assert sum(vm.evict for vm in shown.vms.values()) == shown.cluster.evictions > 0
+    assert shown.nodes["hot"].cpu is None

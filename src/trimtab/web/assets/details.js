@@ -25,7 +25,7 @@ export class Details {
     const body = what.vm ? this.vmFacts(what.vm, state, timeline, index) : this.nodeFacts(what.node, state);
     const why = el("div", { "aria-live": "polite" }, silent ? "" : "asking why…");
     const close = el("button", { class: "close", type: "button", "aria-label": "Close details", onclick: () => this.close() }, "×");
-    this.place.replaceChildren(close, ...body, why);
+    this.place.replaceChildren(close, ...body.head, why, ...body.rest);
     this.place.hidden = false;
     if (silent) {
       why.replaceChildren(el("p", { class: "quiet" }, silent));
@@ -43,39 +43,50 @@ export class Details {
 
   nodeFacts(name, state) {
     const node = state.nodes.get(name);
-    if (!node) return [el("h2", {}, "Node ", named(name)), el("p", {}, "It is not there at this moment.")];
+    if (!node) return gone("Node ", name);
     const vms = [...state.vms].filter(([, vm]) => vm.node === name).sort((a, b) => (b[1].cpu ?? 0) - (a[1].cpu ?? 0));
     const marks = [node.ready === false ? "not Ready" : "", node.cordoned ? "cordoned" : "", node.zone ?? ""];
-    return [
+    const head = [
       el("h2", {}, "Node ", named(name)),
       el("p", {}, kindOf(node), ` · CPU ${percent(node.cpu, 1)} · memory ${percent(node.memory, 1)} · pressure ${percent(node.pressure, 1)}`),
       el("p", { class: "quiet" }, marks.filter(Boolean).join(" · ")),
+    ];
+    const rest = [
       el("h3", {}, `${vms.length} VMs`),
       el("ul", {}, ...vms.slice(0, 100).map(([vm, known]) => el("li", {}, this.link(vm, { node: name, vm }), ` ${cores(known.cpu)}, ${gib(known.memory)}`))),
       vms.length > 100 ? el("p", { class: "quiet" }, `… and ${vms.length - 100} more; search finds them`) : null,
-    ].filter(Boolean);
+    ];
+    return { head, rest: rest.filter(Boolean) };
   }
 
   vmFacts(name, state, timeline, index) {
     const vm = state.vms.get(name);
-    if (!vm) return [el("h2", {}, "VM ", named(name)), el("p", {}, "It is not there at this moment.")];
+    if (!vm) return gone("VM ", name);
     const moves = [...state.moves.values()].filter((move) => move.vm === name);
     const places = timeline.placesOf(name, index).slice(-12);
-    return [
+    const head = [
       el("h2", {}, "VM ", named(name)),
       el("p", {}, "on ", this.link(vm.node ?? "", { node: vm.node }), ` · ${cores(vm.cpu)} · ${gib(vm.memory)}`),
       vm.evict ? el("p", { class: "over" }, "◆ A cycle now would evict it.") : null,
       vm.stays ? el("p", {}, "It cannot move now: ", vm.stays) : null,
       ...moves.map((move) => el("p", {}, `Move ${move.phase}: `, named(move.source ?? "…"), " → ", named(move.target ?? "…"), move.reason ? ` (${move.reason})` : "")),
+    ];
+    const rest = [
       el("h3", {}, "Where it was"),
       el("ul", {}, ...places.map((place) => el("li", {}, `${clock(place.at)} `, place.node === null ? "nowhere" : named(place.node)))),
-    ].filter(Boolean);
+    ];
+    return { head: head.filter(Boolean), rest };
   }
 
   link(text, what) {
     return el("button", { class: "link", type: "button", onclick: () => this.open(what) }, named(text));
   }
 }
+
+const gone = (what, name) => ({
+  head: [el("h2", {}, what, named(name)), el("p", {}, "It is not there at this moment.")],
+  rest: [],
+});
 
 const cores = (cpu) => (cpu === null || cpu === undefined ? "CPU not known" : `${cpu.toFixed(2)} cores`);
 
@@ -85,7 +96,7 @@ function kindOf(node) {
 }
 
 function nodeWhy(answer) {
-  const parts = [el("h3", {}, "Why"), el("p", { "data-part": "verdict" }, answer.verdict)];
+  const parts = [el("h3", {}, `Why, at ${clock(answer.at)}`), el("p", { "data-part": "verdict" }, answer.verdict)];
   for (const run of answer.runs) {
     const { node } = run;
     const classes = node.possible?.length ? node.possible.join(" or ") : node.nodeClass;
@@ -115,7 +126,7 @@ function nodeWhy(answer) {
 }
 
 function vmWhy(answer) {
-  const parts = [el("h3", {}, "What the planner thinks"), el("p", { "data-part": "why" }, answer.why)];
+  const parts = [el("h3", {}, `What the planner thinks, at ${clock(answer.at)}`), el("p", { "data-part": "why" }, answer.why)];
   if (answer.targets.length) {
     const rows = answer.targets.map((t) => [named(t.target), t.gain.toFixed(1), `${t.seconds.toFixed(0)} s`, t.rule, t.why]);
     parts.push(table("Targets, best first", ["target", "gain", "copy", "rule", "why not, or why"], rows));

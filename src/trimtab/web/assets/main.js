@@ -84,6 +84,7 @@ function sayCluster(state) {
   problem.hidden = !cluster.problem;
   const text = clean(cluster.problem ?? "");
   if (problem.textContent !== text) problem.textContent = text;
+  byId("notes").textContent = (cluster.notes ?? []).map(clean).join(" · ");
   byId("strip-text").textContent =
     `At ${clock(state.at)}: imbalance ${cluster.imbalance ?? "unknown"} points, ${cluster.over ?? 0} nodes over, ` +
     `${cluster.evictions ?? 0} evictions due, ${cluster.moving ?? 0} moves under way.`;
@@ -146,6 +147,7 @@ function toggleTable() {
   const place = byId("nodes");
   const shown = place.classList.toggle("shown");
   byId("tables").setAttribute("aria-expanded", String(shown));
+  place.tabIndex = shown ? 0 : -1; // what scrolls must be reached by keyboard
   if (!shown) return;
   fillTable(map, timeline.stateAt(index));
   place.scrollIntoView({ block: "nearest" });

@@ -200,8 +200,10 @@ export class NodeMap {
     if (at === undefined) return;
     const box = this.boxes[at];
     pen.strokeStyle = this.theme.focus;
-    pen.lineWidth = 3;
-    pen.strokeRect(box.x + 1.5, box.y + 1.5, this.side - 3, this.side - 3);
+    pen.lineWidth = 2;
+    pen.setLineDash([]);
+    // inside the edge, whose colour tells the class
+    pen.strokeRect(box.x + 4, box.y + 4, this.side - 8, this.side - 8);
     const cell = box.cells.find((each) => each.name === this.selected.vm);
     if (cell) pen.strokeRect(cell.x - 1, cell.y - 1, cell.w + 2, cell.h + 2);
   }
@@ -221,7 +223,10 @@ export class NodeMap {
       pen.stroke();
       return;
     }
-    const bend = { x: (from.x + to.x) / 2 + (to.y - from.y) * 0.25, y: (from.y + to.y) / 2 - (to.x - from.x) * 0.25 };
+    const bend = {
+      x: inside((from.x + to.x) / 2 + (to.y - from.y) * 0.25, this.width),
+      y: inside((from.y + to.y) / 2 - (to.x - from.x) * 0.25, this.height),
+    };
     pen.setLineDash(move.ended ? [] : [7, 5]);
     pen.lineDashOffset = REDUCED.matches ? 0 : -now / 40;
     pen.beginPath();
@@ -346,6 +351,8 @@ function mark(pen, theme, cell) {
   pen.lineWidth = 1.5;
   pen.stroke();
 }
+
+const inside = (value, most) => Math.min(most - 4, Math.max(4, value));
 
 /** Kubernetes tells phases and no bytes: the dot stands where the phase is. */
 function progress(move) {

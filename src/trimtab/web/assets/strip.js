@@ -4,7 +4,7 @@ import { readTheme } from "./map.js";
 
 const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3]];
 const NAMES = ["imbalance (points)", "nodes over", "evictions due", "moves under way"];
-const HEIGHT = 120;
+const HEIGHT = 150;
 
 export class Strip {
   /** `moved(seconds)`: somebody drags to this moment. */
@@ -43,7 +43,7 @@ export class Strip {
         cursor: { drag: { x: false, y: false } },
         legend: { live: false },
         scales: { points: { range: upFromZero }, count: { range: upFromZero } },
-        axes: [axis, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
+        axes: [{ ...axis, size: 44 }, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
         series: [
           {},
           ...NAMES.map((label, at) => ({

@@ -127,6 +127,12 @@ def _judged(trial: Trial, cycle: Cycle) -> _Decided:
 
 def _vms(snapshot: Snapshot, evicted: frozenset[str]) -> dict[str, VmState]:
     where = {pod.uid: pod.node for pod in snapshot.pods}
+    if not snapshot.vms:  # an old snapshot, without loads: its launchers still are VMs
+        return {
+            f"{pod.namespace}/{pod.name}": VmState(node=pod.node, evict=pod.uid in evicted)
+            for pod in snapshot.pods
+            if pod.labels.get("kubevirt.io") == "virt-launcher" and pod.node and not pod.finished
+        }
     return {
         f"{vm.namespace}/{vm.name}": VmState(
             node=where.get(vm.pod_uid, ""),

@@ -87,8 +87,10 @@ class ClusterSource:
                 seen = await self._look()
             except TrimtabError as error:
                 # The cluster may be restarting: the old picture stays, and says that it is old.
-                log.warning("cluster not seen", error=str(error))
-                stale = replace(last.cluster, problem=f"the cluster does not answer: {error}")
+                log.warning("look failed", error=str(error))
+                stale = replace(
+                    last.cluster, problem=f"the last look failed, so this is old: {error}"
+                )
                 seen = Seen(replace(last, at=time.time(), cluster=stale))
             last = seen.picture
             yield seen

@@ -1,0 +1,105 @@
+"""The page of a real lab: the hot node levels out before the eyes."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from browser.web.conftest import Opener
+from builders.labs.loops import LoopLab, running_loop
+from builders.programs.served_page import ServedPage
+from trimtab.lab import Home
+from trimtab.scores import CATALOG
+
+pytestmark = [pytest.mark.browser, pytest.mark.engines, pytest.mark.full]
+PATIENCE_MS = 300_000
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+def apart(call: Callable[[], T]) -> T:
+    """Call in a thread: the browser's own event loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory, state: Path) -> Iterator[LoopLab]:
+    lab = running_loop(tmp_path_factory, home=Home(state / "trimtab"))
+    yield apart(lab.__enter__)
+    apart(lambda: lab.__exit__(None, None, None))
+
+
+@pytest.fixture
+def served(loop: LoopLab, state: Path) -> Iterator[ServedPage]:
+    with ServedPage(state, "--lab", loop.lab.lab.name, "--every", "1") as page:
+        yield page
+
+
+def test_a_hot_node_is_over_vms_move_away_and_the_cluster_is_level(
+    loop: LoopLab, served: ServedPage, open_page: Opener
+) -> None:
+    seen = open_page(served.address).drawn()
+    apart(loop.start_over)
+    story = apart(loop.converge)
+    moved = {f"{m.metadata.namespace}/{m.spec.vm_name}" for m in story.migrations}
+    level = "() => (trimtabPage.timeline.latest.cluster.over ?? 0) === 0"
+    seen.page.wait_for_function(level, timeout=PATIENCE_MS)
+    over = seen.page.evaluate("() => Math.max(...trimtabPage.timeline.lines()[2])")
+    assert over >= len(story.over_at_first) >= 1
+    arcs = seen.page.evaluate(
+        """() => trimtabPage.timeline.changes.flatMap(c => Object.values(c.moves ?? {}))
+                   .filter(m => m && m.target).map(m => m.vm)"""
+    )
+    assert set(arcs) & moved
+    places = seen.page.evaluate(
+        "() => [...trimtabPage.timeline.latest.vms].map(([n, v]) => [n, v.node])"
+    )
+    assert dict(places) == {
+        f"{vm.metadata.namespace}/{vm.metadata.name}": vm.status.node_name for vm in apart(loop.vms)
+    }
+    classes = seen.page.evaluate("() => trimtabPage.map.boxes.map(b => [b.name, b.node.kind])")
+    assert dict(classes) == {node.name: node.kind for node in apart(loop.glance).nodes}
+
+
+def test_every_score_is_told_for_every_node(
+    loop: LoopLab, served: ServedPage, open_page: Opener
+) -> None:
+    seen = open_page(served.address).drawn()
+    nodes = {node.name for node in apart(loop.glance).nodes}
+    seen.page.keyboard.press("c")
+    seen.page.wait_for_selector("#scores[data-answered]", timeout=PATIENCE_MS)
+    assert seen.page.locator("#scores tbody tr").count() == len(CATALOG)
+    heads = set(seen.page.locator("#scores thead th").all_inner_texts())
+    assert nodes <= heads
+    assert "(chosen)" in seen.text("#scores tbody")
+    assert "not recorded" not in seen.text("#scores tbody")
+
+
+def test_an_api_server_that_is_killed_is_said_and_its_successor_followed(
+    loop: LoopLab, served: ServedPage, open_page: Opener
+) -> None:
+    seen = open_page(served.address).drawn()
+    server = loop.lab.processes()["kube-apiserver"]
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        seen.page.wait_for_function(
+            "() => (trimtabPage.timeline.latest.cluster.problem ?? '').includes('look failed')",
+            timeout=PATIENCE_MS,
+        )
+        assert "look failed" in seen.text("#problem")
+        assert seen.page.evaluate("() => trimtabPage.map.boxes.length") > 0
+    finally:
+        os.kill(server.pid, signal.SIGKILL)
+    apart(lambda: loop.lab.await_ready(timeout_s=300.0))
+    seen.page.wait_for_function(
+        "() => !trimtabPage.timeline.latest.cluster.problem", timeout=PATIENCE_MS
+    )
