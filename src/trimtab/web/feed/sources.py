@@ -83,6 +83,7 @@ class ClusterSource:
         last = Picture()
         while True:
             begun = time.monotonic()
+            pauses = SHARE_OF_TIME
             try:
                 seen = await self._look()
             except TrimtabError as error:
@@ -92,10 +93,11 @@ class ClusterSource:
                     last.cluster, problem=f"the last look failed, so this is old: {error}"
                 )
                 seen = Seen(replace(last, at=time.time(), cluster=stale))
+                pauses = 0  # it took long because nobody answered, not because much was read
             last = seen.picture
             yield seen
             took = time.monotonic() - begun
-            await asyncio.sleep(max(self._every_s - took, SHARE_OF_TIME * took))
+            await asyncio.sleep(max(self._every_s - took, pauses * took, 0.5))
 
     async def scores(self) -> Sequence[Sample]:
         return await self._prometheus.instant(SCORES) if self._prometheus else ()
