@@ -1,8 +1,8 @@
 """From runs to an answer: what to change, what it brings, what it costs, how sure that is.
 
 Settings are compared by one number, in points of the nodes' CPU: how far the nodes are from
-level, plus a point for each tenth of an hour a day that a node is overloaded, plus half a point
-for each tenth of the VMs that migrates in a day. A setting wins over the policy in use only if
+level, plus ten points for each percent of the CPU demand that is not served, plus one for a
+migration of every VM in a day. A setting wins over the policy in use only if
 it does so beyond the chance of the seeds.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
+from trimtab.model.duration import format_duration
 from trimtab.sim.outcome import ReportCard
 from trimtab.study.recorded.questions import PolicyInUse, Question
 from trimtab.study.recorded.replay import Replay
@@ -18,9 +19,9 @@ from trimtab.study.results.record import FullChunk
 from trimtab.study.results.statistics import intervals, resampling
 
 DAY_S = 86_400.0
-OVERLOAD_PRICE = 10.0
-"""Points for an hour of overload of a node in a day."""
-MOVE_PRICE = 5.0
+UNSERVED_PRICE = 10.0
+"""Points for a percent of the CPU demand that was not served."""
+MOVE_PRICE = 1.0
 """Points for one migration of each VM in a day."""
 Interval = tuple[float, float, float]
 
@@ -57,11 +58,11 @@ class Answer(Struct, frozen=True, rename="camel"):
     notes: tuple[str, ...] = ()
 
 
-def costs_of(cards: Sequence[ReportCard], days: float, vms: int, nodes: int) -> list[float]:
+def costs_of(cards: Sequence[ReportCard], days: float, vms: int) -> list[float]:
     """The one number of each run."""
     return [
         100 * card.load_std_mean
-        + OVERLOAD_PRICE * card.overload_node_seconds / 3600 / days / max(nodes, 1)
+        + UNSERVED_PRICE * 100 * card.degraded_vm_share
         + MOVE_PRICE * card.migrations / max(vms, 1) / days
         for card in cards
     ]
@@ -79,7 +80,7 @@ def line_of(question: Question, runs: FullChunk) -> Line:
         _interval([card.overload_node_seconds / 3600 / days for card in cards]),
         _interval([card.migrations / days for card in cards]),
         float(np.mean([100 * card.degraded_vm_share for card in cards])),
-        _interval(costs_of(cards, days, len(scenario.vms), len(scenario.nodes))),
+        _interval(costs_of(cards, days, len(scenario.vms))),
         sum(len(run.errors) for run in runs.runs),
     )
     drained = [event.name for event in scenario.events if event.what == "drain"]
@@ -121,7 +122,6 @@ def conclude(
                 [run.card for run in chunk.runs],
                 question.spec.scenario.duration_s / DAY_S,
                 len(question.spec.scenario.vms),
-                len(question.spec.scenario.nodes),
             )
         )
         for question, chunk in zip(questions, chunks, strict=True)
@@ -158,7 +158,7 @@ def _others(lines: dict[str, Line]) -> list[str]:
     for line in lines.values():
         if line.drained_s is not None:
             stay = f"; {line.stayed} VMs cannot leave" if line.stayed else ""
-            told.append(f"To {line.name} takes {line.drained_s / 60:.0f} min{stay}.")
+            told.append(f"To {line.name} takes {format_duration(round(line.drained_s))}{stay}.")
         elif line.name == "one node fewer" or line.name.endswith("% load"):
             worse = line.overload[0] > mine.overload[0] + 0.1
             word = "is too much" if worse else "is carried"
