@@ -39,20 +39,25 @@ class Covering(Struct, frozen=True):
     """Columns of the loads that reach the excess with that weight, if such were found."""
 
 
-def fewest(loads: Floats, excess: Floats) -> Covering:
+def fewest(loads: Floats, excess: Floats, *, steps: int = STEPS) -> Covering:
     """The smallest number of VMs whose loads (2, M) reach the excess (2,)."""
-    return least_weight(loads, np.ones(loads.shape[1]), excess, whole=True)
+    return least_weight(loads, np.ones(loads.shape[1]), excess, whole=True, steps=steps)
 
 
 def least_weight(
-    loads: Floats, weights: Floats, excess: Floats, *, whole: bool = False
+    loads: Floats,
+    weights: Floats,
+    excess: Floats,
+    *,
+    whole: bool = False,
+    steps: int = STEPS_WEIGHED,
 ) -> Covering:
     """The smallest sum of weights (M,) whose loads reach the excess; `whole`: all are integers."""
     if not (excess > SLACK).any():
         return Covering(0.0, True)
     if (loads.sum(axis=1) < excess - SLACK).any():
         return Covering(inf, True)
-    return _Search(loads, weights, excess, whole).run()
+    return _Search(loads, weights, excess, whole, steps).run()
 
 
 def best_mix(loads: Floats, weights: Floats, excess: Floats) -> tuple[float, float]:
@@ -83,13 +88,15 @@ def _fraction(reached: Floats, carried: Floats, wanted: float) -> float:
 class _Search:
     """Depth first over the VMs in the order of weight for each unit of the mixed load."""
 
-    def __init__(self, loads: Floats, weights: Floats, excess: Floats, whole: bool) -> None:
+    def __init__(
+        self, loads: Floats, weights: Floats, excess: Floats, whole: bool, steps: int
+    ) -> None:
         mix, self._root = best_mix(loads, weights, excess)
         mixed = mix * loads[CPU] + (1 - mix) * loads[MEMORY]
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(np.where(mixed > 0, weights / mixed, inf), kind="stable")
         self._mix, self._whole = mix, whole
-        self._most = STEPS if whole else STEPS_WEIGHED
+        self._most = steps
         self._order = order.tolist()
         self._cpu, self._memory = loads[CPU, order].tolist(), loads[MEMORY, order].tolist()
         self._weight = weights[order].tolist()

@@ -23,6 +23,8 @@ from trimtab.balance.state import State
 
 TARGETS, TARGETS_PER_RESOURCE = 64, 32
 SLACK = 1e-9
+COVER_STEPS = 1_000
+"""A cover that is not found by then is not worth the time: VMs alike make the search long."""
 
 
 def make_plan(
@@ -150,7 +152,7 @@ class _Planner:
 
     def _lower(self, sources: Flags, ceiling: Floats, goal: Goal) -> None:
         heap = self._hot(sources, ceiling)
-        self.preferred = {-node: self._best_cover(-node, ceiling) for _, node in heap}
+        self.preferred = {}
         stuck: list[int] = []
         while heap and not self._spent():
             node = -heappop(heap)[1]
@@ -172,7 +174,8 @@ class _Planner:
             return frozenset()
         if fewest_by_weights(loads, excess) == greedy_cover(loads, excess):
             return frozenset()
-        return frozenset(vms[list(exact.fewest(loads, excess).chosen)].tolist())
+        found = exact.fewest(loads, excess, steps=COVER_STEPS)
+        return frozenset(vms[list(found.chosen)].tolist())
 
     def _helped(self, node: int, ceiling: Floats, goal: Goal) -> bool:
         """A move that no target suffers from, else an exchange, else one that is better in all."""
@@ -208,11 +211,13 @@ class _Planner:
         if not len(vms):
             return False
         cold = self._coldest(ceiling)
-        if preferred := [vm for vm in vms.tolist() if vm in self.preferred.get(source, ())]:
+        if source not in self.preferred:
+            self.preferred[source] = self._best_cover(source, ceiling)
+        if preferred := [vm for vm in vms.tolist() if vm in self.preferred[source]]:
             chosen = np.array(preferred, dtype=np.intp)
             if self._take_best(source, chosen, cold, ceiling, goal, may_rise):
                 return True
-            self.preferred.pop(source)
+            self.preferred[source] = frozenset()
         if self._take_best(source, vms, cold, ceiling, goal, may_rise):
             return True
         others = self._accepting(np.flatnonzero(self.problem.open))
