@@ -1,10 +1,10 @@
 """The exporter as a process: in a cluster, or, if there is none, on a scenario in memory."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from trimtab.errors import ConfigError
+from trimtab.errors import ConfigError, Unavailable
 from trimtab.exporter.http.routes import Exporter, elsewhere, routes
 from trimtab.exporter.http.token import Access
 from trimtab.exporter.nodes.cluster import Cluster
@@ -17,8 +17,8 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.reflector import Reflector
-from trimtab.kube.runtime.service import Job, Service
-from trimtab.kube.worlds import world_of
+from trimtab.kube.runtime.service import Job, Service, reason
+from trimtab.kube.worlds import World, world_of
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.obs import get_logger
@@ -60,7 +60,7 @@ async def serve_cluster(
 ) -> None:
     if scenario is not None and not settings.allow_scenario:
         raise ConfigError("--scenario: its VMs would have to be created; add --allow-scenario")
-    world = await world_of(client)
+    world, known = await _world(client)
     if world == "kubevirt" and settings.allow_scenario:
         raise ConfigError(
             "--allow-scenario: VMs of scenarios are trimtab's own, and this cluster has KubeVirt; "
@@ -84,7 +84,40 @@ async def serve_cluster(
             await backend.load(scenario, resume=True)
 
     exporter = Exporter(cluster, page, backend, access)
-    await _run(exporter, settings, cluster.reflectors, [page.fronts.run, begin])
+    serving = _run(exporter, settings, cluster.reflectors, [page.fronts.run, begin])
+    await (serving if known else _serve_and_find_out(serving, client))
+
+
+async def _world(client: Client) -> tuple[World, bool]:
+    """Whose VMs to count, and whether the API server could tell already."""
+    try:
+        return await world_of(client), True
+    except Unavailable:
+        return "trimtab", False
+
+
+async def _serve_and_find_out(serving: Coroutine[Any, Any, None], client: Client) -> None:
+    """Serve while the API server starts; end if it turns out that the VMs are KubeVirt's.
+
+    Whoever runs the exporter starts it again, and then it knows.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(_end_beside_kubevirt(client))
+            await serving
+            asking.cancel()
+    except BaseExceptionGroup as errors:
+        raise reason(errors) from errors
+
+
+async def _end_beside_kubevirt(client: Client) -> None:
+    while True:
+        world, known = await _world(client)
+        if known and world == "kubevirt":
+            raise Unavailable(f"{client.server}: the VMs here are KubeVirt's; starting again")
+        if known:
+            return
+        await asyncio.sleep(1.0)
 
 
 async def serve_memory(scenario: Scenario, settings: Settings, access: Access, why: str) -> None:
