@@ -82,6 +82,11 @@ def test_a_plan_is_taken_back_as_far_as_possible(loop: LoopLab) -> None:
     assert places[moved.vm] == moved.source
 
 
+def acting(loop: LoopLab) -> list[str]:
+    """Plans that the balancer made to act on; those that take a plan back have another mode."""
+    return [plan.metadata.name for plan in plans_of(loop) if plan.spec.mode == "act"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -94,8 +99,8 @@ def test_a_plan_is_taken_back_as_far_as_possible(loop: LoopLab) -> None:
 def test_the_api_server_refuses_what_would_change_a_plan(
     loop: LoopLab, change: dict[str, object], words: str
 ) -> None:
-    wait_until(lambda: plans_of(loop), "there is no plan")
-    name = plans_of(loop)[0].metadata.name
+    wait_until(lambda: acting(loop), "there is no plan")
+    name = acting(loop)[0]
     with pytest.raises(Invalid, match=words):
         loop.ask(lambda it: it.api.patch(REBALANCE_PLANS, name, {"spec": change}))
 
