@@ -6,16 +6,14 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
+from trimtab.cli.cluster.live import NOWHERE, LookOptions, snapshot_of
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
-from trimtab.model.examples import example_path
-from trimtab.model.snapshot import Snapshot, dump, load
+from trimtab.model.snapshot import dump
 from trimtab.truth.explain.explanation import explain as explain_snapshot
 from trimtab.view.explain import show_explanation
-from trimtab.view.snapshot import say
 from trimtab.view.terminal import err
 
 app = App(
@@ -55,7 +53,7 @@ def explain(
     """
     if changed is not None:
         check_file(changed, "--changed")
-    explained = explain_snapshot(_given(snapshot, live, where))
+    explained = explain_snapshot(snapshot_of(snapshot, live, where))
     if changed is not None and explained.found:
         # Before the text: a reader that stops reading (`| head`) must not cost the file.
         with writing(changed, "--changed"):
@@ -64,16 +62,3 @@ def explain(
     emit(explained.explanation, json, partial(show_explanation, everything=everything))
     if changed is not None and not explained.found:
         raise ConfigError("--changed: there is no single change to apply")
-
-
-def _given(file: Path | None, live: bool, where: LookOptions) -> Snapshot:
-    if live == (file is not None):
-        raise ConfigError(
-            "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"
-        )
-    if file is not None:
-        return load(example_path(file, "snapshots"))
-    look = look_at(where)
-    for note in look.notes:
-        say(f"note: {note}")
-    return look.snapshot

@@ -16,16 +16,14 @@ from trimtab.balance.planner import make_plan
 from trimtab.balance.price import DEFAULT_BANDWIDTH, MigrationCost
 from trimtab.balance.problem import Problem
 from trimtab.cli.balance.plans import add_commands
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
+from trimtab.cli.cluster.live import NOWHERE, LookOptions, snapshot_of
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Flag, Json, emit
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
-from trimtab.model.examples import example_path
 from trimtab.model.quantity import parse_quantity
-from trimtab.model.snapshot import Snapshot, load
+from trimtab.model.snapshot import Snapshot
 from trimtab.view.balance import show_explained_vm, show_plan
-from trimtab.view.snapshot import say
 
 app = App(name="balance", help="Which VM should move where, with a proof of how good the plan is.")
 THERE_IS_SOMETHING_TO_DO = 2
@@ -119,7 +117,7 @@ def plan(
     """
     if output is not None:
         check_file(output, "--output")
-    seen = _given(snapshot, live or where.names_a_cluster, where)
+    seen = snapshot_of(snapshot, live or where.names_a_cluster, where)
     problem = _changed(seen, options)
     cost = options.cost()
     made = make_plan(problem, options.goals(), Budget(moves=options.most), cost)
@@ -136,19 +134,6 @@ def plan(
             output.write_bytes(_encoded(shown, output))
     emit(shown, json, partial(show_plan, everything=everything, bandwidth=cost))
     return THERE_IS_SOMETHING_TO_DO if shown.moves else 0
-
-
-def _given(file: Path | None, live: bool, where: LookOptions) -> Snapshot:
-    if live == (file is not None):
-        raise ConfigError(
-            "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"
-        )
-    if file is not None:
-        return load(example_path(file, "snapshots"))
-    look = look_at(where)
-    for note in look.notes:
-        say(f"note: {note}")
-    return look.snapshot
 
 
 def _changed(seen: Snapshot, options: PlanOptions) -> Problem:

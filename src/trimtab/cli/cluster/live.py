@@ -22,6 +22,8 @@ from trimtab.cli.cluster.which import Cluster
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.lab import LabDir
+from trimtab.model.examples import example_path
+from trimtab.model.snapshot import Snapshot, load
 from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import (
     CONFIG_MAP,
@@ -35,6 +37,7 @@ from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import is_in_cluster
 from trimtab.stacks.loop.settings import STACK
+from trimtab.view.snapshot import say
 from trimtab.view.terminal import progress
 
 
@@ -91,6 +94,20 @@ def look_at(live: LookOptions) -> Look:
                 return await look(client, policy, prometheus, in_background=in_background)
 
     return asyncio.run(run())
+
+
+def snapshot_of(file: Path | None, live: bool, where: LookOptions) -> Snapshot:
+    """The snapshot of a file or of an example by its name, or a look at a cluster now."""
+    if live == (file is not None):
+        raise ConfigError(
+            "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"
+        )
+    if file is not None:
+        return load(example_path(file, "snapshots"))
+    seen = look_at(where)
+    for note in seen.notes:
+        say(f"note: {note}")
+    return seen.snapshot
 
 
 @asynccontextmanager
