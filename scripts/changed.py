@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONTRACT = ROOT / "tests" / "contract"
 WRITES = {"install": "k8s", "docs": "k8s", "setup-kind-env.sh": "k8s", "examples": "study"}
 """Whose output, or whose examples, the tests of another name check."""
+BUILDERS = ("tests/builders/", "conformance/")
 EVERYTHING = ("requirements", "pyproject.toml", "tests/conftest.py", "tests/contract/conftest.py")
 
 
@@ -50,20 +51,24 @@ def reached_modules(files: Iterable[str]) -> set[str]:
 
 def users_of_builders(files: Iterable[str]) -> set[str]:
     """Test files that import a changed builder, directly or through other builders."""
-    texts = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py")}
+    paths = [path for folder in ("tests", "conformance") for path in (ROOT / folder).rglob("*.py")]
+    texts = {path: path.read_text() for path in paths}
     found: set[str] = set()
-    asked = {file for file in files if file.startswith("tests/builders/")}
+    asked = {file for file in files if file.startswith(BUILDERS)}
     while asked:
-        names = "|".join(
-            re.escape(".".join(Path(file).with_suffix("").parts[1:])) for file in asked
-        )
+        names = "|".join(re.escape(_imported_as(file)) for file in asked)
         pattern = re.compile(rf"\b(?:{names})\b")
         using = {
             str(path.relative_to(ROOT)) for path, text in texts.items() if pattern.search(text)
         }
-        asked = {file for file in using - found if file.startswith("tests/builders/")}
+        asked = {file for file in using - found if file.startswith(BUILDERS)}
         found |= using
     return found
+
+
+def _imported_as(file: str) -> str:
+    """tests/builders/labs/lab.py is builders.labs.lab; conformance is at the top."""
+    return ".".join(Path(file.removeprefix("tests/")).with_suffix("").parts)
 
 
 def reached_names(files: set[str]) -> set[str]:

@@ -16,6 +16,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.install.advisor.manifests:generate",
     "trimtab.advisor.mocks.manifests:generate",
     "trimtab.install.advisor.reference:generate",
+    "trimtab.cli.groups:generate",
     "trimtab.install.balancer.manifests:generate",
     "trimtab.exporter.http.openapi:generate",
     "trimtab.install.loop.manifests:generate",

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.programs import kube_bench
 from builders.programs.kube_bench import Figure
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
 

@@ -24,9 +24,9 @@ import msgspec
 import psutil
 import pytest
 
-from builders.labs.apiserver import ApiServer, free_port, running_apiserver
 from builders.labs.vm import trimtab
 from builders.programs import kopf_webhook
+from conformance.apiserver import ApiServer, free_port, running_apiserver
 from trimtab.install.vm.crd import crds
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound

@@ -6,15 +6,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, snapshot_of
+from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
-from trimtab.model.snapshot import dump
-from trimtab.truth.explain.explanation import explain as explain_snapshot
-from trimtab.view.explain import show_explanation
-from trimtab.view.terminal import err
 
 app = App(
     name="explain",
@@ -51,6 +47,12 @@ def explain(
     changed
         Write the snapshot with the smallest change applied, ready to be explained again.
     """
+    from trimtab.cli.cluster.live import snapshot_of
+    from trimtab.model.snapshot import dump
+    from trimtab.truth.explain.explanation import explain as explain_snapshot
+    from trimtab.view.explain import show_explanation
+    from trimtab.view.terminal import err
+
     if changed is not None:
         check_file(changed, "--changed")
     explained = explain_snapshot(snapshot_of(snapshot, live, where))

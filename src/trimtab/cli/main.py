@@ -1,48 +1,27 @@
 """`trimtab`: the groups of commands, and what happens to their errors.
 
 Groups are named by import path, so that `trimtab --help` loads none of them; a new group
-is one line in `GROUPS`.
+is one line in `groups.GROUPS`.
 """
 
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnusedCliTokensError,
+)
 
 from trimtab import __version__
 from trimtab.cli.common.numbers import finite
 from trimtab.cli.common.streams import discard, prepare
+from trimtab.cli.groups import GROUPS, path_of
 from trimtab.errors import TrimtabError
-
-# name: (where it is in trimtab.cli, what it is for)
-GROUPS: dict[str, tuple[str, str]] = {
-    "scenario": ("scenario:app", "Check, look at and convert scenario files"),
-    "scores": ("scores:app", "Ways to tell how loaded a node is"),
-    "rules": ("rules:app", "Write the recording rules and alerts for Prometheus"),
-    "sim": ("sim.commands:app", "Simulate one run and compare it with doing nothing"),
-    "engines": ("engines.commands:app", "Compile and keep the Go programs that a lab runs"),
-    "lab": ("lab.commands:app", "A real control plane with fake nodes on this computer"),
-    "snapshot": ("snapshot:app", "Write what a cluster is like now into a file"),
-    "record": ("record.commands:app", "Write a cluster and its load of days into an archive"),
-    "replay": ("record.replay:app", "Is the simulator right about a recorded cluster?"),
-    "whatif": ("record.whatif:app", "Which setting suits a recorded cluster, and what of it"),
-    "explain": ("explain:app", "Why pods were evicted, or why nothing was"),
-    "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
-    "balance": ("balance.commands:app", "Which VM should move where, with a proof"),
-    "web": ("web:app", "A page in your browser: nodes, VMs, moves, and why"),
-    "vm": ("vm.commands:app", "Create, look at, move, stop and delete VirtualMachines"),
-    "advisor": ("advisor.commands:app", "Configure a cluster for VMs: plan, approve, go back"),
-    "qos": ("qos.commands:app", "Who has the promised availability, who waits, and why"),
-    "run": ("run.commands:app", "One service in this process, until SIGTERM"),
-    "study": ("study:app", "Compare scores, thresholds and limits over many simulations"),
-    "fidelity": ("fidelity:app", "Is the real descheduler predicted right?"),
-    "examples": (
-        "examples.commands:app",
-        "The scenarios, policies, snapshots and studies that come with trimtab",
-    ),
-    "doctor": ("doctor.commands:doctor", "Check what the commands need and say how to get it"),
-}
 
 
 def _worth_showing(value: object) -> str | None:
@@ -60,8 +39,8 @@ app = App(
     help_epilogue="Every command has --help with examples; --debug shows where an error came from.",
 )
 app.register_install_completion_command()
-for _name, (_path, _help) in GROUPS.items():
-    app.command(f"trimtab.cli.{_path}", name=_name, help=_help)
+for _name, (_, _help) in GROUPS.items():
+    app.command(path_of(_name), name=_name, help=_help)
 
 
 def run() -> None:
@@ -129,4 +108,7 @@ def _said(error: CycloptsError) -> str:
         name = error.argument.name
         is_position = not error.argument.parameter.name or error.argument.index is not None
         return f"{name.lstrip('-').upper()} is missing" if is_position else f"{name} is missing"
+    if isinstance(error, UnknownCommandError):
+        unknown, _, meant = str(error).partition(" Available commands:")[0].partition(". Did you ")
+        return f"{unknown} (did you {meant})" if meant else unknown.rstrip(".")
     return str(error).rstrip(".")

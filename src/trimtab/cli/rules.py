@@ -8,8 +8,6 @@ from cyclopts import App, Parameter
 
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
-from trimtab.scores import CATALOG, RuleSettings, choose_score, rule_groups
-from trimtab.scores.prometheus.files import render
 
 EXAMPLES = """Examples:
   trimtab rules > trimtab.rules.yaml
@@ -62,6 +60,9 @@ def rules(
     output
         A file instead of the terminal.
     """
+    from trimtab.scores import CATALOG, RuleSettings, choose_score, rule_groups
+    from trimtab.scores.prometheus.files import render
+
     if output is not None:
         check_file(output, "--output")
     names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else []

@@ -15,7 +15,6 @@ from trimtab.errors import ConfigError, TrimtabError
 from trimtab.fidelity.recording import COLUMNS, Course, LabRun, PodVersion, is_without_token, moment
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE
-from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.kube.resources import CONFIG_MAPS
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.lab.control import read_status
@@ -60,6 +59,12 @@ def playable(order: Order) -> None:
             f"scenario {order.scenario.name}: its events come at the lab's own time; "
             "leave them out to compare it with the simulator"
         )
+    ruled = any(vm.constraints for vm in order.scenario.vms)
+    if ruled or any(node.ground for node in order.scenario.nodes):
+        raise ConfigError(
+            f"scenario {order.scenario.name}: a lab does not play constraints and ground load; "
+            "leave them out to compare it with the simulator"
+        )
     if order.score.reads_migrations:
         raise ConfigError(f"score {order.score.name}: scores of VMs in flight are not recorded")
 
@@ -95,8 +100,7 @@ def _sight_s(loop: Loop, score: Score) -> float:
 
 
 async def _is_calm(loop: Loop) -> bool:
-    vms = await loop.api.list(VMS)
-    moves = await loop.api.list(MIGRATIONS)
+    vms, moves = await loop.vms(), await loop.migrations()
     running = all(vm.status.phase == "Running" for vm in vms)
     marked = any(vm.status.evacuation_node_name for vm in vms)
     return running and not marked and all(move.finished for move in moves)

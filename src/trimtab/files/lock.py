@@ -15,7 +15,7 @@ POLL_S = 0.02
 
 @contextmanager
 def held(path: Path, wait_s: float) -> Iterator[None]:
-    """While inside, nobody else holds the lock; Conflict if it cannot be had in time."""
+    """Hold the lock alone inside the block; Conflict if it is not free in time."""
     make_private_dir(path.parent)
     with opened(path) as lock:
         deadline = time.monotonic() + wait_s

@@ -120,6 +120,6 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
 
 
 def reflowed(text: str | None) -> str:
-    """Each paragraph on a line of its own: whoever prints it breaks lines."""
+    """Each paragraph on a line of its own; the printer of the help breaks lines."""
     paragraphs = (text or "").strip().split("\n\n")
     return "\n\n".join(" ".join(each.split()) for each in paragraphs)

@@ -26,6 +26,7 @@ from trimtab.kube.login.connection import (
     connect,
     kubeconfig,
     service_account,
+    with_token,
 )
 from trimtab.kube.resources import PODS, Free, Kind, metadata
 from trimtab.kube.runtime.backoff import TokenBucket
@@ -52,7 +53,7 @@ held_back = counter("trimtab_kube_write_limit_seconds_total", "Time writes waite
 
 
 def _may_write() -> None:
-    """The guard of a client that nobody restricts."""
+    """The guard of a client that may send everything."""
 
 
 class Client:
@@ -106,6 +107,11 @@ class Client:
         twin = copy(self)
         twin._bucket = TokenBucket(writes_per_s, burst)
         return twin
+
+    def as_bearer(self, token: str) -> Self:
+        """A connection of its own to the same API server, as the bearer of `token`."""
+        config = with_token(self._config, token)
+        return type(self)(config, manager=self.manager, limit_s=self.limit_s)
 
     # What the same user needs to reach other parts of the same cluster
 

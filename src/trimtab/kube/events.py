@@ -139,7 +139,7 @@ class Recorder:
         namespace = news.about.namespace or "default"
         if series.name:
             count = {"count": series.count, "lastObservedTime": micro_time(series.last)}
-            with suppress(NotFound):  # Events live for an hour: then begin anew
+            with suppress(NotFound):  # Events live for an hour: then create another
                 await self._client.patch(EVENTS, series.name, {"series": count}, namespace)
                 return "counted"
             series.count, series.first = 1, series.last

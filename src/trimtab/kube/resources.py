@@ -298,6 +298,20 @@ class Event(Object, frozen=True):
     related: ObjectReference | None = None
     note: str = ""
     type: str = ""
+    deprecated_last_timestamp: datetime | None = None
+    """Instead of `event_time` where the reporter writes the older kind, as KubeVirt does."""
+    deprecated_count: int = 0
+
+    @property
+    def last_seen(self) -> datetime | None:
+        """When it happened, the last time if it did so more than once."""
+        again = self.series.last_observed_time if self.series else None
+        older = self.deprecated_last_timestamp or self.metadata.creation_timestamp
+        return again or self.event_time or older
+
+    @property
+    def times(self) -> int:
+        return self.series.count if self.series else max(1, self.deprecated_count)
 
 
 class Replicas(Wire, frozen=True):

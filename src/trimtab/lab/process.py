@@ -32,7 +32,7 @@ class Run(Struct, frozen=True):
 
 
 def identify(pid: int) -> ProcessId | None:
-    """Who has this pid now; None if nobody (or only a zombie).
+    """The process that has this pid now; None if there is none, or only a zombie.
 
     For some microseconds after an exec, and before an exit, there is no command to be read:
     then look again.

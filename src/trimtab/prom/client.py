@@ -33,7 +33,7 @@ class NoAnswer(Unavailable):
 
 
 class PartialAnswer(Unavailable):
-    """Whoever answers says itself that something is missing in the answer."""
+    """Prometheus answered, and said that something is missing in its answer."""
 
 
 class Sample(Struct, frozen=True):

@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from trimtab.lab import Event, LabStatus, UnitStatus
 from trimtab.lab.spec import name_option
-from trimtab.stacks.loop.settings import STACK
+from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, STACK
 from trimtab.view.terminal import Steps, err, out, show_table
 
-# The stacks' names; importing them would load every profile for `lab status`
+# The stacks' and a service's names; importing them would load every profile for `lab status`
 ADVISOR, QOS = "advisor", "qos"
+PAGE = "page"
 
 _QUIET = ("waiting", "stopped")
 
@@ -55,6 +57,22 @@ def show_started(outcome: str, status: LabStatus) -> None:
     err.print("\nTry next:")
     for command in _next_commands(status):
         err.print(f"  {command}", markup=False)
+    if address := page_address(status):
+        err.print("\nSee it; whoever has this address may look:")
+        err.print(f"  {address}", markup=False, soft_wrap=True)
+
+
+def page_address(status: LabStatus) -> str:
+    """Where the lab's page is, with the token that opens it; empty where the lab serves none.
+
+    The token is not part of the status, which ends up in bug reports.
+    """
+    url = next((unit.url for unit in status.units if unit.name == PAGE), "")
+    try:
+        token = (Path(status.dir) / PAGE_TOKEN_FILE).read_text().strip()
+    except OSError:
+        return url
+    return f"{url}/#{token}" if url else ""
 
 
 def show_status(status: LabStatus, pace: str = "") -> None:
@@ -70,6 +88,8 @@ def show_status(status: LabStatus, pace: str = "") -> None:
     columns = ("unit", "state", "pid", "restarts", "for", "url", "message")
     right, drop = ("pid", "restarts", "for"), ("pid", "for", "restarts")
     show_table(columns, rows, right=right, whole=("state", "url"), drop=drop)
+    if address := page_address(status):
+        out.print(f"page: {address}", markup=False, soft_wrap=True)
     if pace:
         out.print(pace, markup=False)
     for text in status.warnings:
@@ -99,7 +119,7 @@ def _next_commands(status: LabStatus) -> tuple[str, str, str]:
     if STACK in status.stacks:
         return (
             f"trimtab lab watch{option}",
-            f"trimtab web --lab {status.name}",
+            f"trimtab lab test{option}",
             f"trimtab lab algorithm cpu_focused{option}",
         )
     if ADVISOR in status.stacks:

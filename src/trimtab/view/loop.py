@@ -11,7 +11,7 @@ from trimtab.errors import NotReady, Unavailable
 from trimtab.lab import LabDir
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.state.links import Link
-from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance, glance
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move, read_loop
 from trimtab.stacks.loop.state.recent_cycles import Cycle
 from trimtab.view.tables.pictures import Bar
 from trimtab.view.tables.table import Table
@@ -29,21 +29,21 @@ async def watch_loop(lab: LabDir, *, once: bool, every_s: float, json: bool) -> 
     """Frame after frame; only one where nobody watches."""
     async with open_loop(lab) as loop:
         if once or not out.is_terminal:
-            seen = await glance(loop)
+            seen = await read_loop(loop)
             width = out.width if out.is_terminal else None
             show_json(seen) if json else out.print(frame(seen, width), soft_wrap=True)
             return
         with Live(Text("looking…"), console=out, screen=True, auto_refresh=False) as live:
             while True:
                 try:
-                    shown: RenderableType = frame(await glance(loop), out.width, out.height)
+                    shown: RenderableType = frame(await read_loop(loop), out.width, out.height)
                 except (NotReady, Unavailable) as error:  # it may be restarting: look again
                     shown = Text(str(error), style="red")
                 live.update(shown, refresh=True)
                 await asyncio.sleep(every_s)
 
 
-def frame(seen: Glance, width: int | None = None, height: int | None = None) -> Text:
+def frame(seen: LoopState, width: int | None = None, height: int | None = None) -> Text:
     """Everything at one moment, for a terminal of that size; without one, all of it.
 
     In a low terminal the hottest and the coolest nodes stay, and the newest migrations.
@@ -59,7 +59,7 @@ def frame(seen: Glance, width: int | None = None, height: int | None = None) -> 
     return Text("\n").join([*head, *_nodes(seen.nodes, seen.high, width), *tail, *moves])
 
 
-def _some_nodes(seen: Glance, width: int | None, room: int) -> list[Text]:
+def _some_nodes(seen: LoopState, width: int | None, room: int) -> list[Text]:
     """As many nodes as there are lines for, one of which is there already."""
     most = max(_FEW, room + 1)
     if len(seen.nodes) <= most:
@@ -78,7 +78,7 @@ def _wrapped(text: Text, width: int | None) -> list[Text]:
     return list(text.wrap(out, width))
 
 
-def _head(seen: Glance) -> Text:
+def _head(seen: LoopState) -> Text:
     clock = f"{seen.at.astimezone():%H:%M:%S}"
     pace = f", time ×{seen.scale}" if seen.scale > 1 else ""
     head = Text(f"{clock}{pace}   score: {seen.algorithm}")
@@ -91,13 +91,13 @@ def _head(seen: Glance) -> Text:
     return head
 
 
-def _nodes(nodes: Sequence[NodeGlance], high: float | None, width: int | None) -> list[Text]:
+def _nodes(nodes: Sequence[LoopNode], high: float | None, width: int | None) -> list[Text]:
     rows = [_row(node, high) for node in nodes]
     table = Table(_COLUMNS, rows, _NUMBERS, whole=("class",), drop=_GO_FIRST)
     return table.lines(width)[0]
 
 
-def _row(node: NodeGlance, high: float | None) -> list[object]:
+def _row(node: LoopNode, high: float | None) -> list[object]:
     waits = [p for p in (node.cpu_pressure, node.memory_pressure) if p is not None]
     name = node.name + ("" if node.ready else " NotReady") + (" cordoned" if node.cordoned else "")
     left = "" if high is None or node.score is None else f"{high - 100 * node.score:+.1f}"
@@ -129,11 +129,11 @@ def _cycle(cycle: Cycle | None) -> Text:
     return text.append(f"evictions of {', '.join(asked)}" if asked else "nothing to evict")
 
 
-def _pace(seen: Glance) -> Text:
+def _pace(seen: LoopState) -> Text:
     return Text(str(seen.keeping_up), style="" if seen.keeping_up.ok else "red")
 
 
-def _sum(seen: Glance) -> Text:
+def _sum(seen: LoopState) -> Text:
     phases = ", ".join(f"{count} {phase}" for phase, count in sorted(seen.vms.items()))
     head = Text(f"VMs: {phases or 'none'}; migrations: {seen.moved} succeeded")
     if seen.evacuating:

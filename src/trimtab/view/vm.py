@@ -44,14 +44,7 @@ def show_vm(
     if events:
         out.print()
         rows = [
-            (
-                age(each.event_time),
-                each.type,
-                each.reason,
-                each.series.count if each.series else 1,
-                each.note,
-            )
-            for each in events
+            (age(each.last_seen), each.type, each.reason, each.times, each.note) for each in events
         ]
         columns = ("ago", "type", "reason", "times", "note")
         show_table(columns, rows, right=("ago", "times"), drop=("type", "times"))

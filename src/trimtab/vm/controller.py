@@ -51,7 +51,7 @@ class VmController(Controller):
         self._settings = settings
         self._now = now
         self._own = OwnWrites(self.stores.looks(), lambda: now().timestamp())
-        self._hands = Executor(client, recorder, self._own)
+        self._executor = Executor(client, recorder, self._own)
         self._memory = self._new_memory()
         vms = self.stores.vms.store
         metrics.watch_phases(lambda: Counter(vm.status.phase for vm in vms))
@@ -107,7 +107,7 @@ class VmController(Controller):
         if isinstance(step, Start) and not self._memory.take_slot(s, step):
             return After(NO_SLOT_S)
         try:
-            outcome = await self._hands.do(s, step)
+            outcome = await self._executor.do(s, step)
         except BaseException:
             if isinstance(step, Start):
                 self._memory.slots.release(s.key)

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from builders.labs.apiserver import ApiServer, running_apiserver
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release

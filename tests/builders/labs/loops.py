@@ -32,7 +32,7 @@ from trimtab.stacks.loop.descheduler import IDENTITY
 from trimtab.stacks.loop.scenario.objects import script_of
 from trimtab.stacks.loop.settings import LoopSettings, following
 from trimtab.stacks.loop.stack import loop_stack
-from trimtab.stacks.loop.state.loop_state import Glance, glance
+from trimtab.stacks.loop.state.loop_state import LoopState, read_loop
 from trimtab.stacks.loop.state.ready import await_cycle
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request, read_cycles
 from trimtab.vm.launcher import pod_name
@@ -63,7 +63,7 @@ class Story(Struct, frozen=True):
     over_at_first: tuple[str, ...]
     deviation_before: float
     deviation_after: float
-    at_last: Glance
+    at_last: LoopState
     migrations: list[VirtualMachineMigration]
 
 
@@ -85,8 +85,8 @@ class LoopLab:
 
         return asyncio.run(asked())
 
-    def glance(self) -> Glance:
-        return self.ask(glance)
+    def glance(self) -> LoopState:
+        return self.ask(read_loop)
 
     def vms(self) -> list[VirtualMachine]:
         return list(self.ask(lambda loop: loop.api.list(VMS)))
@@ -221,7 +221,9 @@ def running_loop(
     `beside` are stacks that run in the same lab.
     """
     wanted = scenario or load_scenario(ONE_HOT_NODE)
-    chosen = msgspec.structs.replace(following(LoopSettings(), wanted), **(settings or {}))
+    # a page beside every lab of the tests would cost more than it shows; see test_links
+    plain = following(LoopSettings(page=False), wanted)
+    chosen = msgspec.structs.replace(plain, **(settings or {}))
     stack = loop_stack(chosen, script=script_of(wanted), policy=policy)
     options = {"scale": 15, "nodes": len(wanted.nodes)} | options
     with running_lab(tmp_path_factory, stacks=(stack, *beside), **options) as lab:

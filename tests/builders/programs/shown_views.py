@@ -18,7 +18,7 @@ from trimtab.cli.main import app
 from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import LabStatus, UnitStatus
 from trimtab.qos.queue.waiting import Waiter
-from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status
 from trimtab.view.loop import frame
@@ -30,8 +30,8 @@ NOW = datetime.now(UTC)
 UNITS = ("etcd", "kube-apiserver", "kube-controller-manager", "prometheus", "vm-controller")
 
 
-def a_node(number: int) -> NodeGlance:
-    return NodeGlance(
+def a_node(number: int) -> LoopNode:
+    return LoopNode(
         name=f"kwok-node-{number}",
         ready=number != 3,
         cordoned=False,
@@ -45,8 +45,8 @@ def a_node(number: int) -> NodeGlance:
     )
 
 
-def a_glance(nodes: int) -> Glance:
-    return Glance(
+def a_glance(nodes: int) -> LoopState:
+    return LoopState(
         at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         scale=10,
         algorithm="linear_amplified_ideal_point_positive_distance:k3",

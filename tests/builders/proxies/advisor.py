@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Self
 
 from builders.labs.advisor import ACCOUNT
-from builders.labs.apiserver import ApiServer
 from builders.proxies.kills import KillProxy
+from conformance.apiserver import ApiServer
 
 
 class OperatorKillProxy(KillProxy):

@@ -10,7 +10,7 @@ import ssl
 from contextlib import suppress
 from typing import Literal, Self
 
-from builders.labs.apiserver import ADMIN, ApiServer
+from conformance.apiserver import ADMIN, ApiServer
 
 Fault = Literal["none", "refuse", "stuck", "slow", "cut", "gone"]
 GONE = (

@@ -1,4 +1,8 @@
-"""A proxy in front of a real Prometheus that answers the next range queries as it is told to."""
+"""A proxy in front of a real Prometheus that answers the next range queries as it is told to.
+
+It can also hide metrics, as if nobody had scraped them, and show a server whose clock, and with
+it every sample, is off.
+"""
 
 import json
 import threading
@@ -7,7 +11,7 @@ import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 _ANSWERS = {
     "422": (
@@ -29,9 +33,18 @@ class ScriptedPrometheus:
     """Use as a context manager; each fault of the script is spent on one range query."""
 
     def __init__(
-        self, upstream: str, faults: list[str], *, delay_s: float = 0.0, most: int = 11_000
+        self,
+        upstream: str,
+        faults: list[str],
+        *,
+        delay_s: float = 0.0,
+        most: int = 11_000,
+        hidden: tuple[str, ...] = (),
+        skew_s: float = 0.0,
     ) -> None:
         self.left, self._upstream, self._delay_s = list(faults), upstream, delay_s
+        self._hidden, self._skew_s = hidden, skew_s
+        self._ended = threading.Event()
         self._most = most
         """Points of a series beyond which a query is too much."""
         self._lock = threading.Lock()
@@ -52,6 +65,7 @@ class ScriptedPrometheus:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -68,10 +82,39 @@ class ScriptedPrometheus:
             code, error = _ANSWERS[fault]
             self._send(request, code, json.dumps({"status": "error", **error}).encode())
             return
-        code, data = self._forward(request, body)
+        if fault == "hang":
+            self._ended.wait(60)  # whoever asked gives up long before
+            return
+        if any(metric in parse_qs(body.decode())["query"][0] for metric in self._hidden):
+            kind = "matrix" if request.path.endswith("query_range") else "vector"
+            nothing = {"status": "success", "data": {"resultType": kind, "result": []}}
+            self._send(request, 200, json.dumps(nothing).encode())
+            return
+        code, data = self._forward(request, self._earlier(body))
+        data = self._later(data) if self._skew_s else data
         if fault == "partial":
             data = json.dumps({**json.loads(data), "warnings": ["a store is missing"]}).encode()
         self._send(request, code, data, cut=fault == "cut")
+
+    def _earlier(self, body: bytes) -> bytes:
+        """The question in the real server's time."""
+        asked = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+        for name in ("time", "start", "end"):
+            if name in asked:
+                asked[name] = repr(float(asked[name]) - self._skew_s)
+        return urlencode(asked).encode()
+
+    def _later(self, data: bytes) -> bytes:
+        """The answer in the time of a server whose clock is off."""
+        answer = json.loads(data)
+        found = answer["data"]["result"]
+        if answer["data"]["resultType"] == "scalar":  # time() itself
+            found[:] = [found[0] + self._skew_s, repr(float(found[1]) + self._skew_s)]
+        else:
+            for series in found:
+                for point in [*series.get("values", ()), *filter(None, [series.get("value")])]:
+                    point[0] += self._skew_s
+        return json.dumps(answer).encode()
 
     def _forward(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
         url = f"{self._upstream}{request.path}"

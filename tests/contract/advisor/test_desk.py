@@ -8,7 +8,7 @@ import pytest
 
 from builders.labs.advisor import LOAD_AWARE, install
 from builders.labs.advisor import Desk as Kubectl
-from builders.labs.apiserver import ApiServer, running_apiserver
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
 from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.cluster.requests import PlanRequests

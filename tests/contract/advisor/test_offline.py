@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from builders.labs.advisor import Desk, await_established, install, install_release
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.worlds.openshift import load_aware
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,

@@ -8,8 +8,8 @@ import yaml
 from msgspec import json
 
 from builders.labs.advisor import ACCOUNT, Desk
-from builders.labs.apiserver import running_apiserver
 from builders.values.manifests import REPOSITORY
+from conformance.apiserver import running_apiserver
 from trimtab.kube.client import Client
 
 pytestmark = pytest.mark.engines

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install, wait
-from builders.labs.apiserver import running_apiserver
+from conformance.apiserver import running_apiserver
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.install.advisor.admission import policies
 from trimtab.kube.client import Client

@@ -14,11 +14,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.labs.apiserver import free_port
 from builders.labs.exporter_http import ExporterProcess, running_exporter
 from builders.proxies.cannedapi import kubeconfig_for
 from builders.values.exporter import by_node, samples
 from builders.waiting import wait_until
+from conformance.apiserver import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 SCENARIO = f"--scenario={EXAMPLES / 'one-hot-node.yaml'}"

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.proxies.faults import FaultProxy
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.kube.client import Client
 from trimtab.kube.resources import NAMESPACES, Namespace, ObjectMeta
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 import yaml
 
-from builders.labs.apiserver import ApiServer
 from builders.values.kube import pod_to_create
+from conformance.apiserver import ApiServer
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import ApplyConflict, Claim, apply
 from trimtab.kube.client import Client

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from builders.labs.apiserver import ApiServer
 from builders.labs.following import following
 from builders.values.kube import pod_to_create
 from builders.waiting import until
+from conformance.apiserver import ApiServer
 from trimtab.kube.client import Client
 from trimtab.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, PODS, ConfigMap
 from trimtab.kube.runtime.reflector import Reflector

@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
-from builders.labs.apiserver import ApiServer
 from builders.labs.following import following
 from builders.proxies.faults import Fault, FaultProxy
 from builders.waiting import until
+from conformance.apiserver import ApiServer
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Unavailable
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.waiting import LIMIT_S
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
 from trimtab.install.observe.rbac import NAME, snapshot_rbac
 from trimtab.kube.client import Client

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.values.kube import pod_to_create
 from builders.waiting import LIMIT_S
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.rbac import qos_rbac

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.apiserver import ApiServer
 from builders.values.manifests import K8S, REPOSITORY, documents
+from conformance.apiserver import ApiServer
 from trimtab import __version__
 from trimtab.cli.main import app
 from trimtab.engines import PROGRAMS, locate

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.labs.apiserver import ApiServer
 from builders.proxies.faults import FaultProxy
 from builders.values.kube import pod_to_create
 from builders.values.qos import Running, bind, running_qos
 from builders.waiting import until
+from conformance.apiserver import ApiServer
 from trimtab.engines import locate
 from trimtab.kube.client import Client
 from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from builders.labs.apiserver import ApiServer, free_port
 from builders.values.kube import pod_to_create
 from builders.values.qos import Running, running_qos
 from builders.waiting import LIMIT_S
+from conformance.apiserver import ApiServer, free_port
 from trimtab.install.qos.admission import stamping_webhook
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client

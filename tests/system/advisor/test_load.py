@@ -17,7 +17,7 @@ from builders.labs.advisor import (
     advisor_cluster,
     operator,
 )
-from builders.labs.apiserver import free_port
+from conformance.apiserver import free_port
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.cluster.objects import kind_of
 from trimtab.advisor.kinds import (

@@ -29,7 +29,7 @@ from builders.labs.advisor import (
     operator,
     wait,
 )
-from builders.labs.apiserver import free_port
+from conformance.apiserver import free_port
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.install.advisor.admission import policies

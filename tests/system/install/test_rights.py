@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
+import httpx2
 import pytest
 import yaml
 
@@ -21,7 +22,7 @@ from trimtab.install.service import ServiceSpec
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
 from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
-from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
+from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE, PAGE_TOKEN_FILE
 from trimtab.stacks.qos.stack import QosSettings, qos_stack
 from trimtab.stacks.registry import all_services
 
@@ -46,8 +47,10 @@ def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[set[Request]]
         balancer_stack(BalancerSettings(mode="act")),
         audit_stack(),
     )
-    with running_loop(tmp_path_factory, beside=stacks, settings={"soft_taints": True}) as loop:
+    both = {"soft_taints": True, "page": True}
+    with running_loop(tmp_path_factory, beside=stacks, settings=both) as loop:
         _break_a_promise(loop)
+        _look_at_the_page(loop)
         _move_by_hand(loop)
         _write_through_the_exporter(loop)
         _apply_and_take_back(loop)
@@ -107,6 +110,26 @@ def _write_through_the_exporter(loop: LoopLab) -> None:
     moves = {"migrations": [{"vm_id": vm, "from_node": node}]}
     assert exporter.post("/feedback", moves, **who).status_code == 200
     exporter.http.close()
+
+
+def _look_at_the_page(loop: LoopLab) -> None:
+    """The page asks the cluster nothing before somebody looks, and everything then."""
+    assert not [each for each in audited(loop.lab.dir) if each.service == "page"]
+    token = (loop.lab.dir / PAGE_TOKEN_FILE).read_text()
+    page = httpx2.Client(
+        base_url=loop.lab.urls["page"],
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=60.0,
+    )
+
+    def seen() -> bool:
+        found = page.get("/v1/history").json()
+        return any(change.get("nodes") for change in found["changes"])
+
+    with page:
+        wait_until(seen, "the page shows no node")
+        places = page.get("/v1/places").json()
+    assert all(places[part] is not None for part in ("plans", "accounts", "configs")), places
 
 
 def _apply_and_take_back(loop: LoopLab) -> None:

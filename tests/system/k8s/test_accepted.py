@@ -16,8 +16,8 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from builders.labs.apiserver import ApiServer, running_apiserver
 from builders.values.manifests import K8S, of_kind, one
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines

@@ -19,9 +19,9 @@ import pytest
 import trustme
 import yaml
 
-from builders.labs.apiserver import ApiServer, free_port, running_apiserver
 from builders.values.manifests import K8S, containers, documents, one
 from builders.waiting import wait_until
+from conformance.apiserver import ApiServer, free_port, running_apiserver
 from trimtab.engines import locate
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.kube.client import Client
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from builders.labs.apiserver import ApiServer
 from builders.labs.following import following
 from builders.programs import contender
 from builders.waiting import until
+from conformance.apiserver import ApiServer
 from trimtab.engines import locate
 from trimtab.kube.client import Client
 from trimtab.kube.resources import (

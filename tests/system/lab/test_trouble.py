@@ -89,7 +89,7 @@ from pathlib import Path
 from trimtab.engines import locate
 from trimtab.errors import TrimtabError
 from trimtab.lab import NONE, Home, Means, Wish, up
-import trimtab.lab.start as module
+import trimtab.lab.starting.start as module
 
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=20_000)
 for needed in (module.NEEDED_DISK, 0):
@@ -203,7 +203,7 @@ def test_ctrl_c_during_up_leaves_nothing_running(
 
 
 def test_a_start_that_is_interrupted_at_once_leaves_no_supervisor(tmp_path: Path) -> None:
-    from trimtab.lab.launch import launching
+    from trimtab.lab.starting.launch import launching
 
     lab = Home(tmp_path).lab("test")
     lab.logs.mkdir(parents=True)

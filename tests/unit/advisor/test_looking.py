@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from trimtab.advisor.api import Phase, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.api import Item, Phase, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN, answered, is_asked, needs_plan
 from trimtab.advisor.decide.situation import ConfigSituation, Seen
 from trimtab.advisor.plan.plan import PlatformPlan
@@ -39,3 +39,15 @@ def test_another_plan_is_drafted_and_approves_nothing() -> None:
     after = answered(s).status
     assert (after.phase, after.plan_id, after.approval) == ("Drafting", "a", None)
     assert not is_asked(structs.replace(s, config=structs.replace(s.config, status=after)))
+
+
+def test_the_same_plan_tells_what_it_warns_of_now() -> None:
+    s = situation("ReviewRequired", "new")
+    item = Item(name="psi", warnings=("MachineConfigPool 'worker' is paused",))
+    plan = PlatformPlan((item,), "", "a", warnings=("two people write",))
+    after = answered(structs.replace(s, seen=Seen(plan=plan))).status
+    assert (after.phase, after.items, after.warnings) == (
+        "ReviewRequired",
+        (item,),
+        ("two people write",),
+    )

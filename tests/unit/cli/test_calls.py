@@ -73,6 +73,8 @@ def calls() -> list[tuple[str, int, str]]:
         ("qos top", 2, "which cluster?"),
         ("lint", 2, "POLICY is missing; see: trimtab lint --help"),
         ("scores list nope1", 2, "not understood: nope1; see: trimtab scores list --help"),
+        ("lab nope", 2, 'Unknown command "nope"; see: trimtab lab --help'),
+        ("lab upp", 2, 'Unknown command "upp" (did you mean "up"?); see: trimtab lab --help'),
         ("sim --nope", 2, "Unknown option"),
         ("nope", 2, "nope"),
     ]

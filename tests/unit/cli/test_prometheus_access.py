@@ -12,7 +12,8 @@ import pytest
 import trustme
 import yaml
 
-from trimtab.cli.cluster.prometheus import Access, belongs_to, open_prometheus
+from trimtab.cli.cluster.options import Access
+from trimtab.cli.cluster.prometheus import belongs_to, open_prometheus
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client
 

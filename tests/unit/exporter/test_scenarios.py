@@ -1,4 +1,4 @@
-"""Scenarios: read from a request, acted out in memory, shown, made into objects."""
+"""Scenarios: read from a request, acted out in memory, shown."""
 
 from pathlib import Path
 
@@ -14,10 +14,9 @@ from trimtab.exporter.http.problems import Refused, field_in, problem_of
 from trimtab.exporter.nodes.page import Page
 from trimtab.exporter.nodes.pareto_sampler import compute
 from trimtab.exporter.scenario.in_memory import InMemoryCluster
-from trimtab.exporter.scenario.objects import first_vms, is_same, vm_object, warnings
+from trimtab.exporter.scenario.loading import warnings
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
-from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmSpec
-from trimtab.kube.resources import ObjectMeta
+from trimtab.kube.scenario.objects import first_vms
 from trimtab.model.load.pressure import DEFAULT_PRESSURE
 from trimtab.model.scenarios.io import load_scenario
 
@@ -195,34 +194,8 @@ def test_the_field_is_what_an_error_begins_with(text: str, field: str) -> None:
     assert field_in(text) == field
 
 
-def existing(spec: VmSpec, **annotations: str) -> VirtualMachine:
-    return VirtualMachine(metadata=ObjectMeta(name="fixed", annotations=annotations), spec=spec)
-
-
-def test_a_vm_becomes_an_object_that_starts_on_its_node() -> None:
-    fixed, curved = read_scenario(OURS.encode()).scenario.vms
-    assert vm_object(fixed, "default", ["n-1"]) == {
-        "metadata": {
-            "name": "fixed",
-            "namespace": "default",
-            "labels": {"app.kubernetes.io/managed-by": "trimtab-exporter"},
-            "annotations": {INITIAL_NODE: "n-1"},
-        },
-        "spec": {
-            "resources": {"cpu": "8", "memory": "16Gi"},
-            "utilization": {"cpu": 1.0, "memory": 0.5},
-            "evictionStrategy": "LiveMigrate",
-            "liveMigratable": True,
-        },
-    }
-    spec = vm_object(curved, "default", ["n-1"])["spec"]
-    assert spec["load"]["cpu"]["type"] == "diurnal"
-    assert spec["utilization"] == {"memory": 0.8}
-
-
 def test_a_node_that_the_cluster_does_not_have_is_left_to_the_scheduler() -> None:
     scenario = read_scenario(OURS.encode()).scenario
-    assert "annotations" not in vm_object(scenario.vms[0], "default", ["other"])["metadata"]
     (line,) = warnings(scenario, ["other"], DEFAULT_PRESSURE)
     assert '"n-1"' in line
 
@@ -231,17 +204,6 @@ def test_what_a_cluster_cannot_take_from_a_scenario_is_said() -> None:
     scenario = load_scenario(EXAMPLES / "arrivals-and-failures.yaml")
     nodes = [node.name for node in scenario.nodes]
     assert any(line.startswith("events:") for line in warnings(scenario, nodes, DEFAULT_PRESSURE))
-    assert len(first_vms(scenario)) < len(scenario.vms)
-
-
-def test_a_vm_that_is_already_so_is_recognised() -> None:
-    fixed, _ = read_scenario(OURS.encode()).scenario.vms
-    wanted = vm_object(fixed, "default", ["n-1"])
-    spec = msgspec.convert(wanted["spec"], VmSpec)
-    assert is_same(existing(spec, **{INITIAL_NODE: "n-1"}), wanted)
-    assert not is_same(existing(spec), wanted)
-    stopped = msgspec.structs.replace(spec, running=False)
-    assert not is_same(existing(stopped, **{INITIAL_NODE: "n-1"}), wanted)
 
 
 @pytest.mark.parametrize("nodes", [2, 60], ids=["a small cluster", "a large one"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders.worlds.fidelity import SCORE, a_run
-from trimtab.cli.fidelity import fidelity
+from trimtab.cli.fidelity.commands import fidelity
 from trimtab.errors import ConfigError
 from trimtab.fidelity.runs import Figures, ranges
 from trimtab.fidelity.steps import doing_nothing
@@ -37,9 +37,16 @@ def test_what_cannot_be_compared_is_refused_at_once(options: dict[str, object], 
         fidelity(HOT, **options)  # type: ignore[arg-type]
 
 
-def test_events_are_refused() -> None:
-    with pytest.raises(ConfigError, match="leave them out"):
-        fidelity(str(EXAMPLES / "scenarios/arrivals-and-failures.yaml"))
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        pytest.param("arrivals-and-failures", "its events come at the lab's own time", id="events"),
+        pytest.param("zones-and-rules", "does not play constraints", id="constraints"),
+    ],
+)
+def test_a_scenario_that_the_lab_plays_otherwise_is_refused(scenario: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"{words}.*leave them out"):
+        fidelity(str(EXAMPLES / f"scenarios/{scenario}.yaml"))
 
 
 def test_a_lab_that_exists_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

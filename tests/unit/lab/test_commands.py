@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from builders.labs.lab import a_lab_on_disk
@@ -133,6 +134,22 @@ def test_a_finished_start_shows_endpoints_and_three_commands(
     assert "kube-apiserver  https://here:1" in shown.out
     assert shown.err.count("trimtab lab ") == 3
     assert "--name x" in shown.err
+
+
+def test_the_page_is_shown_last_with_the_token_that_the_status_itself_never_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pki").mkdir()
+    (tmp_path / "pki/page-looking.token").write_text("secret")
+    unit = UnitStatus(
+        name="page", kind="component", state="ready", since=0.0, url="http://127.0.0.1:8080"
+    )
+    status = LabStatus(name="x", phase="ready", dir=str(tmp_path), units=(unit,))
+    show_started("created", status)
+    assert capsys.readouterr().err.splitlines()[-1] == "  http://127.0.0.1:8080/#secret"
+    show_status(status)
+    assert "page: http://127.0.0.1:8080/#secret" in capsys.readouterr().out
+    assert b"secret" not in msgspec.json.encode(status)
 
 
 def test_the_status_shows_the_last_lines_of_what_was_given_up(

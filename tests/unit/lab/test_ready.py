@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from trimtab.lab.control import EventAnswer
-from trimtab.lab.ready import LONGEST_S, while_it_moves
+from trimtab.lab.starting.ready import LONGEST_S, while_it_moves
 from trimtab.lab.status import Event, LabStatus
 
 QUIET_S = 120.0

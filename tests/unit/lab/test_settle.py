@@ -10,7 +10,7 @@ from msgspec import structs
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import Clock, LabSpec, NodeSize, Wish
-from trimtab.lab.settle import settle
+from trimtab.lab.starting.settle import settle
 
 NOW = 1_800_000_000.0
 

@@ -45,8 +45,8 @@ async def supervised(lab: LabDir, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 async def until(supervisor: Supervisor, holds: Callable[[dict[str, UnitStatus]], bool]) -> None:
     async with asyncio.timeout(LIMIT_S):
-        await supervisor.board.until(
-            lambda: bool(supervisor.board.units) and holds(supervisor.board.units)
+        await supervisor.states.until(
+            lambda: bool(supervisor.states.units) and holds(supervisor.states.units)
         )
 
 
@@ -57,12 +57,12 @@ async def test_a_lab_is_ready_when_all_its_units_are(
     second = a_script("second", FOREVER, needs=("first",))
     lab = a_lab_on_disk(tmp_path / "test", second, first)
     async with supervised(lab, monkeypatch) as supervisor:
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
-        units = supervisor.board.units
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
+        units = supervisor.states.units
         assert units["second"].since >= units["first"].since
         assert all(unit.pid for unit in units.values())
-    assert supervisor.board.phase == "stopping"
-    assert {unit.state for unit in supervisor.board.units.values()} == {"stopped"}
+    assert supervisor.states.phase == "stopping"
+    assert {unit.state for unit in supervisor.states.units.values()} == {"stopped"}
     assert not lab.run_file.exists()
 
 
@@ -72,14 +72,14 @@ async def test_a_killed_component_comes_back(
     lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER, restart=SOON))
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["one"].state == "ready")
-        pid = supervisor.board.units["one"].pid
+        pid = supervisor.states.units["one"].pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await until(supervisor, lambda units: units["one"].state == "backing-off")
-        assert supervisor.board.units["one"].message == "killed by SIGKILL"
+        assert supervisor.states.units["one"].message == "killed by SIGKILL"
         await until(supervisor, lambda units: units["one"].state == "ready")
-        assert supervisor.board.units["one"].restarts == 1
-        assert supervisor.board.units["one"].pid not in (pid, None)
+        assert supervisor.states.units["one"].restarts == 1
+        assert supervisor.states.units["one"].pid not in (pid, None)
 
 
 async def test_a_component_that_dies_too_often_is_given_up_with_its_last_lines(
@@ -88,10 +88,10 @@ async def test_a_component_that_dies_too_often_is_given_up_with_its_last_lines(
     lab = a_lab_on_disk(tmp_path / "test", a_script("bad", "echo so bad; exit 7", restart=SOON))
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["bad"].state == "gave-up")
-        unit = supervisor.board.units["bad"]
+        unit = supervisor.states.units["bad"]
         assert unit.message == "exit status 7, 3 times in a row"
         assert unit.last_lines == ("so bad",)
-        assert supervisor.board.phase == "degraded"
+        assert supervisor.states.phase == "degraded"
 
 
 async def test_a_program_that_is_not_there_is_given_up_and_named(
@@ -102,7 +102,7 @@ async def test_a_program_that_is_not_there_is_given_up_and_named(
     lab = a_lab_on_disk(tmp_path / "test", missing)
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["gone"].state == "gave-up")
-        message = supervisor.board.units["gone"].message
+        message = supervisor.states.units["gone"].message
         assert message.startswith("cannot start /no/such/program: No such file or directory")
 
 
@@ -115,7 +115,7 @@ async def test_a_restart_revives_what_was_given_up(
         await until(supervisor, lambda units: units["bad"].state == "gave-up")
         (lab.path / "fixed").touch()
         await supervisor.restart("bad")
-        assert supervisor.board.units["bad"].state == "ready"
+        assert supervisor.states.units["bad"].state == "ready"
 
 
 async def test_a_repair_revives_what_was_given_up_and_says_so(
@@ -127,8 +127,8 @@ async def test_a_repair_revives_what_was_given_up_and_says_so(
         await until(supervisor, lambda units: units["bad"].state == "gave-up")
         (lab.path / "fixed").touch()
         assert await supervisor.repair() == ["bad had been given up; it is tried again"]
-        assert supervisor.board.units["bad"].state != "gave-up"
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        assert supervisor.states.units["bad"].state != "gave-up"
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
         assert await supervisor.repair() == []
 
 
@@ -147,12 +147,12 @@ async def test_a_repair_restarts_what_stays_unhealthy(
     lab = a_lab_on_disk(tmp_path / "test", one)
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["one"].state == "ready")
-        pid = supervisor.board.units["one"].pid
+        pid = supervisor.states.units["one"].pid
         (lab.path / "one.sock").unlink()
         await until(supervisor, lambda units: units["one"].state == "unhealthy")
         assert await supervisor.repair() == []
         await until(supervisor, lambda units: units["one"].state == "ready")
-        assert supervisor.board.units["one"].pid != pid
+        assert supervisor.states.units["one"].pid != pid
 
 
 async def test_warnings_about_the_disk_go_when_there_is_room_again(
@@ -161,7 +161,7 @@ async def test_warnings_about_the_disk_go_when_there_is_room_again(
     monkeypatch.setattr("trimtab.lab.supervisor.run.TIDY_S", 0.01)
     lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER))
     async with supervised(lab, monkeypatch) as supervisor:
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
         with monkeypatch.context() as full:
             full.setattr("trimtab.lab.supervisor.run.write_private", no_space)
             await supervisor.restart("one")
@@ -186,9 +186,9 @@ async def test_a_restart_is_over_when_the_new_process_is_ready_not_while_the_old
     lab = a_lab_on_disk(tmp_path / "test", a_script("one", reluctant, probes=(LogLine("open"),)))
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["one"].state == "ready")
-        old = supervisor.board.units["one"].pid
+        old = supervisor.states.units["one"].pid
         await supervisor.restart("one")
-        unit = supervisor.board.units["one"]
+        unit = supervisor.states.units["one"]
         assert (unit.state, unit.pid != old) == ("ready", True)
 
 
@@ -198,9 +198,9 @@ async def test_a_requested_restart_is_no_death(
     lab = a_lab_on_disk(tmp_path / "test", a_script("one", FOREVER))
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["one"].state == "ready")
-        before = supervisor.board.units["one"].pid
+        before = supervisor.states.units["one"].pid
         await supervisor.restart("one")
-        unit = supervisor.board.units["one"]
+        unit = supervisor.states.units["one"]
         assert (unit.state, unit.restarts) == ("ready", 0)
         assert unit.pid != before
 
@@ -213,12 +213,12 @@ async def test_reloading_is_a_signal_where_the_component_says_so(
     lab = a_lab_on_disk(tmp_path / "test", polite)
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: units["polite"].state == "ready")
-        pid = supervisor.board.units["polite"].pid
+        pid = supervisor.states.units["polite"].pid
         await supervisor.reload("polite")
         async with asyncio.timeout(LIMIT_S):
             while "again" not in logs.tail(lab.log("polite"), 5):
                 await asyncio.sleep(0.01)
-        assert supervisor.board.units["polite"].pid == pid
+        assert supervisor.states.units["polite"].pid == pid
 
 
 async def test_refresh_touches_only_what_differs(
@@ -228,12 +228,12 @@ async def test_refresh_touches_only_what_differs(
     changed = a_script("changed", FOREVER)
     lab = a_lab_on_disk(tmp_path / "test", same, old, changed)
     async with supervised(lab, monkeypatch) as supervisor:
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
-        before = dict(supervisor.board.units)
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
+        before = dict(supervisor.states.units)
         write_plan(lab, same, a_script("changed", f"echo other; {FOREVER}"), new)
         await supervisor.refresh()
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
-        after = supervisor.board.units
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
+        after = supervisor.states.units
         assert after.keys() == {"same", "changed", "new"}
         assert after["same"].pid == before["same"].pid
         assert after["changed"].pid != before["changed"].pid
@@ -246,9 +246,9 @@ async def test_a_component_waits_for_what_it_needs_and_says_so(
     lab = a_lab_on_disk(tmp_path / "test", shy, a_script("after", FOREVER, needs=("shy",)))
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: "never.sock" in units["shy"].message)
-        assert supervisor.board.units["shy"].state == "starting"
-        assert supervisor.board.units["after"].message == "waits for shy"
-        assert supervisor.board.phase == "starting"
+        assert supervisor.states.units["shy"].state == "starting"
+        assert supervisor.states.units["after"].message == "waits for shy"
+        assert supervisor.states.phase == "starting"
 
 
 async def test_a_task_is_repeated_and_says_what_is_wrong(
@@ -258,7 +258,7 @@ async def test_a_task_is_repeated_and_says_what_is_wrong(
     lab = a_lab_on_disk(tmp_path / "test", task)
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: "does not answer" in units["nodes"].message)
-        assert supervisor.board.units["nodes"].state == "starting"
+        assert supervisor.states.units["nodes"].state == "starting"
 
 
 async def test_the_control_socket_answers_from_a_very_deep_directory(
@@ -267,7 +267,7 @@ async def test_the_control_socket_answers_from_a_very_deep_directory(
     deep = tmp_path.joinpath(*["d" * 60] * 4) / "test"
     lab = a_lab_on_disk(deep, a_script("one", FOREVER))
     async with supervised(lab, monkeypatch) as supervisor:
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
         status = await asyncio.to_thread(control.read_status, lab)
         assert status.phase == "ready"
         assert status.supervisor_pid == os.getpid()
@@ -285,9 +285,9 @@ async def test_followers_hear_everything_and_then_the_end(
         return [answer.event.state for answer in control.follow(lab, silence_s=20)]
 
     async with supervised(lab, monkeypatch) as supervisor:
-        await until(supervisor, lambda _: supervisor.board.phase == "ready")
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
         listening = asyncio.create_task(asyncio.to_thread(heard))
-        while not supervisor.board.has_followers:
+        while not supervisor.states.has_followers:
             await asyncio.sleep(0.01)
     assert await listening == ["ready", "stopped"]
 

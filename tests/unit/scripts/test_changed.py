@@ -30,6 +30,7 @@ def changed() -> Any:
         ("docs/guide/index.md", {"k8s"}, {"kube"}),
         ("tests/contract/qos/test_page.py", {"qos"}, {"kube"}),
         ("tests/builders/proxies/faults.py", {"kube"}, {"scores", "view"}),
+        ("conformance/apiserver.py", {"kube", "qos", "truth"}, {"scores"}),
         ("tests/builders/waiting.py", {"kube", "qos", "engines", "study"}, {"scores"}),
     ],
 )

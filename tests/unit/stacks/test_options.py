@@ -14,13 +14,13 @@ from trimtab.lab import Home, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.stacks.loop.settings import LoopSettings
-from trimtab.stacks.loop.stack import PORTS, SOFT_TAINTER_PORT
+from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def files_of(chosen: with_loop.Chosen, path: Path) -> dict[str, str]:
-    spec = a_spec(ports=CONTROL_PLANE | PORTS | SOFT_TAINTER_PORT)
+    spec = a_spec(ports=CONTROL_PLANE | PORTS | OPTIONAL_PORTS)
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     return dict(chosen.stacks["loop"].contribute(lab).files)
 

@@ -18,15 +18,15 @@ from trimtab.lab.components.scheduler import CONFIG_FILE, parse_config
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.settings import LoopSettings
+from trimtab.stacks.loop.stack import OPTIONAL_PORTS, loop_stack
 from trimtab.stacks.loop.stack import PORTS as LOOP_PORTS
-from trimtab.stacks.loop.stack import loop_stack
 from trimtab.stacks.qos.stack import PORTS, QosSettings, from_lab, qos_stack
 
 ONLY_OURS = {"enabled": [{"name": "QosAware"}], "disabled": [{"name": "*"}]}
 
 
 def a_lab(path: Path, **changes: Any) -> Lab:
-    ports = CONTROL_PLANE | LOOP_PORTS | PORTS | changes.pop("moved", {})
+    ports = CONTROL_PLANE | LOOP_PORTS | OPTIONAL_PORTS | PORTS | changes.pop("moved", {})
     spec = a_spec(ports=ports, **changes)
     return Lab(path, spec, lambda program: Path("/engines") / program)
 

@@ -7,12 +7,10 @@ import pytest
 from msgspec import structs
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmStatus
-from trimtab.kube.resources import Condition
+from trimtab.kube.machines import INITIAL_NODE
 from trimtab.model.load.curve import Trace
 from trimtab.model.machines import Node, Taint
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.stacks.loop.scenario.fleet import is_settled
 from trimtab.stacks.loop.scenario.objects import Script, left_out, script_of, shape
 from trimtab.stacks.loop.scenario.player import read_script
 from trimtab.stacks.loop.settings import LoopSettings, following, from_lab
@@ -64,6 +62,17 @@ def test_vms_that_arrive_later_wait_and_events_are_in_order() -> None:
     assert [event.at for event in made.events] == sorted(event.at for event in made.events)
 
 
+def test_a_vm_that_arrives_at_the_very_start_is_there_and_does_not_arrive_again() -> None:
+    scenario = load_scenario(EXAMPLES / "arrivals-and-failures.yaml")
+    at_once = tuple(
+        structs.replace(event, at=0.0) if event.what == "arrive" else event
+        for event in scenario.events
+    )
+    made = script_of(structs.replace(scenario, events=at_once))
+    assert len(made.vms) == len(scenario.vms)
+    assert "arrive" not in {event.what for event in made.events}
+
+
 def test_another_run_of_the_same_script_is_another_script() -> None:
     made = script("one-hot-node.yaml")
     assert structs.replace(made, run=2).digest != made.digest
@@ -95,25 +104,3 @@ def test_settings_follow_the_scenario_and_survive_the_labs_file() -> None:
     assert (settings.interval_s, settings.soft_taints) == (30.0, True)
     kept = msgspec.json.decode(msgspec.json.encode(settings))
     assert from_lab(kept) == settings
-
-
-@pytest.mark.parametrize(
-    ("status", "settled"),
-    [
-        ({}, False),
-        ({"phase": "Pending"}, False),
-        ({"phase": "Scheduling"}, False),
-        ({"phase": "Running"}, True),
-        ({"phase": "Migrating"}, True),
-        ({"phase": "Stopped"}, True),
-        ({"phase": "Failed"}, True),
-    ],
-)
-def test_a_vm_is_settled_when_it_runs_or_cannot(status: dict[str, str], settled: bool) -> None:
-    assert is_settled(VirtualMachine(status=msgspec.convert(status, VmStatus))) is settled
-
-
-def test_a_vm_for_which_there_is_no_room_is_settled() -> None:
-    full = Condition(type="Ready", status="False", message="0/5 nodes are available")
-    status = VmStatus(phase="Scheduling", conditions=(full,))
-    assert is_settled(VirtualMachine(status=status))

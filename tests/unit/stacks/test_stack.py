@@ -13,12 +13,12 @@ from trimtab.lab import CA_BUNDLE, Clock, Component, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.loop.scenario.objects import Script
-from trimtab.stacks.loop.settings import LoopSettings
-from trimtab.stacks.loop.stack import PORTS, SOFT_TAINTER_PORT, loop_stack
+from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, LoopSettings
+from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS, loop_stack
 
 
 def a_blueprint(path: Path, settings: LoopSettings | None = None, *, scale: int = 1) -> Blueprint:
-    ports = CONTROL_PLANE | PORTS | SOFT_TAINTER_PORT
+    ports = CONTROL_PLANE | PORTS | OPTIONAL_PORTS
     spec = structs.replace(a_spec(ports=ports), clock=Clock(0.0, scale))
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     stack = loop_stack(
@@ -36,9 +36,33 @@ def test_the_whole_loop_is_there_and_can_be_started(tmp_path: Path) -> None:
     assert names >= {
         *("etcd", "kube-apiserver", "kube-scheduler", "kwok"),
         *("vm-controller", "webhook", "exporter", "projector", "scenario"),
-        *("prometheus", "descheduler"),
+        *("prometheus", "descheduler", "page"),
     }
     assert "soft-tainter" not in names
+
+
+def test_the_page_has_its_own_account_with_the_right_to_read_and_a_token_of_this_lab(
+    tmp_path: Path,
+) -> None:
+    blueprint = a_blueprint(tmp_path)
+    page = components(blueprint)["page"]
+    assert page.url == "http://127.0.0.1:8080"
+    assert "--kubeconfig=pki/page.kubeconfig" in page.argv
+    assert "--token-file=pki/page-looking.token" in page.argv
+    token = blueprint.files[PAGE_TOKEN_FILE]
+    assert PAGE_TOKEN_FILE not in {each.file for each in blueprint.plan.tokens}
+    assert len(token) >= 24
+    assert token not in msgspec.json.encode(blueprint.plan).decode()
+    objects = msgspec.json.decode(blueprint.files["config/objects.json"])
+    mine = [o for o in objects if o["metadata"]["name"].startswith("trimtab:page")]
+    verbs = {verb for o in mine for rule in o.get("rules", ()) for verb in rule["verbs"]}
+    assert verbs == {"get", "list"}
+
+
+def test_a_lab_without_its_page_runs_nothing_for_it(tmp_path: Path) -> None:
+    blueprint = a_blueprint(tmp_path, LoopSettings(page=False))
+    assert "page" not in components(blueprint)
+    assert "trimtab:page" not in blueprint.files["config/objects.json"]
 
 
 @pytest.mark.parametrize(("scale", "interval"), [(1, "1m"), (10, "6s"), (15, "4s")])
@@ -96,7 +120,7 @@ def test_an_interval_below_a_second_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lab_without_new_wishes_keeps_its_files_and_its_processes(tmp_path: Path) -> None:
-    spec = a_spec(ports=CONTROL_PLANE | PORTS)
+    spec = a_spec(ports=CONTROL_PLANE | PORTS | OPTIONAL_PORTS)
     lab = Lab(tmp_path, spec, lambda program: Path("/engines") / program)
     first = loop_stack(LoopSettings(), script=Script(name="x"), policy="p").contribute(lab)
     for name, text in first.files.items():
@@ -120,7 +144,8 @@ def test_a_stack_describes_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_another_policy_restarts_the_projector_alone(tmp_path: Path) -> None:
-    lab = Lab(tmp_path, a_spec(ports=CONTROL_PLANE | PORTS), Path("/engines").joinpath)
+    spec = a_spec(ports=CONTROL_PLANE | PORTS | OPTIONAL_PORTS)
+    lab = Lab(tmp_path, spec, Path("/engines").joinpath)
     first = loop_stack(LoopSettings(), policy="one").contribute(lab)
     other = loop_stack(LoopSettings(), policy="another").contribute(lab)
     changed = {a.name for a, b in zip(other.components, first.components, strict=True) if a != b}

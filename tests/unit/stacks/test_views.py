@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from trimtab.stacks.loop.state.links import Broken, Link, judge
-from trimtab.stacks.loop.state.loop_state import Glance, Move, NodeGlance
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move
 from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
 from trimtab.view.loop import frame, show_link, show_links
 from trimtab.view.tables.pictures import Bar
 
 
-def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> NodeGlance:
+def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> LoopNode:
     values: dict[str, object] = {
         "ready": True,
         "cordoned": False,
@@ -25,10 +25,10 @@ def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> NodeGl
         "vms": 4,
         "score": 0.3,
     }
-    return NodeGlance(name=name, cpu=cpu, kind=kind, **(values | changes))  # type: ignore[arg-type]
+    return LoopNode(name=name, cpu=cpu, kind=kind, **(values | changes))  # type: ignore[arg-type]
 
 
-def a_glance(**changes: object) -> Glance:
+def a_glance(**changes: object) -> LoopState:
     values: dict[str, object] = {
         "at": datetime(2026, 1, 1, 12, tzinfo=UTC),
         "scale": 10,
@@ -45,10 +45,10 @@ def a_glance(**changes: object) -> Glance:
         "moved": 2,
         "cycle": Cycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
     }
-    return Glance(**(values | changes))  # type: ignore[arg-type]
+    return LoopState(**(values | changes))  # type: ignore[arg-type]
 
 
-def text_of(seen: Glance) -> str:
+def text_of(seen: LoopState) -> str:
     console = Console(width=160, file=StringIO())
     with console.capture() as shown:
         console.print(frame(seen))

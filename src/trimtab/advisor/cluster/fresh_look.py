@@ -25,11 +25,16 @@ def needs_plan(s: ConfigSituation) -> bool:
 
 
 def answered(s: ConfigSituation) -> WriteStatus:
-    """The same plan, as of now; or on to another one."""
+    """The same plan, as of now; or on to another one.
+
+    The same plan may have other warnings: a pool was paused meanwhile, say.
+    """
     status = structs.replace(s.status, looked_for=_asked(s), looked_at=s.now)
-    plan = s.seen.plan
-    if not needs_plan(s) or (isinstance(plan, PlatformPlan) and plan.plan_id == s.status.plan_id):
+    if not needs_plan(s):
         return WriteStatus(status)
+    plan = s.seen.plan
+    if isinstance(plan, PlatformPlan) and plan.plan_id == s.status.plan_id:
+        return WriteStatus(structs.replace(status, items=plan.items, warnings=plan.warnings))
     return become(s, "Drafting", status=status)
 
 

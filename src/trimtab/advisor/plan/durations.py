@@ -1,19 +1,24 @@
-"""Durations as Go writes them: `1h30m`, `90s`, `1.5h`."""
+"""Durations as Go writes them: `1h30m`, `90s`, `1.5h`; neither days nor bare numbers."""
 
 import re
 
 from trimtab.errors import ConfigError
+from trimtab.model.duration import parse_duration
 
 PATTERN = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def problem(text: str) -> str | None:
     """What is wrong with it, if anything is."""
-    if not text or re.match(PATTERN, text):
+    if not text:
         return None
-    return f'"{text}" is not a duration; write it like 90s, 30m or 1h30m'
+    if not re.match(PATTERN, text):
+        return f'"{text}" is not a duration; write it like 90s, 30m or 1h30m'
+    try:
+        parse_duration(text)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def seconds(text: str) -> float | None:
@@ -22,4 +27,4 @@ def seconds(text: str) -> float | None:
         return None
     if (wrong := problem(text)) is not None:
         raise ConfigError(wrong)
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    return parse_duration(text)

@@ -4,7 +4,7 @@ Exit codes are those of a planning tool: 0 nothing to do, 2 changes pending, 1 a
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -16,6 +16,7 @@ from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
 from trimtab.advisor.profiles.deviation import all_in_words
 from trimtab.advisor.profiles.registry import built_in
+from trimtab.cli.advisor.effect import effect_of, recording_for, show_effect
 from trimtab.cli.advisor.exceptions import ACCEPT_EXAMPLES, IGNORE_EXAMPLES, accept, ignore
 from trimtab.cli.advisor.where import (
     DEFAULT,
@@ -46,6 +47,10 @@ from trimtab.view.advisor import (
 )
 from trimtab.view.terminal import err, out, show_json
 
+if TYPE_CHECKING:
+    from trimtab.model.recorded.recording import ClusterRecording
+    from trimtab.study.recorded.effect import Effect
+
 app = App(name="advisor", help="Configure a cluster for VMs: preview, approve, apply, go back.")
 
 File = Annotated[
@@ -59,6 +64,7 @@ File = Annotated[
         "trimtab advisor plan -f k8s/advisor/samples/loadaware_sample.yaml",
         "trimtab advisor plan virt-higher-density --json | jq .summary",
         "trimtab advisor plan --manifests saved/ --file config.yaml",
+        "trimtab advisor plan -f virtplatformconfig.yaml --recording my.trimtab",
     )
 )
 def plan(
@@ -67,6 +73,7 @@ def plan(
     *,
     file: File = None,
     manifests: Path | None = None,
+    recording: Path | None = None,
     json: Json = False,
     where: AdvisorOptions = HERE,
 ) -> int:
@@ -84,18 +91,31 @@ def plan(
         A VirtPlatformConfig whose options are wanted; live it is stored as a preview.
     manifests
         A directory with the output of kubectl get -o yaml, CRDs included; no cluster is asked.
+    recording
+        A recording of the cluster: what the plan would do to it is simulated and shown.
     """
+    recorded = None if recording is None else recording_for(recording)
     if manifests is not None:
-        return _plan_offline(profile, file, manifests, json)
+        return _plan_offline(profile, file, manifests, recorded, json)
     given = None if file is None else read_config(file)
 
-    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
-        return await (desk.plan(profile) if given is None else desk.plan_file(given))
+    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+        return await (requests.plan(profile) if given is None else requests.plan_file(given))
 
-    return _show(talk(where, ask), json)
+    config = talk(where, ask)
+    effect = effect_of(recorded, config.spec.profile or profile, config.spec.options)
+    code = _show(config, json, effect)
+    show_effect(effect, json)
+    return code
 
 
-def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) -> int:
+def _plan_offline(
+    profile: str,
+    file: Path | None,
+    manifests: Path,
+    recorded: "ClusterRecording | None",
+    json: bool,
+) -> int:
     config = read_config(file) if file else {}
     name = (config.get("spec") or {}).get("profile", profile)
     try:
@@ -110,16 +130,19 @@ def _plan_offline(profile: str, file: Path | None, manifests: Path, json: bool) 
     summary = summarise(made.items)
     document = {"name": name, "planId": made.plan_id, "summary": plain(summary)}
     document |= {"warnings": made.warnings, "items": made.items}
+    effect = effect_of(recorded, name, options_of(config))
+    document |= {} if effect is None else {"effect": effect}
     title = f"plan {made.plan_id}"
     emit(made, json, lambda made: show_plan(made.items, made.warnings, title), document)
+    show_effect(effect, json)
     return 2 if summary.pending else 0
 
 
-def _show(config: VirtPlatformConfig, json: bool) -> int:
+def _show(config: VirtPlatformConfig, json: bool, effect: "Effect | None" = None) -> int:
     """A plan, or why there is none."""
     status = config.status
     if json:
-        show_json(as_json(config))
+        show_json(as_json(config) | ({} if effect is None else {"effect": effect}))
     elif status.phase in ("PrerequisiteFailed", "Failed"):
         show_config(config)  # the reason; its items are those of an earlier plan
     else:
@@ -141,7 +164,7 @@ def diff(profile: str = DEFAULT, /, *, json: Json = False, where: AdvisorOptions
     profile
         Which profile.
     """
-    config = talk(where, lambda desk: desk.look(profile))
+    config = talk(where, lambda requests: requests.look(profile))
     status = config.status
     if status.phase in ("PrerequisiteFailed", "Failed"):
         raise TrimtabError(f"{profile} is {status.phase}, so there is no plan: {told(config)}")
@@ -166,7 +189,7 @@ def approve(profile: str = DEFAULT, /, *, plan: str = "", where: AdvisorOptions 
     plan
         Only the plan with this id, as `trimtab advisor plan` showed it.
     """
-    config = talk(where, lambda desk: desk.approve(profile, plan))
+    config = talk(where, lambda requests: requests.approve(profile, plan))
     err.print(f"plan {config.spec.approved_plan} of {profile} approved", markup=False)
     return 0
 
@@ -192,9 +215,9 @@ def apply(
         Do not ask.
     """
 
-    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
-        config = await desk.plan(profile)
-        return await desk.plan_again(profile) if config.status.phase == "Drifted" else config
+    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+        config = await requests.plan(profile)
+        return await requests.plan_again(profile) if config.status.phase == "Drifted" else config
 
     return _carry_out(where, talk(where, ask), yes, json)
 
@@ -219,7 +242,7 @@ def rollback(
     yes
         Do not ask.
     """
-    return _carry_out(where, talk(where, lambda desk: desk.go_back(profile)), yes, json)
+    return _carry_out(where, talk(where, lambda requests: requests.go_back(profile)), yes, json)
 
 
 def _carry_out(where: AdvisorOptions, shown: VirtPlatformConfig, yes: bool, json: bool) -> int:
@@ -231,9 +254,9 @@ def _carry_out(where: AdvisorOptions, shown: VirtPlatformConfig, yes: bool, json
         if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
             return code
 
-    async def go(desk: PlanRequests) -> VirtPlatformConfig:
-        await desk.approve(name, plan_id)
-        return await desk.settled(name)
+    async def go(requests: PlanRequests) -> VirtPlatformConfig:
+        await requests.approve(name, plan_id)
+        return await requests.settled(name)
 
     done = talk(where, go)
     emit(done, json, show_config, as_json(done))
@@ -267,8 +290,8 @@ def status(
     if watch:
         return _watch(profile or DEFAULT, where)
 
-    async def ask(desk: PlanRequests) -> list[VirtPlatformConfig]:
-        return [await desk.get(profile)] if profile else list(await desk.all())
+    async def ask(requests: PlanRequests) -> list[VirtPlatformConfig]:
+        return [await requests.get(profile)] if profile else list(await requests.all())
 
     configs = talk(where, ask)
     if json:
@@ -282,8 +305,8 @@ def status(
 
 
 def _watch(profile: str, where: AdvisorOptions) -> int:
-    async def follow(desk: PlanRequests) -> int:
-        async for config in desk.changes(profile):
+    async def follow(requests: PlanRequests) -> int:
+        async for config in requests.changes(profile):
             show_config(config)
         return 0
 
@@ -312,7 +335,7 @@ def history(profile: str = DEFAULT, /, *, json: Json = False, where: AdvisorOpti
     profile
         Which profile, or the id of a past plan.
     """
-    configs = talk(where, lambda desk: desk.all())
+    configs = talk(where, lambda requests: requests.all())
     config = next((each for each in configs if each.metadata.name == profile), None)
     if config is not None:
         emit(config.status.history, json, show_history)

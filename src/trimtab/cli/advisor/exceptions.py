@@ -57,7 +57,7 @@ def ignore(
     if bool(field) == bool(manager):
         raise TrimtabError("give either --field or --manager")
     rule = Ignore(field=field, manager=manager, item=item)
-    config = talk(where, lambda desk: desk.ignore(profile, rule, remove=remove))
+    config = talk(where, lambda requests: requests.ignore(profile, rule, remove=remove))
     return _shown(config, json)
 
 
@@ -85,8 +85,8 @@ def accept(
         Accept them no longer: the plan sets them again.
     """
 
-    async def ask(desk: PlanRequests) -> VirtPlatformConfig:
-        return await (desk.no_longer_accept if remove else desk.accept)(profile, field)
+    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+        return await (requests.no_longer_accept if remove else requests.accept)(profile, field)
 
     return _shown(talk(where, ask), json)
 

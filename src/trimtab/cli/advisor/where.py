@@ -33,7 +33,7 @@ HERE = AdvisorOptions()
 
 
 def talk(where: AdvisorOptions, ask: Callable[[PlanRequests], Awaitable[T]]) -> T:
-    """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
+    """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
 
     async def talk() -> T:
         with progress("advisor") as steps:

@@ -3,26 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from trimtab.cli.cluster.options import ClusterOptions
-from trimtab.cli.cluster.prometheus import (
-    Access,
-    Address,
-    Authority,
-    Token,
-    TokenFile,
-    open_prometheus,
-)
+from trimtab.cli.cluster.options import LookOptions
+from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.lab import LabDir
 from trimtab.model.examples import example_path
+from trimtab.model.recorded.archive import read_recording
+from trimtab.model.recorded.latest import latest_snapshot
 from trimtab.model.snapshot import Snapshot, load
 from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import (
@@ -40,44 +31,7 @@ from trimtab.stacks.loop.settings import STACK
 from trimtab.view.snapshot import say
 from trimtab.view.terminal import progress
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class MonitoringOptions(ClusterOptions):
-    """A cluster and its Prometheus."""
-
-    prometheus: Address = ""
-    prometheus_ca: Authority = None
-    prometheus_token: Token = ""
-    prometheus_token_file: TokenFile = None
-
-    @property
-    def access(self) -> Access:
-        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class LookOptions(MonitoringOptions):
-    """A cluster, its Prometheus and its descheduler's policy."""
-
-    policy: Annotated[
-        str,
-        Parameter(
-            help="A file, `configmap` (the usual places), or configmap:NAMESPACE/NAME[:KEY]."
-        ),
-    ] = ""
-    background: Annotated[
-        bool | None,
-        Parameter(
-            negative="--no-background",
-            help="Whether EvictionsInBackground is on; read from the descheduler's flags if not "
-            "given.",
-        ),
-    ] = None
-
-
-NOWHERE = LookOptions()
+RECORDING = ".trimtab"
 
 
 def look_at(live: LookOptions) -> Look:
@@ -97,11 +51,13 @@ def look_at(live: LookOptions) -> Look:
 
 
 def snapshot_of(file: Path | None, live: bool, where: LookOptions) -> Snapshot:
-    """The snapshot of a file or of an example by its name, or a look at a cluster now."""
+    """The snapshot of a file, a recording or an example by its name, or a look at a cluster now."""
     if live == (file is not None):
         raise ConfigError(
             "give the file of a snapshot, or --live; write one: trimtab snapshot -o F"
         )
+    if file is not None and file.suffix == RECORDING:
+        return latest_snapshot(read_recording(file))
     if file is not None:
         return load(example_path(file, "snapshots"))
     seen = look_at(where)

@@ -1,4 +1,4 @@
-"""The options by which every command that talks to a cluster is told which one."""
+"""The options by which a command is told which cluster, Prometheus and policy are meant."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,31 @@ Context = Annotated[
 ]
 LabName = Annotated[str, Parameter(show_default=False, help="A lab by its name.")]
 
+Address = Annotated[
+    str,
+    Parameter(
+        show_default=False,
+        help="Address of Prometheus; a lab's own, or the policy's, if left out.",
+    ),
+]
+Authority = Annotated[
+    Path | None,
+    Parameter(
+        help="A file with the certificate authority (PEM) that signed Prometheus' certificate; "
+        "that of the kubeconfig and those of this computer are trusted anyway."
+    ),
+]
+Token = Annotated[
+    str,
+    Parameter(
+        env_var="TRIMTAB_PROMETHEUS_TOKEN",
+        show_default=False,
+        help="The bearer token for Prometheus; otherwise the kubeconfig's, for an https address "
+        "of that cluster.",
+    ),
+]
+TokenFile = Annotated[Path | None, Parameter(help="A file with the bearer token for Prometheus.")]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -45,3 +70,51 @@ class ClusterOptions:
         """The cluster that is meant; said on stderr, because commands may change it."""
         cluster = which_cluster(self.kubeconfig, self.context, self.lab)
         return cluster if quietly else say(cluster)
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the options say; the address is not part of it."""
+
+    ca: Path | None = None
+    token: str = ""
+    token_file: Path | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MonitoringOptions(ClusterOptions):
+    """A cluster and its Prometheus."""
+
+    prometheus: Address = ""
+    prometheus_ca: Authority = None
+    prometheus_token: Token = ""
+    prometheus_token_file: TokenFile = None
+
+    @property
+    def access(self) -> Access:
+        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LookOptions(MonitoringOptions):
+    """A cluster, its Prometheus and its descheduler's policy."""
+
+    policy: Annotated[
+        str,
+        Parameter(
+            help="A file, `configmap` (the usual places), or configmap:NAMESPACE/NAME[:KEY]."
+        ),
+    ] = ""
+    background: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-background",
+            help="Whether EvictionsInBackground is on; read from the descheduler's flags if not "
+            "given.",
+        ),
+    ] = None
+
+
+NOWHERE = LookOptions()

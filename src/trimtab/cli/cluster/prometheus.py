@@ -5,53 +5,17 @@ cluster's own authority. Both are in the kubeconfig already, so they are taken f
 the token only for addresses that belong to that cluster, because a token is a password.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import urlsplit
 
-from cyclopts import Parameter
-
+from trimtab.cli.cluster.options import Access
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.prom.client import Prometheus
 from trimtab.prom.tls import trusting
 
-Address = Annotated[
-    str,
-    Parameter(
-        show_default=False,
-        help="Address of Prometheus; a lab's own, or the policy's, if left out.",
-    ),
-]
-Authority = Annotated[
-    Path | None,
-    Parameter(
-        help="A file with the certificate authority (PEM) that signed Prometheus' certificate; "
-        "that of the kubeconfig and those of this computer are trusted anyway."
-    ),
-]
-Token = Annotated[
-    str,
-    Parameter(
-        env_var="TRIMTAB_PROMETHEUS_TOKEN",
-        show_default=False,
-        help="The bearer token for Prometheus; otherwise the kubeconfig's, for an https address "
-        "of that cluster.",
-    ),
-]
-TokenFile = Annotated[Path | None, Parameter(help="A file with the bearer token for Prometheus.")]
 _SERVICES = (".svc", ".svc.cluster.local")  # names that only the cluster's own DNS knows
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-
-
-@dataclass(frozen=True)
-class Access:
-    """What the options say; the address is not part of it."""
-
-    ca: Path | None = None
-    token: str = ""
-    token_file: Path | None = None
 
 
 async def open_prometheus(

@@ -9,13 +9,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trimtab.cli.lab.context import existing, home
 from trimtab.errors import ConfigError
-from trimtab.kube.client import Client
-from trimtab.lab import LabDir
-from trimtab.lab.spec import DEFAULT_NAME
-from trimtab.view.terminal import err
+
+if TYPE_CHECKING:  # options are made of this, and a --help connects to nothing
+    from trimtab.kube.client import Client
+    from trimtab.lab import LabDir
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENV_LAB, ENV_FILES = "TRIMTAB_LAB", "KUBECONFIG"
@@ -29,7 +29,7 @@ class Cluster:
     files: tuple[Path, ...] = ()
     """None for the cluster of this pod."""
     context: str | None = None
-    lab: LabDir | None = None
+    lab: "LabDir | None" = None
     because: str = ""
     """The option or variable that decided; empty for what is taken without being asked for."""
 
@@ -43,8 +43,10 @@ class Cluster:
             what = "the one of this pod"
         return f"{what} ({self.because})" if self.because else what
 
-    def connect(self) -> Client:
+    def connect(self) -> "Client":
         """A client of it; nothing is sent yet."""
+        from trimtab.kube.client import Client
+
         if not self.files:
             return Client.in_cluster(manager=MANAGER)
         return Client.from_kubeconfig(self.files, context=self.context, manager=MANAGER)
@@ -75,11 +77,16 @@ def which_cluster(
 
 def say(cluster: Cluster) -> Cluster:
     """Tell on stderr which one it is."""
+    from trimtab.view.terminal import err
+
     err.print(f"cluster: {cluster}", markup=False)
     return cluster
 
 
 def _unasked(env: Mapping[str, str]) -> Cluster:
+    from trimtab.cli.lab.context import home
+    from trimtab.lab.spec import DEFAULT_NAME
+
     if home().lab(DEFAULT_NAME).spec_file.exists():
         return _lab(DEFAULT_NAME, "")
     if _usual(env).exists():
@@ -94,6 +101,8 @@ def _unasked(env: Mapping[str, str]) -> Cluster:
 
 
 def _lab(name: str, because: str) -> Cluster:
+    from trimtab.cli.lab.context import existing
+
     lab = existing(name)
     return Cluster((lab.kubeconfig,), lab=lab, because=because)
 
@@ -106,8 +115,10 @@ def _usual(env: Mapping[str, str]) -> Path:
     return Path(env.get("HOME") or Path.home()) / ".kube" / "config"
 
 
-def _lab_of(files: tuple[Path, ...]) -> LabDir | None:
+def _lab_of(files: tuple[Path, ...]) -> "LabDir | None":
     """The lab whose kubeconfig is named: `export KUBECONFIG=$(trimtab lab kubeconfig)`."""
+    from trimtab.cli.lab.context import home
+
     if len(files) != 1:
         return None
     file = files[0].absolute()

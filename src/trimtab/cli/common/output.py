@@ -6,8 +6,6 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from trimtab.view.terminal import show_json
-
 T = TypeVar("T")
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of text.")]
 Flag = Annotated[bool, Parameter(negative=())]
@@ -16,6 +14,8 @@ Flag = Annotated[bool, Parameter(negative=())]
 def emit(result: T, json: bool, show: Callable[[T], object], document: object = None) -> None:
     """Print a result: as JSON (`document` where that is more than the result), or by `show`."""
     if json:
+        from trimtab.view.terminal import show_json
+
         show_json(result if document is None else document)
     else:
         show(result)

@@ -10,7 +10,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from trimtab.cli.doctor.commands import (
+from trimtab.cli.doctor.checks import (
     BUILD_BYTES,
     LAB_BYTES,
     PORTS,

@@ -46,6 +46,7 @@ app.command(
         "trimtab lab up",
         "trimtab lab up --scale 10 --algorithm cpu_focused",
         "trimtab lab up --scenario examples/scenarios/diurnal.yaml --migration recreate",
+        "trimtab lab up --name mine --recording my.trimtab --scale 10 --compress 12",
         "trimtab lab up --with none --nodes 100 --placement binpack",
         "trimtab lab up --with loop --with qos",
         "trimtab lab up --name openshift --with advisor --ocp 5.14 --scale 10",

@@ -9,6 +9,7 @@ from typing import Literal
 from cyclopts import Parameter
 from msgspec import Struct, structs
 
+from trimtab.cli.lab import with_recording
 from trimtab.errors import ConfigError
 from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
 from trimtab.lab.inspection import is_running
@@ -43,6 +44,12 @@ class LoopOptions:
     ----------
     scenario
         Nodes and VMs to begin with: a file, or file.json#name. New lab: one hot node of five.
+    recording
+        Nodes, VMs, loads and policy of a recorded cluster (`trimtab record`) instead.
+    compress
+        With --recording: how many times as fast the recorded time goes by, beside --scale.
+    part
+        With --recording: only so many of its nodes, hot and cool ones, and their VMs.
     policy
         The descheduler's policy file. New lab: 0 to 10 points around the mean.
     algorithm
@@ -53,14 +60,20 @@ class LoopOptions:
         How VMs move: live, target first; recreate, source first. New lab: as the scenario says.
     soft_taints
         Also run the soft tainter, as OpenShift does. New lab: no.
+    page
+        Serve the lab's page, on 8080 or the next free port. New lab: yes.
     """
 
     scenario: str | None = None
+    recording: Path | None = None
+    compress: float | None = None
+    part: int | None = None
     policy: Path | None = None
     algorithm: str | None = None
     interval: str | None = None
     migration: Literal["live", "recreate"] | None = None
     soft_taints: bool | None = None
+    page: bool | None = None
 
     @property
     def names(self) -> list[str]:
@@ -101,15 +114,19 @@ def choose(
             raise ConfigError(f"{given.names[0]} belongs to the loop; add --with {STACK}")
         return Chosen(names=names, stacks={NONE.name: NONE, STACK: loop_stack(LoopSettings())})
     _refuse_while_running(lab, given)
+    with_recording.check(given.recording, given.scenario, given.compress, given.part)
     kept = old.settings.get(STACK) if old else None
     settings = from_lab(kept) if kept else LoopSettings()
-    scenario = None
-    if given.scenario is not None or kept is None:
+    scenario, recorded = None, None
+    if given.recording is not None:
+        scenario, recorded = with_recording.read(given.recording, given.compress, given.part)
+    elif given.scenario is not None or kept is None:
         named = example_or_file(given.scenario or "", "scenarios")
         scenario = load_scenario(named or default_scenario())
+    if scenario is not None:
         settings = following(settings, scenario)
     script = None if scenario is None else script_of(scenario)
-    policy = _policy(lab, given, new=kept is None)
+    policy = _policy(lab, given, recorded or (DEFAULT_POLICY if kept is None else None))
     settings = structs.replace(_changed(settings, given), dry_run=bool(dry_run))
     stack = loop_stack(settings, script=script, policy=policy)
     return Chosen(
@@ -177,15 +194,17 @@ def _changed(settings: LoopSettings, given: LoopOptions) -> LoopSettings:
         changes["migration"] = given.migration
     if given.soft_taints is not None:
         changes["soft_taints"] = given.soft_taints
+    if given.page is not None:
+        changes["page"] = given.page
     return structs.replace(settings, **changes)
 
 
-def _policy(lab: LabDir, given: LoopOptions, *, new: bool) -> str | None:
-    """The policy to wish for, if there is a new wish."""
+def _policy(lab: LabDir, given: LoopOptions, usual: str | None) -> str | None:
+    """The policy to wish for, if there is a new wish; `usual` where no file was given."""
     if given.policy is not None:
         text = read_policy_file(given.policy)
-    elif new:
-        text = DEFAULT_POLICY
+    elif usual is not None:
+        text = usual
     elif given.algorithm is not None:
         text = (lab.path / WISHED_POLICY_FILE).read_text()
     else:

@@ -82,10 +82,10 @@ def create(
     use = {"cpu": cpu_use, "memory": memory_use}
     spec["utilization"] = {what: share for what, share in use.items() if share is not None}
 
-    async def ask(desk: VmRequests) -> object:
-        vm = await desk.create(name, spec, node=node)
+    async def ask(requests: VmRequests) -> object:
+        vm = await requests.create(name, spec, node=node)
         if wait:
-            vm = await (desk.await_stopped(name) if stopped else desk.await_running(name))
+            vm = await (requests.await_stopped(name) if stopped else requests.await_running(name))
         return vm
 
     tell(where, ask, f"VM {name} created", json=json)
@@ -112,11 +112,11 @@ def apply(
     """
     manifests = [manifest for each in file for manifest in read_manifests(each)]
 
-    async def ask(desk: VmRequests) -> object:
-        written = [await desk.apply(manifest) for manifest in manifests]
+    async def ask(requests: VmRequests) -> object:
+        written = [await requests.apply(manifest) for manifest in manifests]
         for manifest in manifests if wait else ():
             if manifest["kind"] == "VirtualMachine" and manifest["spec"].get("running", True):
-                await desk.await_running(manifest["metadata"]["name"])
+                await requests.await_running(manifest["metadata"]["name"])
         return written
 
     tell(where, ask, f"{len(manifests)} objects applied", json=json)
@@ -136,7 +136,7 @@ def list_(
     everywhere
         The VMs of all namespaces.
     """
-    vms = talk(where, lambda desk: desk.all(everywhere=everywhere))
+    vms = talk(where, lambda requests: requests.all(everywhere=everywhere))
     emit(vms, json, partial(show_vms, namespaces=everywhere))
 
 
@@ -146,9 +146,14 @@ def list_(
 def show(name: str, /, *, json: Json = False, where: VmOptions = HERE) -> None:
     """Show everything about one VM: status, pod, migrations, Events."""
 
-    async def look(desk: VmRequests) -> tuple[Any, Any, Any, Any]:
-        vm = await desk.get(name)
-        return vm, await desk.pod(vm), await desk.migrations(name), await desk.events(vm)
+    async def look(requests: VmRequests) -> tuple[Any, Any, Any, Any]:
+        vm = await requests.get(name)
+        return (
+            vm,
+            await requests.pod(vm),
+            await requests.migrations(name),
+            await requests.events(vm),
+        )
 
     vm, pod, migrations, events = talk(where, look)
     document = {"vm": vm, "pod": pod, "migrations": migrations, "events": events}
@@ -203,7 +208,7 @@ def set_(
     spec = {field: value for field, value in spec.items() if value not in (None, {})}
     if not spec:
         raise ConfigError("nothing to change; give an option, see: trimtab vm set --help")
-    tell(where, lambda desk: desk.change(name, spec), f"VM {name} changed", json=json)
+    tell(where, lambda requests: requests.change(name, spec), f"VM {name} changed", json=json)
 
 
 @app.command(
@@ -231,9 +236,9 @@ def migrate(
         Only that node will do: otherwise the migration fails.
     """
 
-    async def ask(desk: VmRequests) -> object:
-        migration = await desk.migrate(name, to=to, force=force)
-        return await desk.await_migrated(migration) if wait else {"migration": migration}
+    async def ask(requests: VmRequests) -> object:
+        migration = await requests.migrate(name, to=to, force=force)
+        return await requests.await_migrated(migration) if wait else {"migration": migration}
 
     tell(where, ask, f"VM {name} {'migrated' if wait else 'is to migrate'}", json=json)
 
@@ -242,9 +247,9 @@ def migrate(
 def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Stop a VM; it stays defined."""
 
-    async def ask(desk: VmRequests) -> object:
-        vm = await desk.change(name, {"running": False})
-        return await desk.await_stopped(name) if wait else vm
+    async def ask(requests: VmRequests) -> object:
+        vm = await requests.change(name, {"running": False})
+        return await requests.await_stopped(name) if wait else vm
 
     tell(where, ask, f"VM {name} {'stopped' if wait else 'is to stop'}", json=json)
 
@@ -253,9 +258,9 @@ def stop(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptio
 def start(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOptions = HERE) -> None:
     """Start a stopped VM; the scheduler finds a node for it."""
 
-    async def ask(desk: VmRequests) -> object:
-        vm = await desk.change(name, {"running": True})
-        return await desk.await_running(name) if wait else vm
+    async def ask(requests: VmRequests) -> object:
+        vm = await requests.change(name, {"running": True})
+        return await requests.await_running(name) if wait else vm
 
     tell(where, ask, f"VM {name} {'runs' if wait else 'is to start'}", json=json)
 
@@ -264,10 +269,10 @@ def start(name: str, /, *, wait: Wait = False, json: Json = False, where: VmOpti
 def delete(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> None:
     """Delete a VM with its pod and its migrations."""
 
-    async def ask(desk: VmRequests) -> object:
-        await desk.delete(name)
+    async def ask(requests: VmRequests) -> object:
+        await requests.delete(name)
         if wait:
-            await desk.await_gone(name)
+            await requests.await_gone(name)
         return None
 
     tell(where, ask, f"VM {name} deleted", json=False)
@@ -280,10 +285,10 @@ def cancel(name: str, /, *, wait: Wait = False, where: VmOptions = HERE) -> int:
     Exits with 1 if there is nothing to cancel.
     """
 
-    async def ask(desk: VmRequests) -> list[str]:
-        asked = await desk.cancel(name)
+    async def ask(requests: VmRequests) -> list[str]:
+        asked = await requests.cancel(name)
         if asked and wait:
-            await desk.await_unmarked(name)
+            await requests.await_unmarked(name)
         return asked
 
     asked = talk(where, ask)

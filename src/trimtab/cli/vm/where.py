@@ -40,14 +40,14 @@ def tell(
 
 
 def talk(where: VmOptions, ask: Callable[[VmRequests], Awaitable[T]]) -> T:
-    """Run `ask` with a desk at the right cluster; waiting is shown on stderr."""
+    """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
     cluster = where.cluster()
 
     async def talk() -> T:
         with progress("vm") as steps:
             async with cluster.connect() as client:
                 kind = KubevirtRequests if await world_of(client) == "kubevirt" else VmRequests
-                desk = kind(client, where.namespace, timeout_s=where.timeout, say=steps.note)
-                return await ask(desk)
+                requests = kind(client, where.namespace, timeout_s=where.timeout, say=steps.note)
+                return await ask(requests)
 
     return asyncio.run(talk())

@@ -25,9 +25,9 @@ from trimtab.exporter.nodes.exposition import CONTENT_TYPE
 from trimtab.exporter.nodes.ledger import Ledger
 from trimtab.exporter.nodes.page import Page
 from trimtab.exporter.scenario.backends import WriteBackend
-from trimtab.exporter.scenario.objects import first_vms
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.resources import Key
+from trimtab.kube.scenario.objects import first_vms
 
 Report = Callable[[], dict[str, Any]]
 

@@ -15,7 +15,6 @@ from trimtab.exporter.nodes.wire import (
     INSTANCES,
     LAUNCHERS,
     MACHINES,
-    MANAGED_BY,
     MOVES,
     NODES,
     Instance,
@@ -30,6 +29,7 @@ from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
 from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.scenario.objects import MANAGED_BY
 from trimtab.kube.worlds import World
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.quantity import parse_quantity

@@ -22,9 +22,7 @@ from trimtab.kube.machines import (
     VMS,
 )
 from trimtab.kube.resources import Condition, Key, Kind, Wire
-
-MANAGED_BY = ("app.kubernetes.io/managed-by", "trimtab-exporter")
-"""The label of VMs that came from a scenario; only those are replaced by the next one."""
+from trimtab.kube.scenario.objects import MANAGED_BY
 
 
 class Meta(Wire, frozen=True):

@@ -11,12 +11,12 @@ from msgspec import to_builtins
 from trimtab.exporter.http.api import MigrationWish, Moved
 from trimtab.exporter.nodes.cluster import Cluster
 from trimtab.exporter.nodes.wire import MACHINES, MOVES, Move
-from trimtab.exporter.scenario.backends import until
 from trimtab.exporter.scenario.scenario_view import vm_key
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.machines import FINISHED
 from trimtab.kube.resources import Free, Key
+from trimtab.kube.scenario.writer import until
 from trimtab.obs import get_logger
 
 log = get_logger()

@@ -14,11 +14,11 @@ import numpy as np
 from trimtab.exporter.http.api import MigrationWish, Moved
 from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, Contribution
 from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
-from trimtab.exporter.scenario.objects import first_vms
 from trimtab.exporter.scenario.scenario_view import vm_id, vm_key
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import Load
 from trimtab.kube.resources import Key
+from trimtab.kube.scenario.objects import first_vms
 from trimtab.model.load.curve import Constant
 from trimtab.model.load.pressure import DEFAULT_PRESSURE
 from trimtab.model.machines import Vm

@@ -6,22 +6,20 @@ again after a failure goes on where it was left.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-
-from msgspec import json
+from typing import Any
 
 from trimtab.errors import Conflict, NotReady
 from trimtab.exporter.http.problems import Refused
 from trimtab.exporter.nodes.cluster import Cluster
-from trimtab.exporter.nodes.wire import MANAGED_BY
-from trimtab.exporter.scenario.backends import each, until
-from trimtab.exporter.scenario.objects import first_vms, is_same, starting_node, vm_object, warnings
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Invalid, NotFound
-from trimtab.kube.machines import VMS, VirtualMachine
 from trimtab.kube.resources import Free, Key
-from trimtab.model.scenarios.scenario import Scenario
+from trimtab.kube.scenario.kinds import OwnVms, VmKind
+from trimtab.kube.scenario.objects import first_vms, starting_node, vm_object
+from trimtab.kube.scenario.writer import ScenarioVms, VmRefused, until
+from trimtab.model.load.pressure import PressureCurve
+from trimtab.model.scenarios.scenario import Migration, Scenario
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -31,7 +29,9 @@ class Loader:
     """Writes the VMs of one namespace; no wait is longer than `limit_s`."""
 
     def __init__(self, client: Client, cluster: Cluster, limit_s: float) -> None:
-        self._client, self._cluster, self._limit_s = client, cluster, limit_s
+        self._cluster, self._limit_s = cluster, limit_s
+        self._kind: VmKind = OwnVms()
+        self._vms = ScenarioVms(client, self._kind, cluster.namespace)
         self._busy = asyncio.Lock()
 
     async def load(
@@ -70,22 +70,23 @@ class Loader:
         await until(all_placed, self._limit_s)
 
     async def _replace(self, wanted: dict[str, Free], *, resume: bool) -> None:
-        where = self._cluster.namespace
-        found = await self._client.list(VMS, where, labels="=".join(MANAGED_BY))
-        ours = {vm.metadata.name: vm for vm in found}
+        ours = {vm.metadata.name: vm for vm in await self._vms.list()}
         self._check_foreign(wanted, ours)
         new = {
             name: vm
             for name, vm in wanted.items()
             if name not in ours
-            or not is_same(ours[name], vm)
+            or not self._kind.is_same(ours[name], vm)
             or not (resume or starting_node(vm) in (None, self._node_of(name)))
         }
-        await self._rehearse(new.values())
+        try:
+            await self._vms.rehearse(new.values())
+        except VmRefused as error:
+            raise Refused(422, "The API server refuses it", str(error), error.field) from error
         await self._remove([vm for name, vm in ours.items() if name not in wanted or name in new])
-        await each(new.values(), self._create)
+        await self._vms.create(new.values())
 
-    def _check_foreign(self, wanted: dict[str, Free], ours: dict[str, VirtualMachine]) -> None:
+    def _check_foreign(self, wanted: Iterable[str], ours: Container[str]) -> None:
         for name in wanted:
             key = Key(self._cluster.namespace, name)
             if name not in ours and key in self._cluster.vms.store:
@@ -93,42 +94,45 @@ class Loader:
                     f'VM "{key}" exists and is not of a scenario; delete it, or rename the other'
                 )
 
-    async def _rehearse(self, vms: Iterable[Free]) -> None:
-        """Let the API server look at every distinct spec: if one is bad, nothing is created."""
-        distinct = {json.encode(vm["spec"], order="sorted"): vm for vm in vms}
-        await each(distinct.values(), self._dry_run)
-
-    async def _dry_run(self, vm: Free) -> None:
-        metadata = {field: value for field, value in vm["metadata"].items() if field != "name"}
-        other = vm | {"metadata": metadata | {"generateName": "rehearsal-"}}
-        try:
-            await self._client.create(VMS, other, dry_run=True)
-        except Invalid as error:
-            field = error.causes[0].field if error.causes else ""
-            detail = f'VM "{vm["metadata"]["name"]}": {error.message}'
-            raise Refused(422, "The API server refuses it", detail, field) from error
-
-    async def _create(self, vm: Free) -> None:
-        await self._client.create(VMS, vm)
-
-    async def _remove(self, vms: list[VirtualMachine]) -> None:
-        await each(vms, self._delete)
+    async def _remove(self, vms: Sequence[Any]) -> None:
+        await self._vms.delete(vms)
         if not await until(lambda: not any(map(self._is_there, vms)), self._limit_s):
             raise NotReady(
                 "the VMs of the scenario before are still being deleted; load it again later"
             )
 
-    async def _delete(self, vm: VirtualMachine) -> None:
-        meta = vm.metadata
-        try:
-            await self._client.delete(VMS, meta.name, meta.namespace, uid=meta.uid)
-        except NotFound:
-            log.debug("VM was gone already", vm=str(meta.key))
-
-    def _is_there(self, vm: VirtualMachine) -> bool:
+    def _is_there(self, vm: Any) -> bool:
         """The VM, or a pod of it that still uses its node."""
         key = vm.metadata.key
         return key in self._cluster.vms.store or self._cluster.node_of(key) is not None
 
     def _node_of(self, name: str) -> str | None:
         return self._cluster.node_of(Key(self._cluster.namespace, name))
+
+
+def warnings(scenario: Scenario, nodes: Collection[str], pressure: PressureCurve) -> list[str]:
+    """What of a scenario a cluster does not take from it, one line each."""
+    missing = sorted({vm.node for vm in scenario.vms if vm.node is not None} - set(nodes))
+    lines = [
+        f'node "{node}" is not in this cluster; the scheduler places its VMs' for node in missing
+    ]
+    return [*lines, *_unused(scenario, pressure)]
+
+
+def _unused(scenario: Scenario, pressure: PressureCurve) -> Iterator[str]:
+    if scenario.events:
+        yield "events: nothing happens later; only the VMs of the start are created"
+    if any(vm.priority for vm in scenario.vms):
+        yield "vms.priority: a VirtualMachine has none; it is left out"
+    if any(vm.constraints for vm in scenario.vms):
+        yield "vms.constraints: a VirtualMachine has none; of them only notMovable is kept"
+    if any(node.ground for node in scenario.nodes):
+        yield "nodes.ground: other pods are those that the cluster has"
+    if any(vm.dirty_rate.nano for vm in scenario.vms):
+        yield "vms.dirtyRate: it is an option of the vm-controller (--dirty-rate)"
+    if scenario.migration != Migration():
+        yield "migration: it is set by options of the vm-controller"
+    if scenario.requests != "consumption":
+        yield "requests: it is an option of the vm-controller (--requests)"
+    if scenario.pressure != pressure:
+        yield "pressure: it is an option of the exporter (--pressure)"

@@ -8,6 +8,7 @@ from trimtab.observe.policy_source import PLACES
 FILE = "k8s/snapshot-rbac.yaml"
 ACCOUNT, NAMESPACE = "snapshot", "kube-descheduler"
 NAME = f"trimtab:{ACCOUNT}"
+_WEBHOOKS = "validatingwebhookconfigurations"
 _NOTE = """\
 Not part of the installation: apply it where somebody without other rights takes snapshots.
 It reads no secrets, and of ConfigMaps only the policy.
@@ -21,10 +22,17 @@ def snapshot_rbac() -> list[Manifest]:
     roles = (
         everywhere(
             right("", ["nodes", "pods", "namespaces", "persistentvolumeclaims"], ["list"]),
+            right("", ["resourcequotas"], ["list"]),
+            right("policy", ["poddisruptionbudgets"], ["list"]),
             right("scheduling.k8s.io", ["priorityclasses"], ["list"]),
             right("metrics.k8s.io", ["nodes", "pods"], ["list"]),
             right(GROUP, ["virtualmachines", "virtualmachinemigrations"], ["list"]),
+            right(GROUP, ["rebalanceplans"], ["list"]),
+            # By name and not in a namespace: trimtab-system need not exist.
+            right("coordination.k8s.io", ["leases"], ["get"], only=["balancer"]),
             right("kubevirt.io", machines, ["list"]),
+            right("migrations.kubevirt.io", ["migrationpolicies"], ["list"]),
+            right("admissionregistration.k8s.io", [_WEBHOOKS], ["list"]),
         ),
         within(
             NAMESPACE,

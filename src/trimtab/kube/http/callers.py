@@ -38,7 +38,7 @@ class Callers(Struct, frozen=True):
         return self.client_ca is None or scope.get(PEER) == self.name
 
     def warn(self) -> None:
-        """Say at the start that nobody is refused, if so."""
+        """Log a warning if every caller is admitted."""
         if self.client_ca is None:
             log.warning(
                 "webhook believes every caller",

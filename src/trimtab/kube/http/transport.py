@@ -18,7 +18,7 @@ from httptools import HttpParserError, HttpResponseParser
 GUARD = "guard"
 """Extension of a request: called, and free to raise, at the last moment before it is sent."""
 WHOLE = "whole"
-"""Extension of a request: nobody looks at its answer before all of it is there."""
+"""Extension of a request: its answer is read only when all of it has arrived."""
 BUFFER = 8 << 20  # bytes that may wait for the reader before the peer is slowed down
 BURST_S, LINGER_S = 0.02, 0.002
 """Of a stream: news that follows other news this soon waits that long for company."""
@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
         self._begin(whole=False)
 
     def _begin(self, *, whole: bool) -> None:
-        # Everything that belongs to one answer is made anew here, so a reused connection cannot
+        # Everything that belongs to one answer is made again here, so a reused connection cannot
         # show anything of the answer before.
         self._whole = whole
         self._read_at = 0.0

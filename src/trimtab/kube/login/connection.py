@@ -1,6 +1,6 @@
 """The seam to lightkube: from a kubeconfig or a service account to an authenticated HTTP client.
 
-lightkube does what nobody should write twice: kubeconfig, TLS, tokens re-read when they
+lightkube does what need not be written twice: kubeconfig, TLS, tokens re-read when they
 expire. We take its connection and speak to the API over it ourselves, because
 its own requests have no bookmarks and decode a list three times slower than its bytes allow
 (docs/decisions/0004). Only `exec_auth` imports it besides.
@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.kubeconfig import SERVICE_ACCOUNT, KubeConfig, SingleConfig
+from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError as LightkubeError
 
 from trimtab.errors import ConfigError
@@ -48,6 +49,11 @@ def service_account(directory: Path = Path(SERVICE_ACCOUNT)) -> Config:
         ) from error
     assert config is not None  # from_service_account always makes one context, and selects it
     return config
+
+
+def with_token(config: Config, token: str) -> Config:
+    """The same cluster for the bearer of this token, with nothing of the first user's."""
+    return config._replace(user=User(token=token))
 
 
 def connect(config: Config, agent: str, timeout_s: float) -> httpx2.AsyncClient:

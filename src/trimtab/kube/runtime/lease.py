@@ -119,7 +119,7 @@ class Elector:
         return max(0.0, min(self._terms.retry_s, left_s))
 
     async def _attempt(self, limit_s: float) -> bool:
-        """Try once to take or to keep the lease; false if it is another's or nobody answers."""
+        """Try once to take or keep the lease; false if another has it or no answer comes."""
         try:
             async with asyncio.timeout(limit_s):
                 taken = await self._take()

@@ -34,7 +34,7 @@ class Option(Struct, frozen=True, kw_only=True):
     shown: bool = True
     """False: its default is too long for a help text."""
     offered: bool = True
-    """False: nobody sets it on a command line."""
+    """False: it is no option of the command line."""
 
 
 def _bytes(text: str, name: str) -> float:

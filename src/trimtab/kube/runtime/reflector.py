@@ -66,9 +66,9 @@ class Reflector(Generic[T]):
         self.synced = asyncio.Event()
         self.trouble: ApiError | None = None
         self.gap_s = 0.0
-        """While subscribers hear what a new list after a 410 changed: how long nobody listened."""
+        """How long no watch ran before a new list after a 410; set while subscribers hear of it."""
         self.on_gap: Callable[[float], None] = lambda _: None
-        """Called with `gap_s` before they hear it: what came and went meanwhile nobody knows."""
+        """Called with `gap_s` before that: objects that came and went meanwhile were not seen."""
         self._client = client
         self._namespace = namespace
         self._selectors = selectors(labels, fields)

@@ -1,8 +1,8 @@
 """A service from start to end: stores first, then controllers, under a lease if there is one.
 
 It ends on SIGTERM or SIGINT: turns under way are finished, the lease is given back, the last
-Events are written. If any part fails, the service fails: whoever started it starts it again,
-and everything is rebuilt from the API.
+Events are written. If any part fails, the service ends with an error: the lab or the
+Deployment starts it again, and everything is rebuilt from the API.
 """
 
 import asyncio

@@ -46,7 +46,7 @@ def identities(lab: Lab) -> tuple[tuple[ClientCert, ...], tuple[ServerCert, ...]
 
 
 def admission_files(lab: Lab) -> dict[str, str]:
-    """What makes the API server show webhooks a certificate: they believe nobody else.
+    """Files that make the API server show webhooks a certificate; they refuse other callers.
 
     The certificate gives no rights; its name is what the webhooks expect.
     """

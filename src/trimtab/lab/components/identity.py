@@ -37,7 +37,7 @@ class ServerCert(Struct, frozen=True):
 class Service(Struct, frozen=True):
     """The ServiceAccount `namespace`:`name`; its token is in `pki/<name>.token`.
 
-    Accounts in our own namespace are made with the lab, those elsewhere by whoever names them.
+    The lab makes accounts in its own namespace; a stack that names another one makes it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Log files: children write to them directly, so they go on when nobody listens.
+"""Log files: children write to them directly, so logging does not depend on a reader.
 
 Rotation copies the file aside and truncates it: the writers have it open for appending and
 need not know.

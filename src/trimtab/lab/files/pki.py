@@ -1,4 +1,4 @@
-"""The lab's certificates: one CA, ECDSA P-256 throughout, issued anew when near their end.
+"""The lab's certificates: one CA, ECDSA P-256 throughout, renewed before they expire.
 
 The service-account key is in SEC1 form ("BEGIN EC PRIVATE KEY"): with PKCS#8 the API server
 exits, saying that the file holds no key. A CA with ten leaves takes 10 ms.

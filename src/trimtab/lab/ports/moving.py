@@ -1,8 +1,8 @@
 """Moving ports that a component could not bind because somebody took them after our choice.
 
-Only whoever has the lab's stacks can describe its components anew, so `up` does this and not
-the supervisor: it follows what happens, chooses again, and lets the supervisor restart what
-the new ports concern.
+A component on another port must be described again from the lab's stacks, which `up` has and
+the supervisor has not. So `up` follows the start, chooses other ports, and lets the supervisor
+restart the components that use them.
 """
 
 import re

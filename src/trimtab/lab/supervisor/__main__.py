@@ -1,8 +1,8 @@
 """The supervisor's program: `python -P …/lab/supervisor/__main__.py DIR`, started by `lab up`.
 
 Run as a file, not as a module: it forks before anything of trimtab is imported, says the
-child's pid and ends. The child is nobody's child, so nobody has to wait for it. It waits for
-a line on its input before it touches the lab: if its starter is interrupted first, it ends.
+child's pid and ends. So `lab up` need not wait for the child, which reads a line from its input
+before it touches the lab: if `lab up` is interrupted first, the child ends.
 """
 
 import os

@@ -69,7 +69,7 @@ class _Listing(Struct, frozen=True):
 
 
 async def perform(action: Action, api: Api, directory: Path, tokens: tuple[TokenFile, ...]) -> str:
-    """Carry it out; what comes back is worth telling people, mostly nothing."""
+    """Run one action; returns a message for the user, usually empty."""
     match action:
         case DeleteNodeLeases():
             await api.delete(_LEASES)

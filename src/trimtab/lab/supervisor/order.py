@@ -4,7 +4,7 @@ from trimtab.lab.components.component import Plan
 
 
 def stop_waves(plan: Plan) -> list[list[str]]:
-    """Groups that may stop at the same time; whoever needs another stops before it.
+    """Groups that may stop at the same time; a component stops before those that it needs.
 
     The plan has no cycles.
     """

@@ -30,11 +30,11 @@ START_LIMIT_S = 120.0
 
 async def repair(supervisor: "Supervisor") -> list[str]:
     """Begin to repair; what was found, in words. What takes long goes on after the answer."""
-    given_up = [u.name for u in supervisor.board.units.values() if u.state == "gave-up"]
+    given_up = [u.name for u in supervisor.states.units.values() if u.state == "gave-up"]
     for name in given_up:
         supervisor.revive(name)
     found = [f"{name} had been given up; it is tried again" for name in given_up]
-    if supervisor.board.ready(["kube-apiserver"]) and (problem := await clock_problem(supervisor)):
+    if supervisor.states.ready(["kube-apiserver"]) and (problem := await clock_problem(supervisor)):
         await _restore_clock(supervisor)
         found.append(f"{problem}; it was put back")
     supervisor.in_background("repair", _heal(supervisor))
@@ -62,7 +62,7 @@ async def _settled(
     """Wait until each of them has one of these states, or the time is over."""
     try:
         async with asyncio.timeout(limit_s):
-            await supervisor.board.until(
+            await supervisor.states.until(
                 lambda: all(_state(supervisor, name) in (*states, "") for name in names)
             )
     except TimeoutError:
@@ -71,7 +71,7 @@ async def _settled(
 
 def _state(supervisor: "Supervisor", name: str) -> str:
     """Empty for a component that a changed plan has removed meanwhile."""
-    unit = supervisor.board.units.get(name)
+    unit = supervisor.states.units.get(name)
     return unit.state if unit else ""
 
 
@@ -88,18 +88,18 @@ async def clock_problem(supervisor: "Supervisor") -> str:
 
 async def watch_clock(supervisor: "Supervisor") -> None:
     """Warn while the clock is gone or wrong."""
-    if not supervisor.board.ready(["kube-apiserver", "objects"]):
+    if not supervisor.states.ready(["kube-apiserver", "objects"]):
         return
     problem = await clock_problem(supervisor)
     hint = f"put it back: trimtab lab up{name_option(supervisor.spec.name)}"
-    supervisor.board.warn("clock", problem and f"{problem}; {hint}")
+    supervisor.states.warn("clock", problem and f"{problem}; {hint}")
 
 
 async def _restore_clock(supervisor: "Supervisor") -> None:
     try:
         await supervisor.api.apply(clock_map(supervisor.spec.clock))
     except TrimtabError as error:
-        supervisor.board.warn("clock", f"the lab's clock could not be put back: {error}")
+        supervisor.states.warn("clock", f"the lab's clock could not be put back: {error}")
         return
     log.info("clock restored", scale=supervisor.spec.clock.scale)
-    supervisor.board.warn("clock", "")
+    supervisor.states.warn("clock", "")

@@ -1,7 +1,7 @@
 """The supervisor of one lab: units, tokens, log rotation and the control socket in one event loop.
 
 Children die with this process (see `process.spawn`), so there is nothing to clean up after a
-kill -9: whoever finds `supervisor.lock` free knows that nothing runs.
+kill -9: a free `supervisor.lock` means that nothing of the lab runs.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from trimtab.lab.supervisor.child import Child
 from trimtab.lab.supervisor.order import changed_units, stop_waves
 from trimtab.lab.supervisor.repair import repair, watch_clock
 from trimtab.lab.supervisor.server import serve
-from trimtab.lab.supervisor.states import Board
+from trimtab.lab.supervisor.states import UnitStates
 from trimtab.lab.supervisor.tokens import keep_tokens
-from trimtab.lab.supervisor.unit import ComponentUnit, Shop, TaskUnit
+from trimtab.lab.supervisor.unit import ComponentUnit, Shared, TaskUnit
 from trimtab.obs import configure, get_logger
 
 log = get_logger()
@@ -67,7 +67,7 @@ async def _main(lab: LabDir, stream: logs.LogStream, watch: Callable[[Event], No
         loop.add_signal_handler(number, supervisor.ask_to_stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     if watch is not None:
-        supervisor.board.watch(watch)
+        supervisor.states.watch(watch)
     await supervisor.run()
 
 
@@ -77,13 +77,13 @@ class Supervisor:
     def __init__(self, lab: LabDir, stream: logs.LogStream) -> None:
         self.lab, self._stream = lab, stream
         self.spec, self.plan = self._read()
-        self.board = Board()
+        self.states = UnitStates()
         me = identify(os.getpid())
         assert me is not None
         self._run = Run(me)
-        self._shop = Shop(
+        self._shared = Shared(
             lab,
-            self.board,
+            self.states,
             Api(self.plan.server, lab.pki),
             httpx2.AsyncClient(verify=trusting(lab.pki), trust_env=False),
             self._perform,
@@ -103,17 +103,17 @@ class Supervisor:
         async with serve(self):
             for unit in self.plan.units.values():
                 self._add(unit)
-            self.board.touch()
+            self.states.touch()
             self.in_background("tidying", self._tidy())
             self.in_background("tokens", keep_tokens(self))
             await self._stop.wait()
-            self.board.stopping = True
+            self.states.stopping = True
             for job in self._background:
                 job.cancel()
             await self._stop_all()
-            for api in (self._shop.api, *self._former_apis):
+            for api in (self._shared.api, *self._former_apis):
                 await api.close()
-            await self._shop.plain.aclose()
+            await self._shared.plain.aclose()
         self.lab.run_file.unlink(missing_ok=True)
         log.info("lab stopped", lab=self.lab.name)
 
@@ -123,14 +123,16 @@ class Supervisor:
     async def stop(self) -> None:
         """Stop everything; returns when no child is left."""
         self.ask_to_stop()
-        await self.board.until(lambda: all(u.state == "stopped" for u in self.board.units.values()))
+        await self.states.until(
+            lambda: all(u.state == "stopped" for u in self.states.units.values())
+        )
 
     async def restart(self, name: str) -> None:
         """Restart a component and wait until it is ready again, or has been given up."""
         unit = self._component(name)
-        self.board.post(name, state="starting", message="restart requested")
+        self.states.post(name, state="starting", message="restart requested")
         await unit.restart()
-        await self.board.until(lambda: self.board.units[name].state in ("ready", "gave-up"))
+        await self.states.until(lambda: self.states.units[name].state in ("ready", "gave-up"))
 
     async def repair(self) -> list[str]:
         """Try again what was given up or stays unhealthy; what was found, in words."""
@@ -140,10 +142,10 @@ class Supervisor:
         """Try a unit again that was given up."""
         unit, job = self._units[name], self._jobs[name]
         if job.done():  # a defect of ours ended it: begin from its description
-            self.board.warn(name, "")
+            self.states.warn(name, "")
             self._add(self.plan.units[name])
         elif isinstance(unit, ComponentUnit):
-            self.board.post(name, state="starting", message="tried again after it was given up")
+            self.states.post(name, state="starting", message="tried again after it was given up")
             unit.ask_to_start()
 
     def in_background(self, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -163,12 +165,12 @@ class Supervisor:
     async def refresh(self) -> None:
         """Follow a changed plan: only units that differ are stopped, started or done again."""
         async with self._refreshing:
-            self.board.refreshing = True
+            self.states.refreshing = True
             try:
                 await self._follow_plan()
             finally:
-                self.board.refreshing = False
-                self.board.touch()
+                self.states.refreshing = False
+                self.states.touch()
 
     async def _follow_plan(self) -> None:
         self.spec, new = self._read()
@@ -177,8 +179,8 @@ class Supervisor:
         for wave in stop_waves(self.plan):
             await asyncio.gather(*(self._remove(name) for name in wave if name in changed))
         if new.server != self.plan.server:
-            self._former_apis.append(self._shop.api)  # a request may be under way
-            self._shop = structs.replace(self._shop, api=Api(new.server, self.lab.pki))
+            self._former_apis.append(self._shared.api)  # a request may be under way
+            self._shared = structs.replace(self._shared, api=Api(new.server, self.lab.pki))
         self.plan = new
         for name, unit in new.units.items():
             if name in changed:
@@ -188,7 +190,7 @@ class Supervisor:
         """The lab as it is now."""
         return LabStatus(
             name=self.spec.name,
-            phase=self.board.phase,
+            phase=self.states.phase,
             dir=str(self.lab.path),
             supervisor_pid=os.getpid(),
             stacks=self.spec.stacks,
@@ -196,13 +198,13 @@ class Supervisor:
             scale=self.spec.clock.scale,
             server=self.plan.server,
             ports=self.spec.ports,
-            units=tuple(self.board.units.values()),
-            warnings=tuple(self.board.warnings.values()),
+            units=tuple(self.states.units.values()),
+            warnings=tuple(self.states.warnings.values()),
         )
 
     @property
     def api(self) -> Api:
-        return self._shop.api
+        return self._shared.api
 
     def _read(self) -> tuple[LabSpec, Plan]:
         spec = self.lab.read_spec()
@@ -220,9 +222,9 @@ class Supervisor:
     def _add(self, description: Unit) -> None:
         made: ComponentUnit | TaskUnit
         if isinstance(description, Component):
-            made = ComponentUnit(description, self._shop)
+            made = ComponentUnit(description, self._shared)
         else:
-            made = TaskUnit(description, self._shop)
+            made = TaskUnit(description, self._shared)
         self._units[description.name] = made
         job = asyncio.create_task(self._guarded(description.name, made.run()))
         self._jobs[description.name] = job
@@ -230,7 +232,7 @@ class Supervisor:
     async def _remove(self, name: str) -> None:
         await self._end(name)
         del self._units[name], self._jobs[name]
-        self.board.remove(name)
+        self.states.remove(name)
 
     async def _end(self, name: str) -> None:
         self._jobs[name].cancel()
@@ -242,7 +244,7 @@ class Supervisor:
             await asyncio.gather(*(self._end(name) for name in wave))
 
     async def _perform(self, action: Action) -> str:
-        return await perform(action, self._shop.api, self.lab.path, self.plan.tokens)
+        return await perform(action, self._shared.api, self.lab.path, self.plan.tokens)
 
     def _record(self, name: str, child: Child) -> None:
         if child.identity is not None:
@@ -253,17 +255,17 @@ class Supervisor:
         try:
             write_private(self.lab.run_file, msgspec.json.encode(self._run))
         except OSError as error:
-            self.board.warn("run file", f"cannot write {self.lab.run_file}: {error.strerror}")
+            self.states.warn("run file", f"cannot write {self.lab.run_file}: {error.strerror}")
         else:
-            self.board.warn("run file", "")
+            self.states.warn("run file", "")
 
     def _rotate(self, file: Path) -> None:
         try:
             logs.rotate(file)
         except OSError as error:
-            self.board.warn(file.name, f"cannot rotate {file}: {error.strerror}")
+            self.states.warn(file.name, f"cannot rotate {file}: {error.strerror}")
         else:
-            self.board.warn(file.name, "")
+            self.states.warn(file.name, "")
 
     async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """The boundary of a unit: a defect of ours in one must not take down the lab."""
@@ -271,9 +273,9 @@ class Supervisor:
             await work
         except Exception as error:
             log.exception("unit failed", unit=name)
-            self.board.warn(name, f"{name}: internal error: {error!r}; see logs/supervisor.log")
-            if name in self.board.units:
-                self.board.post(name, state="gave-up", message=f"internal error: {error!r}")
+            self.states.warn(name, f"{name}: internal error: {error!r}; see logs/supervisor.log")
+            if name in self.states.units:
+                self.states.post(name, state="gave-up", message=f"internal error: {error!r}")
 
     async def _tidy(self) -> None:
         """Rotate logs, look at the disk and the clock; a warning goes when its reason does."""
@@ -282,11 +284,11 @@ class Supervisor:
                 self._rotate(file)
             free = shutil.disk_usage(self.lab.path).free
             low = f"the disk of {self.lab.path} has {free // 2**20} MB left" * (free < LOW_DISK)
-            self.board.warn("disk", low)
+            self.states.warn("disk", low)
             if self._stream.trouble:
                 log.info("log tried again", trouble=self._stream.trouble)
-            self.board.warn("log", self._stream.trouble and f"no log: {self._stream.trouble}")
-            if "run file" in self.board.warnings:
+            self.states.warn("log", self._stream.trouble and f"no log: {self._stream.trouble}")
+            if "run file" in self.states.warnings:
                 self._save_run()
             await watch_clock(self)
             await asyncio.sleep(TIDY_S)

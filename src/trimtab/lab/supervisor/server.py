@@ -59,7 +59,7 @@ async def serve(supervisor: "Supervisor") -> AsyncIterator[None]:
     finally:
         server.close()
         _remove_socket()
-        supervisor.board.end_following()
+        supervisor.states.end_following()
         if talks:
             await asyncio.wait(talks, timeout=READ_LIMIT_S)
 
@@ -117,12 +117,12 @@ async def _answer(supervisor: "Supervisor", request: Request) -> Answer:
 
 
 async def _stream(supervisor: "Supervisor", writer: asyncio.StreamWriter) -> None:
-    queue = supervisor.board.follow()
+    queue = supervisor.states.follow()
     try:
         while (event := await queue.get()) is not None:
             await _send(writer, EventAnswer(event, supervisor.status()))
     finally:
-        supervisor.board.unfollow(queue)
+        supervisor.states.unfollow(queue)
 
 
 async def _send(writer: asyncio.StreamWriter, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""The board on which every unit posts its state, and where others wait for it.
+"""The states of all units: each unit posts its own, and others wait for them.
 
 All in one event loop, so posting is a plain function: waiters look again after every post.
 """
@@ -16,7 +16,7 @@ from trimtab.obs import get_logger
 log = get_logger()
 
 
-class Board:
+class UnitStates:
     """The newest status of each unit, and every change of it for those who follow."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ async def keep_tokens(supervisor: "Supervisor") -> None:
     due: dict[TokenFile, float] = {}
     while True:
         for token in supervisor.plan.tokens:
-            if not supervisor.board.ready(["tokens"]):
+            if not supervisor.states.ready(["tokens"]):
                 due[token] = clock() + token.renew_after_s
             elif clock() >= due.setdefault(token, clock()):
                 worked = await _renewed(supervisor, token)
@@ -36,8 +36,8 @@ async def _renewed(supervisor: "Supervisor", token: TokenFile) -> bool:
     try:
         await renew_token(supervisor.api, supervisor.lab.path, token)
     except (TrimtabError, OSError) as error:
-        supervisor.board.warn(topic, f"the {topic} could not be renewed: {error}")
+        supervisor.states.warn(topic, f"the {topic} could not be renewed: {error}")
         return False
-    supervisor.board.warn(topic, "")
+    supervisor.states.warn(topic, "")
     log.info("token renewed", service=token.service)
     return True

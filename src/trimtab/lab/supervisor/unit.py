@@ -1,7 +1,7 @@
 """The life of one unit: a component that is kept alive, or a task that is done once.
 
-Both wait until what they need is ready. A unit posts every change on the board and knows
-nothing of the others but their names.
+Both wait until what they need is ready. A unit posts every change of its state and
+knows nothing of the others but their names.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ from trimtab.lab.status import State, UnitStatus
 from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
 from trimtab.lab.supervisor.probes import Target, missing
 from trimtab.lab.supervisor.restart import GiveUp, after_death
-from trimtab.lab.supervisor.states import Board
+from trimtab.lab.supervisor.states import UnitStates
 
 EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0
 HEARTBEAT_S = 5.0
 LAST_LINES = 12
 
 
-class Shop(Struct, frozen=True):
+class Shared(Struct, frozen=True):
     """What all units of a lab share."""
 
     lab: LabDir
-    board: Board
+    states: UnitStates
     api: Api
     plain: httpx2.AsyncClient
     perform: Callable[[Action], Awaitable[str]]
@@ -45,34 +45,34 @@ class Shop(Struct, frozen=True):
 class TaskUnit:
     """Does its action once, again and again until it works."""
 
-    def __init__(self, task: Task, shop: Shop) -> None:
-        self.task, self._shop = task, shop
+    def __init__(self, task: Task, shared: Shared) -> None:
+        self.task, self._shared = task, shared
         status = UnitStatus(name=task.name, kind="task", state="waiting", since=time.time())
-        shop.board.add(status)
+        shared.states.add(status)
 
     async def run(self) -> None:
-        board, name = self._shop.board, self.task.name
+        states, name = self._shared.states, self.task.name
         pause = _Pause()
         while True:
-            await board.until(lambda: board.ready(self.task.needs))
+            await states.until(lambda: states.ready(self.task.needs))
             try:
-                note = await self._shop.perform(self.task.action)
+                note = await self._shared.perform(self.task.action)
             except (TrimtabError, TimeoutError) as error:
-                board.post(name, state="starting", message=str(error) or "no answer in time")
+                states.post(name, state="starting", message=str(error) or "no answer in time")
                 await pause()
             else:
-                board.post(name, state="ready", message=note)
+                states.post(name, state="ready", message=note)
                 return
 
     async def stop(self) -> None:
-        self._shop.board.post(self.task.name, state="stopped")
+        self._shared.states.post(self.task.name, state="stopped")
 
 
 class ComponentUnit:
     """Starts its process, watches it, starts it again."""
 
-    def __init__(self, component: Component, shop: Shop) -> None:
-        self.component, self._shop = component, shop
+    def __init__(self, component: Component, shared: Shared) -> None:
+        self.component, self._shared = component, shared
         self._child: Child | None = None
         self._quick_deaths = 0
         self._asked = asyncio.Event()  # somebody wants it restarted, whatever it does now
@@ -83,11 +83,11 @@ class ComponentUnit:
             since=time.time(),
             url=component.url,
         )
-        shop.board.add(status)
+        shared.states.add(status)
 
     @property
     def _log(self) -> Path:
-        return self._shop.lab.log(self.component.name)
+        return self._shared.lab.log(self.component.name)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -123,10 +123,10 @@ class ComponentUnit:
 
     async def _until_startable(self) -> None:
         """What it needs is ready, and what must be done before each start is done."""
-        board = self._shop.board
-        if not board.ready(self.component.needs):
+        states = self._shared.states
+        if not states.ready(self.component.needs):
             self._post("waiting", self._waits_for())
-            await board.until(lambda: board.ready(self.component.needs))
+            await states.until(lambda: states.ready(self.component.needs))
         await self._do_all(self.component.before, "waiting")
 
     async def _do_all(self, actions: tuple[Action, ...], state: State) -> None:
@@ -135,7 +135,7 @@ class ComponentUnit:
         while True:
             try:
                 for action in actions:
-                    await self._shop.perform(action)
+                    await self._shared.perform(action)
             except (TrimtabError, TimeoutError) as error:
                 self._post(state, str(error) or "no answer in time")
                 await pause()
@@ -143,7 +143,7 @@ class ComponentUnit:
                 return
 
     def _waits_for(self) -> str:
-        absent = [name for name in self.component.needs if not self._shop.board.ready([name])]
+        absent = [name for name in self.component.needs if not self._shared.states.ready([name])]
         return f"waits for {', '.join(absent)}"
 
     async def _live(self, position: int) -> str:
@@ -153,16 +153,18 @@ class ComponentUnit:
         try:
             child = spawn(
                 self.component.argv,
-                self._shop.lab.path,
-                {**_base_env(self._shop.lab), **self.component.env},
+                self._shared.lab.path,
+                {**_base_env(self._shared.lab), **self.component.env},
                 self._log,
             )
         except OSError as error:
             return f"cannot start {self.component.argv[0]}: {error.strerror}"
         self._child = child
-        self._shop.started(self.component.name, child)
-        self._shop.board.post(self.component.name, pid=child.pid)
-        watch = asyncio.create_task(self._shop.guarded(self.component.name, self._watch(position)))
+        self._shared.started(self.component.name, child)
+        self._shared.states.post(self.component.name, pid=child.pid)
+        watch = asyncio.create_task(
+            self._shared.guarded(self.component.name, self._watch(position))
+        )
         try:
             await asyncio.wait([child.exited])
         finally:
@@ -174,7 +176,7 @@ class ComponentUnit:
     async def _watch(self, position: int) -> None:
         """Post when it becomes ready, then whenever that changes."""
         pause = _Pause()
-        target = Target(self._shop.lab.path, self._log, position)
+        target = Target(self._shared.lab.path, self._log, position)
         while reason := await self._missing(target, lasting=False):
             self._tell("starting", reason)
             await pause()
@@ -194,7 +196,7 @@ class ComponentUnit:
         for probe in self.component.probes:
             if lasting and isinstance(probe, LogLine):
                 continue  # it was written once, and may have been rotated away
-            if reason := await missing(probe, target, self._shop.api, self._shop.plain):
+            if reason := await missing(probe, target, self._shared.api, self._shared.plain):
                 return reason
         return ""
 
@@ -202,9 +204,9 @@ class ComponentUnit:
         """Tell how it died, then wait as long as its rule says."""
         verdict = after_death(self.component.restart, self._quick_deaths, lived_s)
         self._quick_deaths = verdict.quick_deaths
-        status = self._shop.board.units[self.component.name]
+        status = self._shared.states.units[self.component.name]
         gave_up = isinstance(verdict, GiveUp)
-        self._shop.board.post(
+        self._shared.states.post(
             self.component.name,
             state="gave-up" if gave_up else "backing-off",
             message=f"{death}, {verdict.quick_deaths} times in a row" if gave_up else death,
@@ -221,7 +223,7 @@ class ComponentUnit:
         self._quick_deaths = 0
 
     def _post(self, state: State, message: str) -> None:
-        self._shop.board.post(self.component.name, state=state, message=message)
+        self._shared.states.post(self.component.name, state=state, message=message)
 
 
 class _Pause:

@@ -29,6 +29,8 @@ EXPORTER_TOKEN_FILE = "pki/exporter-writing.token"
 POLICY_FILE, RULES_FILE = "config/policy.yaml", "config/trimtab.rules.yaml"
 WISHED_POLICY_FILE, WISHED_RULES_FILE = "config/wished.policy.yaml", "config/wished.rules.yaml"
 SCRIPT_FILE = "config/scenario.json"
+PAGE_TOKEN_FILE = "pki/page-looking.token"
+"""With it one may look at the lab's page."""
 
 
 class LoopSettings(Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class LoopSettings(Struct, frozen=True, kw_only=True):
     soft_taints: bool = False
     dry_run: bool = False
     """The descheduler decides and evicts nothing: another balancer acts."""
+    page: bool = True
+    """Whether the lab serves its page."""
 
     def interval(self, scale: float) -> float:
         """Real seconds between two descheduling cycles."""
@@ -75,6 +79,7 @@ def following(settings: LoopSettings, scenario: Scenario) -> LoopSettings:
         pressure=scenario.pressure,
         soft_taints=settings.soft_taints,
         dry_run=settings.dry_run,
+        page=settings.page,
     )
 
 

@@ -36,6 +36,7 @@ from trimtab.stacks.loop.scenario.player import RUNNING, read_script
 from trimtab.stacks.loop.settings import (
     EXPORTER_TOKEN_FILE,
     KUBEVIRT_STACK,
+    PAGE_TOKEN_FILE,
     POLICY_FILE,
     POLICY_MAP,
     RULES_MAP,
@@ -47,8 +48,9 @@ from trimtab.stacks.loop.settings import (
     check_interval,
 )
 from trimtab.stacks.registry import PROGRAMS
-from trimtab.stacks.services import projector, scenario, soft_tainter
+from trimtab.stacks.services import page, projector, scenario, soft_tainter
 from trimtab.vm import settings as vm_settings
+from trimtab.web.settings import Settings as PageSettings
 
 SERVICES = (
     vm_controller.SERVICE,
@@ -58,7 +60,7 @@ SERVICES = (
     scenario.SERVICE,
 )
 PORTS = PROGRAMS | ports(SERVICES)
-SOFT_TAINTER_PORT = soft_tainter.SERVICE.ports
+OPTIONAL_PORTS = ports((soft_tainter.SERVICE, page.SERVICE))
 OWN_VMS = frozenset((vm_controller.NAME, webhook.NAME))
 """Services that only trimtab's own VMs need."""
 FOCUS_ABOVE = 50
@@ -85,14 +87,20 @@ def loop_stack(
             objects=tuple(_objects(lab, present)),
         )
 
-    services = (*SERVICES, soft_tainter.SERVICE) if settings.soft_taints else SERVICES
+    services = (*SERVICES, *_optional(settings))
     wanted = PORTS | ports(services)
     return Stack(name=STACK, contribute=contribute, ports=wanted, settings=to_builtins(settings))
+
+
+def _optional(settings: LoopSettings) -> list[ServiceSpec]:
+    wanted = {soft_tainter.SERVICE.name: settings.soft_taints, page.SERVICE.name: settings.page}
+    return [each for each in (soft_tainter.SERVICE, page.SERVICE) if wanted[each.name]]
 
 
 def _files(lab: Lab, script: Script | None, policy: str | None) -> dict[str, str]:
     files = {
         EXPORTER_TOKEN_FILE: _kept(lab, EXPORTER_TOKEN_FILE) or token_urlsafe(24),
+        PAGE_TOKEN_FILE: _kept(lab, PAGE_TOKEN_FILE) or token_urlsafe(24),
         CONFIG_FILE: prometheus_config(lab),
         WISHED_RULES_FILE: shipped_rules(lab.spec.nodes),
     }
@@ -114,6 +122,7 @@ def _is_there(lab: Lab, script: Script) -> bool:
 
 def _components(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> list[Component]:
     optional = [_soft_tainter(lab, settings)] if settings.soft_taints else []
+    optional += [_page(lab)] if settings.page else []
     own = [] if _theirs(lab) else [_vm_controller(lab, settings), _webhook(lab)]
     return [
         *optional,
@@ -207,6 +216,18 @@ def _soft_tainter(lab: Lab, settings: LoopSettings) -> Component:
         interval_s=settings.interval(lab.spec.clock.scale),
     )
     return component(lab, soft_tainter.SERVICE, options, needs=("projector", "prometheus"))
+
+
+def _page(lab: Lab) -> Component:
+    """It starts when the rest is there, so that it keeps nobody waiting."""
+    options = PageSettings(
+        token_file=Path(PAGE_TOKEN_FILE),
+        title=f"lab {lab.spec.name}",
+        prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
+        policy=Path(POLICY_FILE),
+        background=True,
+    )
+    return component(lab, page.SERVICE, options, needs=("projector", "prometheus"))
 
 
 def _given_texts(lab: Lab, files: dict[str, str], *names: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from trimtab.cli.doctor import probes
-from trimtab.cli.doctor.commands import (
+from trimtab.cli.doctor.checks import (
     BUILD_BYTES,
     GB,
     PORTS,
@@ -22,8 +22,8 @@ from trimtab.cli.doctor.commands import (
     check_python,
     check_state,
     check_system,
-    doctor,
 )
+from trimtab.cli.doctor.commands import doctor
 from trimtab.cli.doctor.probes import findings, state_fault
 from trimtab.lab.ports.ports import is_free
 

@@ -6,26 +6,23 @@ function; `loop.scenario` carries it out.
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.nodes.wire import MANAGED_BY
-from trimtab.exporter.scenario.objects import vm_object
 from trimtab.install.vm.crd_curve import MAX_TRACE
+from trimtab.kube.resources import Free
+from trimtab.kube.scenario.objects import first_vms, vm_object
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 from trimtab.lab.components.objects import node_name
 from trimtab.model.load.curve import Trace
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenarios.scenario import Scenario
 
-Free = dict[str, Any]
 NAMESPACE = "default"
 SCENARIO_LABEL = "trimtab.dev/scenario"
-MANAGED = "=".join(MANAGED_BY)
-"""Selects the VMs that came from any scenario; the next one replaces them."""
 NODE_LABEL = "trimtab.dev/scenario-node"
 """What a node is called in the scenario."""
 
@@ -70,10 +67,9 @@ def script_of(scenario: Scenario, namespace: str = NAMESPACE) -> Script:
     """Everything that makes a lab play this scenario; a ConfigError says what it cannot."""
     names = {node.name: node_name(at) for at, node in enumerate(scenario.nodes, 1)}
     made = {vm.name: scenario_vm(vm, scenario.name, names, namespace) for vm in scenario.vms}
-    later = {event.name for event in scenario.events if event.what == "arrive"}
     return Script(
         name=scenario.name,
-        vms=tuple(made[name] for name in made if name not in later),
+        vms=tuple(made[vm.name] for vm in first_vms(scenario)),
         nodes=tuple(shape(node, names[node.name]) for node in scenario.nodes),
         events=tuple(_happenings(scenario, names, made)),
     )
@@ -108,6 +104,12 @@ def left_out(scenario: Scenario) -> list[str]:
     rates = {vm.dirty_rate for vm in scenario.vms}
     parts = {
         "vms.priority: a VirtualMachine has none": any(vm.priority for vm in scenario.vms),
+        "vms.constraints: a VirtualMachine has none; only notMovable is kept": any(
+            vm.constraints for vm in scenario.vms
+        ),
+        "nodes.ground: a lab's nodes run no other pods": any(
+            node.ground for node in scenario.nodes
+        ),
         "vms.dirtyRate: all VMs get the mean of their rates": len(rates) > 1,
         "migration.failureRate: migrations fail for real reasons only": bool(
             scenario.migration.failure_rate
@@ -128,7 +130,10 @@ def _check_curves(vm: Vm) -> None:
 def _happenings(
     scenario: Scenario, names: Mapping[str, str], made: Mapping[str, Free]
 ) -> Iterator[Happening]:
+    there = {vm.name for vm in first_vms(scenario)}
     for event in sorted(scenario.events, key=lambda event: event.at):
+        if event.what == "arrive" and event.name in there:
+            continue
         if event.what in ("arrive", "depart"):
             vm = made[event.name] if event.what == "arrive" else None
             yield Happening(event.at, event.what, event.name, vm)

@@ -18,13 +18,13 @@ from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE as CLOCK_NAMESPACE
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, NODES
+from trimtab.kube.scenario.kinds import OwnVms
 from trimtab.lab.clock import wrong_clock
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import classify
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
-from trimtab.stacks.loop.scenario.fleet import is_settled
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
 from trimtab.stacks.loop.state.keeping_up import keeping_up
 from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
@@ -115,7 +115,7 @@ async def check_clock(loop: Loop) -> str:
 
 async def check_vms(loop: Loop) -> str:
     vms = await loop.vms()
-    lost = [vm.metadata.name for vm in vms if not is_settled(vm)]
+    lost = [vm.metadata.name for vm in vms if not OwnVms().is_settled(vm)]
     if lost:
         raise Broken(f"{len(lost)} of {len(vms)} VMs do not run: {', '.join(lost[:3])}")
     return f"{len(vms)} VMs"

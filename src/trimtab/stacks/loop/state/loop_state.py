@@ -28,7 +28,7 @@ SERIES = {
 RECENT = 8
 
 
-class NodeGlance(Struct, frozen=True, kw_only=True):
+class LoopNode(Struct, frozen=True, kw_only=True):
     """One node; what Prometheus does not know is None."""
 
     name: str
@@ -56,7 +56,7 @@ class Move(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Glance(Struct, frozen=True, kw_only=True):
+class LoopState(Struct, frozen=True, kw_only=True):
     """Everything that the live view shows."""
 
     at: datetime
@@ -68,7 +68,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     high: float | None
     problem: str
     """Why the descheduler would do nothing now; empty if it could act."""
-    nodes: tuple[NodeGlance, ...]
+    nodes: tuple[LoopNode, ...]
     vms: dict[str, int]
     """By phase."""
     evacuating: tuple[str, ...]
@@ -80,7 +80,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     keeping_up: KeepingUp = KeepingUp()
 
 
-async def glance(loop: Loop) -> Glance:
+async def read_loop(loop: Loop) -> LoopState:
     """Look once; a part of the loop that does not answer is told in `problem`."""
     policy = loop.policy()
     query = next(iter(queries(policy)), "")
@@ -89,7 +89,7 @@ async def glance(loop: Loop) -> Glance:
     inputs = await _inputs(loop)
     vms = await loop.vms()
     moves = await loop.migrations()
-    return Glance(
+    return LoopState(
         at=datetime.now(UTC),
         scale=loop.spec.clock.scale,
         algorithm=algorithm_of(query),
@@ -170,10 +170,10 @@ def _node(
     inputs: Mapping[str, Mapping[str, float]],
     scores: Mapping[str, float],
     verdict: Classification,
-) -> NodeGlance:
+) -> LoopNode:
     vms = inputs["vms"].get(name)
     standing = verdict.nodes.get(name)
-    return NodeGlance(
+    return LoopNode(
         name=name,
         ready=ready,
         cordoned=cordoned,

@@ -19,7 +19,7 @@ from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.process import ProcessId, end, identify, is_alive
 
-PROGRAM = Path(__file__).parent / "supervisor" / "__main__.py"
+PROGRAM = Path(__file__).parents[1] / "supervisor" / "__main__.py"
 LIMIT_S = 30.0
 STOP_LIMIT_S = 60.0
 

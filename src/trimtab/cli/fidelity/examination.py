@@ -1,17 +1,14 @@
-"""`trimtab fidelity`: the same scenario in a lab and in the simulator, cycle by cycle."""
+"""Plays a scenario in a lab of its own and compares it with what trimtab predicts."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from cyclopts import App, Parameter
 from msgspec import to_builtins
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import emit
 from trimtab.cli.lab import context as context
 from trimtab.cli.lab import with_loop
 from trimtab.cli.lab.with_loop import read_policy_file
@@ -30,63 +27,17 @@ from trimtab.view.fidelity import show_verdict
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import Steps, progress
 
-NAME = "fidelity"
 
-app = App(
-    name="fidelity",
-    help="Is the lab predicted right? Cycles beside predictions, runs beside simulated ones.",
-    help_epilogue=examples(
-        "trimtab fidelity examples/scenarios/one-hot-node.yaml",
-        "trimtab fidelity examples/scenarios/one-hot-node.yaml --seeds 0 --scale 15",
-        "trimtab fidelity my.yaml --runs 5 --cycles 15 --out results/fidelity",
-        "trimtab fidelity my.yaml --json | jq .passed",
-    ),
-)
-
-
-@app.default
-def fidelity(
+def compare(
     scenario: str,
-    /,
+    wanted: Examination,
     *,
-    algorithm: str | None = None,
-    policy: Path | None = None,
-    runs: int = 1,
-    cycles: int = 15,
-    seeds: int = 400,
-    scale: int = 10,
-    name: str = NAME,
-    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
-    json: Json = False,
+    scale: int,
+    name: str,
+    out: Path | None,
+    json: bool,
 ) -> int:
-    """Play a scenario in a lab of its own, and say whether trimtab had predicted what happened.
-
-    Every cycle of the real descheduler is predicted from what was recorded just before it;
-    the runs as a whole are compared with simulated ones. Exits with 1 if a prediction is wrong.
-
-    Parameters
-    ----------
-    scenario
-        A scenario file; it should lead to ten evictions or more and have no events.
-    algorithm
-        The node score that the policy asks for. Default: the policy's own.
-    policy
-        The descheduler's policy file. Default: 0 to 10 points around the mean.
-    runs
-        Runs in the lab; five or more say something about the simulator.
-    cycles
-        Descheduling cycles of each run.
-    seeds
-        Simulated runs; 0 leaves them out.
-    scale
-        How fast the lab's time goes, 1 to 15. What cannot be scaled, such as the API server's
-        answers, weighs more in a faster lab.
-    name
-        The lab's name; it is made for this and removed afterwards.
-    out
-        A directory for the recordings and the verdict.
-    """
-    wanted = _wanted(scenario, algorithm, policy, runs, cycles, seeds)
+    """Examine, show the verdict, and give the exit code."""
 
     async def examined(lab: LabDir, steps: Steps) -> Verdict:
         async with open_loop(lab, limit_s=30.0) as loop:
@@ -103,7 +54,7 @@ def fidelity(
     return 0 if verdict.passed else 1
 
 
-def _wanted(
+def asked_for(
     scenario: str, algorithm: str | None, policy: Path | None, runs: int, cycles: int, seeds: int
 ) -> Examination:
     if runs < 1 or cycles < 4 or seeds < 0:

@@ -1,0 +1,1 @@
+"""`trimtab fidelity`: the same scenario in a lab and in the simulator, cycle by cycle."""

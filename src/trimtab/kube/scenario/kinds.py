@@ -1,0 +1,95 @@
+"""The kind of VMs that a scenario is made of: trimtab's own, or KubeVirt's."""
+
+from typing import Any, Protocol
+
+from msgspec import convert
+
+from trimtab.kube.kubevirt import DIRTY_RATE, KUBEVIRT_VMS, NOT_MIGRATABLE, Vm
+from trimtab.kube.machines import INITIAL_NODE, LOAD, VMS, VirtualMachine, VmSpec
+from trimtab.kube.resources import Free, Kind
+from trimtab.kube.scenario.objects import starting_node
+from trimtab.kube.translate import kubevirt_vm
+from trimtab.kube.worlds import World
+from trimtab.model.machines import RequestsModel
+
+UNSETTLED = frozenset(("", "Starting", "Provisioning", "Terminating", "WaitingForReceiver"))
+"""What KubeVirt says of a VM that is on its way; everything else stays until a person acts."""
+
+_NOTES = frozenset((LOAD, DIRTY_RATE, NOT_MIGRATABLE, INITIAL_NODE))
+
+
+class VmKind(Protocol):
+    """How a scenario writes its VMs, recognises them and knows that they run.
+
+    `vm` and `wanted` are objects as `objects.vm_object` makes them, whatever the kind.
+    """
+
+    kind: Kind[Any]
+
+    def manifest(self, vm: Free) -> Free:
+        """The object to create."""
+        ...
+
+    def is_same(self, existing: Any, wanted: Free) -> bool:
+        """Whether a VM is already what the scenario asks for."""
+        ...
+
+    def is_settled(self, vm: Any) -> bool:
+        """It runs, or only a person can make it run: no room for it, a bad spec, stopped."""
+        ...
+
+
+class OwnVms:
+    """VMs of trimtab."""
+
+    kind: Kind[Any] = VMS
+
+    def manifest(self, vm: Free) -> Free:
+        return vm
+
+    def is_same(self, existing: VirtualMachine, wanted: Free) -> bool:
+        started = existing.metadata.annotations.get(INITIAL_NODE) == starting_node(wanted)
+        return started and existing.spec == convert(wanted["spec"], VmSpec)
+
+    def is_settled(self, vm: VirtualMachine) -> bool:
+        if vm.status.phase in ("Running", "Migrating", "Stopped", "Failed"):
+            return True
+        ready = next((c for c in vm.status.conditions if c.type == "Ready"), None)
+        return vm.status.phase == "Scheduling" and ready is not None and bool(ready.message)
+
+
+class KubevirtVms:
+    """VMs of KubeVirt; what their launchers ask the scheduler for is the scenario's to say."""
+
+    kind: Kind[Any] = KUBEVIRT_VMS
+
+    def __init__(self, requests: RequestsModel = "consumption") -> None:
+        self._requests = requests
+
+    def manifest(self, vm: Free) -> Free:
+        return kubevirt_vm(vm, requests=self._requests)
+
+    def is_same(self, existing: Vm, wanted: Free) -> bool:
+        return _said(existing) == _said(convert(self.manifest(wanted), Vm))
+
+    def is_settled(self, vm: Vm) -> bool:
+        return vm.status.printable_status not in UNSETTLED
+
+
+def kind_of(world: World, requests: RequestsModel = "consumption") -> VmKind:
+    """The VMs of a cluster; `requests` matters where they are KubeVirt's."""
+    return KubevirtVms(requests) if world == "kubevirt" else OwnVms()
+
+
+def _said(vm: Vm) -> tuple[object, ...]:
+    """What `kubevirt_vm` writes; virt-api adds defaults to everything else of a spec."""
+    template = vm.spec.template
+    domain, notes = template.spec.domain, template.metadata.annotations
+    return (
+        vm.spec.wanted,
+        domain.cpu.count,
+        domain.memory.guest,
+        domain.resources.requests,
+        template.spec.eviction_strategy,
+        {name: text for name, text in notes.items() if name in _NOTES},
+    )

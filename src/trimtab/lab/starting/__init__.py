@@ -1,0 +1,1 @@
+"""Starting a lab or resuming it: what is asked for, the supervisor, and waiting for it."""
