@@ -20,7 +20,6 @@ from trimtab.sim.spec import Restraint, RunSpec, Timing
 
 SLACK = 3.0
 """A ceiling is at most three times what was measured, in CPU time on a busy computer."""
-MIGRATION_US = 52.0
 DATA = Path(__file__).parents[3] / "shared" / "data"
 RECORDED, PLANETLAB = DATA / "google-2011-vms.npz", DATA / "planetlab-20110303.npz"
 FIVE_MINUTES = Timing(descheduling_s=300.0)
@@ -123,7 +122,7 @@ def test_a_recorded_day_without_limits() -> None:
     seconds, outcome = timed(unlimited(planetlab(), score="cpu_focused", thresholds=(0.0, 3.5)))
     tell("800 nodes x 1,052 VMs x 288 cycles without limits", seconds, outcome)
     assert outcome.card.migrations > 50_000
-    assert 1e6 * seconds / outcome.card.migrations < MIGRATION_US * SLACK
+    assert 1e6 * seconds / outcome.card.migrations < 39.0 * SLACK
 
 
 def test_a_migration_costs_no_more_where_thousands_move_at_once() -> None:
@@ -131,7 +130,7 @@ def test_a_migration_costs_no_more_where_thousands_move_at_once() -> None:
     seconds, outcome = timed(unlimited(synthetic(1000, 16_000, 4 * 300.0)))
     tell("1,000 nodes x 16,000 VMs x 4 cycles without limits", seconds, outcome)
     assert outcome.card.migrations > 30_000
-    assert 1e6 * seconds / outcome.card.migrations < MIGRATION_US * SLACK
+    assert 1e6 * seconds / outcome.card.migrations < 33.0 * SLACK
 
 
 def seconds_a_cycle(nodes: int, cycles: int = 60) -> float:

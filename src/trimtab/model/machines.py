@@ -6,6 +6,8 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.model.load.curve import Constant, Curve, overall_mean
+from trimtab.model.pod_rules import Constraints
+from trimtab.model.pod_rules import Taint as Taint
 from trimtab.model.quantity import Quantity, cores, gib
 from trimtab.virt.eviction import EvictionStrategy
 
@@ -20,15 +22,18 @@ CPU_OVERCOMMIT = 10
 """Cores of VMs per requested core where requests follow KubeVirt (its cpuAllocationRatio)."""
 
 
-class Taint(Struct, frozen=True, forbid_unknown_fields=True):
-    """What keeps pods that do not tolerate it away from a node."""
+class Ground(Struct, frozen=True):
+    """What pods that are not VMs take of a node: they use it, request it, and never move."""
 
-    key: str
-    """Its name, e.g. dedicated."""
-    value: str = ""
-    """Its value."""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
-    """Whether it keeps new pods away, does so only if possible, or also evicts."""
+    cpu: Quantity = Quantity(0)
+    memory: Quantity = Quantity(0)
+    requested_cpu: Quantity = Quantity(0)
+    requested_memory: Quantity = Quantity(0)
+    pods: int = 0
+    without_cpu: int = 0
+    """Containers that request no CPU; the scheduler's scores count 100m for each."""
+    without_memory: int = 0
+    """Containers that request no memory; the scheduler's scores count 200Mi for each."""
 
 
 class Node(Struct, frozen=True):
@@ -41,6 +46,7 @@ class Node(Struct, frozen=True):
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    ground: Ground | None = None
 
 
 class Vm(Struct, frozen=True):
@@ -58,6 +64,13 @@ class Vm(Struct, frozen=True):
     live_migratable: bool = True
     dirty_rate: Quantity = Quantity(0)
     """Bytes of memory it changes per second: what makes a pre-copy long."""
+    constraints: Constraints | None = None
+    """None: any node that takes VMs will do. VMs with the same rules share one object."""
+
+    @property
+    def can_migrate(self) -> bool:
+        """Whether a live migration is possible, wherever to."""
+        return self.live_migratable and not (self.constraints and self.constraints.not_movable)
 
 
 def requested(vm: Vm, model: RequestsModel) -> tuple[Quantity, Quantity]:

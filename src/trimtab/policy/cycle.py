@@ -66,10 +66,13 @@ class PodOutcome(Enum):
     @property
     def is_eviction(self) -> bool:
         """A request was made and granted."""
-        return self in (PodOutcome.EVICTED, PodOutcome.BACKGROUND)
+        return self in GRANTED
 
 
-class Step(Struct, frozen=True):
+GRANTED = (PodOutcome.EVICTED, PodOutcome.BACKGROUND)
+
+
+class Step(Struct, frozen=True, gc=False):
     """One pod that a visit looked at."""
 
     pod: PodView
@@ -103,7 +106,7 @@ class Visit(Struct, frozen=True):
     stop: Stop
 
 
-class Eviction(Struct, frozen=True):
+class Eviction(Struct, frozen=True, gc=False):
     """A granted eviction; `background` ones are in flight from now on."""
 
     pod: PodView
@@ -147,6 +150,12 @@ class Cycle(Struct, frozen=True, eq=False, kw_only=True):
     runs: tuple[PluginRun, ...] = ()
     unmodelled: tuple[str, ...] = ()
     """Enabled plugins that trimtab does not reproduce; their evictions are missing here."""
+
+    @property
+    def evicted(self) -> list[PodView]:
+        """The pods of `evictions`, without the rest of what is known of them."""
+        visits = (visit for run in self.runs for visit in run.visits)
+        return [step.pod for visit in visits for step in visit.steps if step.outcome in GRANTED]
 
     @property
     def evictions(self) -> tuple[Eviction, ...]:

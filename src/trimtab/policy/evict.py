@@ -15,6 +15,9 @@ from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.pods.taints import counts_as_destination, too_few_tolerations
 from trimtab.policy.view import Amounts, ClusterView, NodeView, PodView, Traits
 
+# A pod already in flight succeeds without a call, and counts all the same (E8).
+_COUNTED = (PodOutcome.BACKGROUND, PodOutcome.EVICTED, PodOutcome.IN_FLIGHT)
+
 
 class Engine(Struct, kw_only=True):
     """What stays the same during one run of a plugin, and the headroom that shrinks."""
@@ -83,12 +86,11 @@ class Engine(Struct, kw_only=True):
                 return Stop.PLUGIN_LIMIT
             outcome, usage = self._try(pod, node)
             steps.append(Step(pod, outcome))
-            if outcome is PodOutcome.NODE_LIMIT:
-                return Stop.NODE_LIMIT
-            if outcome is PodOutcome.TOTAL_LIMIT:
-                return Stop.TOTAL_LIMIT
-            # A pod already in flight succeeds without a call, and counts all the same (E8).
-            if not (outcome.is_eviction or outcome is PodOutcome.IN_FLIGHT):
+            if outcome not in _COUNTED:
+                if outcome is PodOutcome.NODE_LIMIT:
+                    return Stop.NODE_LIMIT
+                if outcome is PodOutcome.TOTAL_LIMIT:
+                    return Stop.TOTAL_LIMIT
                 continue
             if usage is None:
                 if self.node_limit is None:

@@ -134,6 +134,11 @@ class InFlightCache(InFlight):
     __slots__ = ()
     entries: dict[str, Entry]
 
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        """Pods were deleted: the same as one event after the other."""
+        for uid in pod_uids:
+            self.entries.pop(uid, None)
+
     def _with(self, entry: Entry) -> InFlight:
         self.entries.pop(entry.pod_uid, None)  # a changed entry is the newest, as above
         self.entries[entry.pod_uid] = entry

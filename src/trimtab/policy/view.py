@@ -15,8 +15,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.model.machines import Taint
+from trimtab.model.selectors import LabelSelector
 from trimtab.model.snapshot import AntiAffinityTerm, NodeTerm, Toleration
-from trimtab.policy.file.selectors import LabelSelector
 from trimtab.policy.pods.migration_aware import Migrated
 
 Amounts = Mapping[str, int]

@@ -12,8 +12,7 @@ from trimtab.sim.descheduling.cycle import Control
 from trimtab.sim.descheduling.descheduler import limits_of, policy_of
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
-from trimtab.sim.measures.bounds import lower_bounds
-from trimtab.sim.measures.card import report_card
+from trimtab.sim.measures.card import lower_bounds, report_card
 from trimtab.sim.measures.pieces import Accounts, Sums
 from trimtab.sim.measures.recorder import Recorder
 from trimtab.sim.outcome import Outcome
@@ -172,4 +171,4 @@ def _unplaced(replica: Replica) -> list[str]:
         return []
     name = replica.cluster.fleet.vm_names[replica.unplaced[0]]
     more = f" and {len(replica.unplaced) - 1} more" if len(replica.unplaced) > 1 else ""
-    return [f"start: {name}{more} found no node with room and wait"]
+    return [f"start: {name}{more} found no node that takes it and wait"]

@@ -2,7 +2,8 @@
 
 Loads are counted in units of 1e-9 of the reference node (32 cores, 128 GiB) and rounded to
 whole units before anything is summed, so a node's sum is exact and its order is irrelevant.
-Requests are what the scheduler sees: milli-cores and bytes.
+Requests are what the scheduler sees: milli-cores and bytes. Ground is what pods that are not
+VMs use and request; it never moves.
 """
 
 from collections import defaultdict
@@ -12,17 +13,23 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Node, Vm, requested
+from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node, Vm, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling
+from trimtab.sim.placement.rules import rules_of
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
 from trimtab.virt.launcher import SCHEDULABLE
 
 UNITS = 1e9
+DEFAULT_NAMESPACE = "default"
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS
+# What a container without requests counts for in LeastAllocated and MostAllocated.
+DEFAULT_MILLI_CPU = 100
+DEFAULT_MEMORY = 200 * 1024**2
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Item = TypeVar("Item")
@@ -30,7 +37,40 @@ Item = TypeVar("Item")
 
 def on_eviction(vm: Vm) -> EvictionEffect:
     """What an eviction of this VM's active pod does."""
-    return judge_eviction(vm.eviction_strategy, migratable=vm.live_migratable).effect
+    return judge_eviction(vm.eviction_strategy, migratable=vm.can_migrate).effect
+
+
+class GroundArrays(Struct, frozen=True, eq=False):
+    """What pods that are not VMs take of each node.
+
+    cpu, memory: (nodes,) use in whole units.
+    requested_cpu, requested_memory, pods: (nodes,) milli-cores, bytes and numbers of pods.
+    assumed_cpu, assumed_memory: (nodes,) what scores count for containers without requests.
+    """
+
+    cpu: Floats
+    memory: Floats
+    requested_cpu: Integers
+    requested_memory: Integers
+    pods: Integers
+    assumed_cpu: Integers
+    assumed_memory: Integers
+
+
+def ground_of(nodes: Sequence[Node]) -> GroundArrays | None:
+    """None where no node has any."""
+    if all(node.ground is None for node in nodes):
+        return None
+    grounds = [node.ground or Ground() for node in nodes]
+    return GroundArrays(
+        cpu=np.round(_ratios((each.cpu for each in grounds), REFERENCE_CPU)),
+        memory=np.round(_ratios((each.memory for each in grounds), REFERENCE_MEMORY)),
+        requested_cpu=_integers(each.requested_cpu.milli_value() for each in grounds),
+        requested_memory=_integers(each.requested_memory.value() for each in grounds),
+        pods=_integers(each.pods for each in grounds),
+        assumed_cpu=_integers(each.without_cpu * DEFAULT_MILLI_CPU for each in grounds),
+        assumed_memory=_integers(each.without_memory * DEFAULT_MEMORY for each in grounds),
+    )
 
 
 class Fleet:
@@ -50,8 +90,11 @@ class Fleet:
         self.accepts = np.array([_accepts(node) for node in nodes], dtype=np.bool_)
         self.cordoned = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
         self.soft_taints = _integers(_soft_taints(node) for node in nodes)
+        self.ground = ground_of(nodes)
+        self.rules = rules_of(nodes, vms)
         by_load = scenario.requests == "consumption"  # what a VM uses on average is requested
-        kinds, kind = kinds_of(vms, _size_effect_and_loads if by_load else _size_and_effect)
+        alike = _size_effect_and_loads if by_load else _size_and_effect
+        kinds, kind = kinds_of(vms, alike if self.rules is None else _with_constraints(alike))
         self.cpu_size = _ratios((vm.cpu for vm in kinds), REFERENCE_CPU)[kind]
         self.memory_size = _ratios((vm.memory for vm in kinds), REFERENCE_MEMORY)[kind]
         asked = [requested(vm, scenario.requests) for vm in kinds]
@@ -75,6 +118,11 @@ class Fleet:
         """Needed for what happens to single VMs only."""
         return {name: number for number, name in enumerate(self.vm_names)}
 
+    def namespace(self, vm: int) -> str:
+        """Of the VM's pods."""
+        rules = self.scenario.vms[vm].constraints
+        return DEFAULT_NAMESPACE if rules is None else rules.namespace
+
     @property
     def nodes(self) -> int:
         return len(self.node_names)
@@ -91,6 +139,10 @@ _size_and_effect: Callable[[Vm], tuple[Hashable, ...]] = attrgetter(
 
 def _size_effect_and_loads(vm: Vm) -> tuple[Hashable, ...]:
     return (*_size_and_effect(vm), id(vm.cpu_load), id(vm.memory_load))
+
+
+def _with_constraints(alike: Callable[[Vm], tuple[Hashable, ...]]) -> Callable[[Vm], Hashable]:
+    return lambda vm: (*alike(vm), vm.can_migrate)
 
 
 def kinds_of(

@@ -4,7 +4,8 @@ Time is continuous between decisions: `advance` goes from one change of the plac
 next and announces each, so that the time before it can be accounted for.
 """
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from math import inf
 
@@ -21,7 +22,6 @@ from trimtab.virt.eviction import EvictionEffect
 from trimtab.virt.launcher import LOST_NODE_S
 from trimtab.virt.slots import MigrationPriority
 
-NAMESPACE = "default"
 Change = Callable[[int, float, float], None]
 """Called before the placement of a replica changes: nothing has moved between two moments."""
 
@@ -42,14 +42,14 @@ class Replica:
             cluster,
             scheduler,
             seed,
-            left=self._pod_gone,
+            left=self._pods_gone,
             arrived=self._arrived,
             reaction_s=spec.timing.reaction_s,
         )
         cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
         self.inflight = InFlightCache()
         self.incarnation = [0] * cluster.fleet.vms
-        self.history: dict[int, list[tuple[float, float]]] = {}
+        self.history: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         """(begun, ended) of the migrations of each VM that has moved."""
         self._started: dict[int, float] = {}
         self._stranded: dict[int, int] = {}
@@ -75,7 +75,7 @@ class Replica:
             self._restart(vm)
             return
         node = self.cluster.fleet.node_names[self.cluster.where[vm]]
-        self.inflight.assume(self.uid(vm), node, NAMESPACE, self.now)
+        self.inflight.assume(self.uid(vm), node, self.cluster.fleet.namespace(vm), self.now)
         self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_MAINTENANCE)
 
     def move(self, vm: int, target: int) -> None:
@@ -103,7 +103,8 @@ class Replica:
                 self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_CRITICAL)
                 # KubeVirt annotates the pod, and the descheduler counts what it sees there.
                 name = self.cluster.fleet.node_names[node]
-                pod = PodState(self.uid(vm), name, NAMESPACE, True, True)
+                namespace = self.cluster.fleet.namespace(vm)
+                pod = PodState(self.uid(vm), name, namespace, True, True)
                 self.inflight.observe(PodEvent("updated", pod))
 
     # --- what happens to it ---
@@ -120,7 +121,7 @@ class Replica:
         if node != self.cluster.nowhere:
             self.cluster.release(vm, node)
         self.cluster.put(vm, self.cluster.nowhere)
-        self._pod_gone(vm)
+        self._pods_gone([vm])
         self._starts.place(self.now)
 
     def apply(self, what: NodeEvent, node: int) -> None:
@@ -158,7 +159,7 @@ class Replica:
             return  # it has been back in between
         for vm in self._unstrand(node):
             self.cluster.release(vm, node)
-            self._pod_gone(vm)
+            self._pods_gone([vm])
             self._starts.restart(vm, self.now)
 
     def recover(self, node: int) -> None:
@@ -220,10 +221,13 @@ class Replica:
             self.migrations.settle(self.now)
         self._starts.place(self.now)
 
-    def _arrived(self, mark: Mark) -> None:
-        begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
-        self.history.setdefault(mark.vm, []).append((begun, self.now))
-        self._land(mark.vm, int(self.cluster.where[mark.vm]))
+    def _arrived(self, marks: Sequence[Mark]) -> None:
+        for mark in marks:
+            begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
+            self.history[mark.vm].append((begun, self.now))
+        if self._draining:
+            for mark in marks:
+                self._land(mark.vm, int(self.cluster.where[mark.vm]))
 
     def _land(self, vm: int, node: int) -> None:
         """A VM runs on a node from now on, be it for a moment only."""
@@ -231,14 +235,14 @@ class Replica:
         if node in self._draining:
             self._evict_from_drained(vm, node)
 
-    def _pod_gone(self, vm: int) -> None:
-        pod = PodState(uid=self.uid(vm), node="", namespace=NAMESPACE)
-        self.inflight.observe(PodEvent("deleted", pod))
-        self.incarnation[vm] += 1
-        self._started[vm] = self.now
+    def _pods_gone(self, vms: Sequence[int]) -> None:
+        self.inflight.forget(map(self.uid, vms))
+        for vm in vms:
+            self.incarnation[vm] += 1
+            self._started[vm] = self.now
 
     def _restart(self, vm: int) -> None:
         self.cluster.release(vm, int(self.cluster.where[vm]))
         self.cluster.put(vm, self.cluster.nowhere)
-        self._pod_gone(vm)
+        self._pods_gone([vm])
         self._starts.restart(vm, self.now)

@@ -4,9 +4,9 @@ import pytest
 
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Taint
+from trimtab.model.selectors import matches_node, selector_of
 from trimtab.model.snapshot import Expression, Match, NodeTerm, Toleration
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.policy.file.selectors import matches_node, selector_of
 
 LABELS = {"zone": "a", "cores": "16", "kubevirt.io/schedulable": "true", "empty": ""}
 

@@ -1,8 +1,10 @@
 """All copies at once are the same as one after the other."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,23 +24,24 @@ class Network:
         self.copies = Copies(10, GBPS)
         self.marks: dict[int, Mark] = {}
 
-    def begin(
-        self,
-        source: int,
-        target: int,
-        left: float,
-        dirty: float,
-    ) -> Attempt:
-        attempt, vm = Attempt(1, 0.0), len(self.marks)
-        self.marks[vm] = Mark(
-            vm, source, 0.0, MigrationPriority.SYSTEM_MAINTENANCE, attempt=attempt
+    def begin(self, copies: Sequence[tuple[int, int, float, float]]) -> list[Attempt]:
+        """From, to, bytes left and dirty rate of each; they begin together."""
+        marks = []
+        for source, target, _, _ in copies:
+            vm, attempt = len(self.marks), Attempt(1, 0.0, target)
+            priority = MigrationPriority.SYSTEM_MAINTENANCE
+            self.marks[vm] = Mark(vm, source, 0.0, priority, attempt=attempt)
+            marks.append(self.marks[vm])
+        self.copies.begin(
+            marks,
+            np.array([left for _, _, left, _ in copies]),
+            np.array([dirty for _, _, _, dirty in copies]),
+            np.full(len(copies), DEADLINE_S),
         )
-        self.copies.begin(self.marks[vm], target, left, dirty, DEADLINE_S)
-        return attempt
+        return [mark.attempt for mark in marks if mark.attempt]
 
-    def end(self, attempt: Attempt, now: float) -> float:
-        mark = next(mark for mark in self.marks.values() if mark.attempt is attempt)
-        return self.copies.end(mark, now)
+    def end(self, vms: Sequence[int], now: float) -> list[float]:
+        return self.copies.end([self.marks[vm] for vm in vms], now)
 
 
 STEPS: Any = st.lists(
@@ -67,15 +70,18 @@ def test_all_at_once_equals_one_after_the_other_to_the_bit(steps: list[Any]) -> 
     attempts: dict[int, Attempt] = {}
     for passed, beginning, ending in steps:
         now += passed
-        for number in ending:
-            if number in plain:
-                plain[number].progress(now)
-                assert network.end(attempts.pop(number), now) == plain.pop(number).sent
+        ended = [number for number in dict.fromkeys(ending) if number in plain]
+        for number in ended:
+            plain[number].progress(now)
+            del attempts[number]
+        if ended:
+            assert network.end(ended, now) == [plain.pop(number).sent for number in ended]
         network.copies.progress(now)
-        for source, target, left, dirty in beginning:
-            number = len(network.marks)
-            attempts[number] = network.begin(source, target, left, dirty)
-            plain[number] = Copy(source, target, left, dirty, DEADLINE_S, now, now)
+        if beginning:
+            numbers = range(len(network.marks), len(network.marks) + len(beginning))
+            attempts.update(zip(numbers, network.begin(beginning), strict=True))
+            for number, (source, target, left, dirty) in zip(numbers, beginning, strict=True):
+                plain[number] = Copy(source, target, left, dirty, DEADLINE_S, now, now)
         network.copies.share(now)
         share_network(plain.values(), GBPS, now)
         ends = [copy.ends_s for copy in plain.values()]

@@ -36,7 +36,7 @@ def test_a_vm_that_departs_leaves_its_place_to_one_that_waits() -> None:
     outcome = left_alone(vms, [ScenarioEvent(600.0, "depart", "first")], [a_node("n0")])
     assert outcome.placement_before == {"first": "n0"}
     assert outcome.placement_after == {"second": "n0"}
-    assert outcome.errors == ("start: second found no node with room and wait",)
+    assert outcome.errors == ("start: second found no node that takes it and wait",)
     assert outcome.card.down_vm_seconds == 605.0
 
 

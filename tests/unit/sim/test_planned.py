@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.model.examples import example_path
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.sim import simulate
+from trimtab.sim import simulate, simulate_one
+from trimtab.sim.descheduling.planned import tolerance
 from trimtab.sim.spec import Restraint, RunSpec, VictimChoice
 
 
@@ -38,3 +41,35 @@ def test_planned_moves_keep_the_limits_of_the_policy(limits: tuple[int, int]) ->
 def test_a_node_must_be_over_utilised_several_times_in_a_row_if_asked() -> None:
     patient = migrations("planned", restraint=Restraint(consecutive=10_000))
     assert patient == [0, 0, 0]
+
+
+def test_simpler_planners_need_fewer_migrations_than_the_stock_choice() -> None:
+    sizes = {"n0": [0.5] * 20 + [4.0, 4.0, 4.0], "n1": [2.0, 2.0], "n2": [2.0], "n3": [1.0]}
+    vms = [
+        a_vm(f"{node}-{i}", node=node, cpu=cores, memory=4, load=1.0)
+        for node, each in sizes.items()
+        for i, cores in enumerate(each)
+    ]
+    scenario = a_scenario(nodes(4), vms, requests="overcommit")
+
+    def migrated(victims: VictimChoice) -> int:
+        spec = RunSpec(scenario, score="cpu_focused", victims=victims)
+        return simulate_one(spec, 1).card.migrations
+
+    assert 0 < migrated("steepest-pair") <= migrated("best-fit") < migrated("stock")
+
+
+def test_the_tolerance_is_where_a_straight_score_meets_its_threshold() -> None:
+    # Score = load: mean 50 points, threshold 10 above, so a deviation of 0.1 is tolerated.
+    seen = np.array([[0.9, 0.1], [0, 0], [0.2, 0.2], [0, 0]])
+    scores = np.array([0.9, 0.1])
+    assert tolerance(seen, scores, 60.0)[0] == pytest.approx(0.1)
+    # Three times as steep: a third of it.
+    steep = np.array([0.8, 0.0])
+    seen = np.array([[0.6, 0.2], [0, 0], [0, 0], [0, 0]])
+    assert tolerance(seen, steep, 50.0)[0] == pytest.approx(0.2 * 10 / 40)
+
+
+def test_a_node_at_the_mean_score_tolerates_what_it_has() -> None:
+    seen = np.array([[0.5, 0.5], [0, 0], [0, 0], [0, 0]])
+    assert tolerance(seen, np.array([0.5, 0.5]), 60.0).tolist() == [0.0, 0.0]

@@ -44,7 +44,7 @@ def test_many_at_once_start_where_they_would_one_after_the_other(scenario: Scena
     for vm in range(len(scenario.vms)):
         others._place_first(vm)
     assert waiting == tuple(others._waiting)
-    for name in ("where", "cpu", "memory", "requested_cpu", "requested_memory", "pods", "evenness"):
+    for name in ("where", "cpu", "memory", "requested_cpu", "requested_memory", "pods"):
         if name in ("cpu", "memory"):  # nowhere's own load is counted after the start
             assert np.array_equal(getattr(at_once, name)[:-1], getattr(by_turns, name)[:-1])
         else:

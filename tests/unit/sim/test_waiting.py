@@ -31,6 +31,33 @@ PER_NODE, IN_ALL = 2, 5
 
 
 @given(STEPS)
+@settings(max_examples=50, deadline=None)
+def test_without_limits_all_are_taken_in_the_order_in_which_each_would_be(steps: list[Any]) -> None:
+    together, alone = dict[int, Mark](), dict[int, Mark]()
+    all_at_once, one_by_one, now = Waiting(together), Waiting(alone), 0.0
+    for number, step in enumerate(steps):
+        match step:
+            case ("request", node, priority, delay):
+                for marks, waiting in ((together, all_at_once), (alone, one_by_one)):
+                    mark = marks[number] = Mark(number, node, now, priority, sequence=number)
+                    mark.not_before_s = now + delay
+                    waiting.add(mark)
+            case ("forget", vm):
+                together.pop(vm, None)
+                alone.pop(vm, None)
+            case ("pass", seconds):
+                now += seconds
+                assert all_at_once.next_s(now) == one_by_one.next_s(now)
+                taken = all_at_once.take_all(now)
+                expected = []
+                while first := one_by_one.take(now, lambda node: True):
+                    expected.append(first.vm)
+                assert [mark.vm for mark in taken] == expected
+                for vm in (mark.vm for mark in taken):
+                    del together[vm], alone[vm]
+
+
+@given(STEPS)
 @settings(max_examples=100, deadline=None)
 def test_the_queues_give_what_looking_at_all_of_them_gives(steps: list[Any]) -> None:
     marks: dict[int, Mark] = {}

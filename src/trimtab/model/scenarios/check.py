@@ -19,11 +19,13 @@ from trimtab.model.limits import (
 )
 from trimtab.model.load.curve import Curve, check_curve, levels
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
+from trimtab.model.scenarios.check_constraints import constraint_problems
 from trimtab.model.scenarios.file import (
     API_VERSION,
     Amount,
     Between,
     EventInFile,
+    GroundLoad,
     MigrationModel,
     NodeDrains,
     NodeFails,
@@ -111,6 +113,21 @@ def _node_group(group: NodeGroup, field: str) -> Iterator[str]:
     yield from _quantity(group.memory, f"{field}.memory", _MEMORY)
     if not 1 <= group.pods <= MAX_PODS:
         yield f"{field}.pods: must be at least 1 and at most {MAX_PODS}"
+    yield from _ground(group.ground, f"{field}.ground")
+
+
+def _ground(load: GroundLoad, field: str) -> Iterator[str]:
+    yield from _quantity(load.cpu, f"{field}.cpu", _CORES, zero=True)
+    yield from _quantity(load.memory, f"{field}.memory", _MEMORY, zero=True)
+    yield from _quantity(load.requested_cpu, f"{field}.requestedCpu", _CORES, zero=True)
+    yield from _quantity(load.requested_memory, f"{field}.requestedMemory", _MEMORY, zero=True)
+    for name, count in (
+        ("pods", load.pods),
+        ("withoutCpu", load.without_cpu),
+        ("withoutMemory", load.without_memory),
+    ):
+        if not 0 <= count <= MAX_PODS:
+            yield f"{field}.{name}: must be at least 0 and at most {MAX_PODS}"
 
 
 def _vm_group(group: VmGroup, field: str) -> Iterator[str]:
@@ -124,6 +141,7 @@ def _vm_group(group: VmGroup, field: str) -> Iterator[str]:
     if not -(2**31) <= group.priority <= MAX_PRIORITY:
         yield f"{field}.priority: must be at most {MAX_PRIORITY}"
     yield from _quantity(group.dirty_rate, f"{field}.dirtyRate", _PER_SECOND, zero=True)
+    yield from constraint_problems(group.constraints, f"{field}.constraints")
     if group.trace is not None:
         yield from _trace(group, group.trace, field)
 

@@ -13,12 +13,14 @@ from msgspec import structs
 from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
-from trimtab.model.machines import Node, Vm
+from trimtab.model.machines import Ground, Node, Vm
+from trimtab.model.pod_rules import Constraints
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.scenarios.check import check_file
 from trimtab.model.scenarios.file import (
     Between,
     EventInFile,
+    GroundLoad,
     MigrationModel,
     NodeDrains,
     NodeFails,
@@ -82,6 +84,7 @@ def traces_of(file: ScenarioFile) -> Iterator[tuple[str, TraceSource]]:
 
 def _nodes(group: NodeGroup) -> Iterator[Node]:
     cpu, memory = parse_quantity(group.cpu), parse_quantity(group.memory)
+    ground = _ground(group.ground)
     for name in _names(group.name, group.count):
         yield Node(
             name=name,
@@ -91,7 +94,22 @@ def _nodes(group: NodeGroup) -> Iterator[Node]:
             labels=group.labels,
             taints=group.taints,
             unschedulable=group.unschedulable,
+            ground=ground,
         )
+
+
+def _ground(load: GroundLoad) -> Ground | None:
+    if load == GroundLoad():
+        return None
+    return Ground(
+        cpu=parse_quantity(load.cpu),
+        memory=parse_quantity(load.memory),
+        requested_cpu=parse_quantity(load.requested_cpu),
+        requested_memory=parse_quantity(load.requested_memory),
+        pods=load.pods,
+        without_cpu=load.without_cpu,
+        without_memory=load.without_memory,
+    )
 
 
 def _names(name: str, count: int) -> list[str]:
@@ -115,6 +133,7 @@ class _Expansion:
             eviction_strategy=group.eviction_strategy,
             live_migratable=group.live_migratable,
             dirty_rate=parse_quantity(group.dirty_rate),
+            constraints=None if group.constraints == Constraints() else group.constraints,
         )
         curves = self._curves(group, field)
         for name, (cpu, memory) in zip(_names(group.name, len(curves)), curves, strict=True):

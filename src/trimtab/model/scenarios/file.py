@@ -14,8 +14,8 @@ from trimtab.model.machines import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
     RequestsModel,
-    Taint,
 )
+from trimtab.model.pod_rules import Constraints, Taint
 from trimtab.virt.attempts import BACKOFF_S, COMPLETION_S_PER_GIB
 from trimtab.virt.eviction import EvictionStrategy
 from trimtab.virt.slots import MigrationLimits
@@ -54,6 +54,25 @@ class Load(Struct, frozen=True, forbid_unknown_fields=True):
     """The share of the allocated memory over time; at most 1."""
 
 
+class GroundLoad(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What pods that are not VMs take of each node; they never move."""
+
+    cpu: Amount = 0
+    """Cores that they use."""
+    memory: Amount = 0
+    """Memory that they use."""
+    requested_cpu: Amount = 0
+    """Cores that they request."""
+    requested_memory: Amount = 0
+    """Memory that they request."""
+    pods: int = 0
+    """How many there are."""
+    without_cpu: int = 0
+    """Containers that request no CPU: the scheduler's scores count 100m for each."""
+    without_memory: int = 0
+    """Containers that request no memory: the scheduler's scores count 200Mi for each."""
+
+
 class NodeGroup(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Nodes that are alike."""
 
@@ -73,6 +92,8 @@ class NodeGroup(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     """Taints of the node objects."""
     unschedulable: bool = False
     """Whether they start cordoned."""
+    ground: GroundLoad = GroundLoad()
+    """What pods that are not VMs take of each."""
 
 
 class TraceSource(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -117,6 +138,8 @@ class VmGroup(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Whether it can move; a VM with a passed-through device cannot."""
     dirty_rate: Amount = 0
     """Bytes of memory it changes per second: what makes a migration long."""
+    constraints: Constraints = Constraints()
+    """What restricts where they may run, and whether they may be evicted."""
 
 
 class VmsArrive(Struct, frozen=True, tag="vmsArrive", tag_field="type", forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from trimtab.model.duration import format_duration
-from trimtab.model.machines import requested
+from trimtab.model.machines import Ground, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 
@@ -44,9 +44,15 @@ def _crowded(scenario: Scenario) -> Iterator[str]:
         if vm.node is not None and vm.name not in late:
             wanted[vm.node].append(requested(vm, scenario.requests))
     for node in scenario.nodes:
+        if not wanted[node.name]:
+            continue
+        ground = node.ground or Ground()
         cpu = Quantity(sum(wants[0].nano for wants in wanted[node.name]))
         memory = Quantity(sum(wants[1].nano for wants in wanted[node.name]))
-        if cpu > node.cpu or memory > node.memory or len(wanted[node.name]) > node.pods:
+        free_cpu = node.cpu.nano - ground.requested_cpu.nano
+        free_memory = node.memory.nano - ground.requested_memory.nano
+        crowd = len(wanted[node.name]) + ground.pods
+        if cpu.nano > free_cpu or memory.nano > free_memory or crowd > node.pods:
             yield (
                 f"node {node.name!r}: its {len(wanted[node.name])} VMs request {cpu} of {node.cpu} "
                 f"cores and {_gib(memory)} of {node.memory}, {node.pods} pods; some will stay "

@@ -8,19 +8,22 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.model import machines
+from trimtab.model import pod_rules
 from trimtab.model.load import curve_kinds, pressure
 from trimtab.model.scenarios import file
 from trimtab.model.scenarios.field_docs import FieldDoc, documented
 from trimtab.model.scenarios.file import ScenarioFile
 from trimtab.model.scenarios.written import written
 
-_MODULES = (file, curve_kinds, machines, pressure)
+_MODULES = (file, curve_kinds, pod_rules, pressure)
 _TITLES = {
     "Curve": "Curve",
+    "AntiAffinityTerm": "Anti-affinity term",
     "EventInFile": "Event",
+    "GroundLoad": "Ground load",
     "MigrationModel": "Migration",
     "NodeGroup": "Group of nodes",
+    "NodeTerm": "Node term",
     "PressureCurve": "Pressure",
     "TraceSource": "Trace source",
     "VmGroup": "Group of VMs",

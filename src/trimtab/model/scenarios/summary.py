@@ -16,7 +16,7 @@ SLOTS = 24
 
 
 class NodeAtStart(Struct, frozen=True, rename="camel"):
-    """A node and the VMs that start on it."""
+    """A node and the VMs that start on it; its ground load counts as use."""
 
     name: str
     cpu: str
@@ -90,6 +90,9 @@ def _at_start(scenario: Scenario) -> list[Vm]:
 def _nodes(scenario: Scenario) -> list[NodeAtStart]:
     rows = {node.name: row for row, node in enumerate(scenario.nodes)}
     used, count = np.zeros((len(rows), 2)), np.zeros(len(rows), dtype=np.int64)
+    for row, node in enumerate(scenario.nodes):
+        if node.ground is not None:
+            used[row] += float(node.ground.cpu), float(node.ground.memory)
     for vm in _at_start(scenario):
         if vm.node is not None:
             cpu, memory = value_at(vm.cpu_load, 0.0), value_at(vm.memory_load, 0.0)

@@ -11,14 +11,17 @@ from trimtab.model.load.curve import Constant
 from trimtab.model.machines import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
+    Ground,
     Node,
     Vm,
 )
+from trimtab.model.pod_rules import Constraints
 from trimtab.model.quantity import NANO, Quantity
 from trimtab.model.scenarios.file import (
     Amount,
     Duration,
     EventInFile,
+    GroundLoad,
     Load,
     MigrationModel,
     NodeDrains,
@@ -79,6 +82,19 @@ def _node(node: Node) -> NodeGroup:
         labels=node.labels,
         taints=node.taints,
         unschedulable=node.unschedulable,
+        ground=_ground(node.ground or Ground()),
+    )
+
+
+def _ground(ground: Ground) -> GroundLoad:
+    return GroundLoad(
+        cpu=_amount(ground.cpu),
+        memory=_amount(ground.memory),
+        requested_cpu=_amount(ground.requested_cpu),
+        requested_memory=_amount(ground.requested_memory),
+        pods=ground.pods,
+        without_cpu=ground.without_cpu,
+        without_memory=ground.without_memory,
     )
 
 
@@ -102,6 +118,7 @@ def _vm(vm: Vm) -> VmGroup:
         eviction_strategy=vm.eviction_strategy,
         live_migratable=vm.live_migratable,
         dirty_rate=_amount(vm.dirty_rate),
+        constraints=vm.constraints or Constraints(),
     )
 
 

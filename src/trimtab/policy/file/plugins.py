@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Literal
 
 from trimtab.errors import ConfigError
+from trimtab.model.selectors import EVERYTHING, LabelSelector, selector_of
 from trimtab.model.snapshot import Match
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.policy.file.selectors import EVERYTHING, LabelSelector, selector_of
 from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,
     METRIC_RESOURCE,

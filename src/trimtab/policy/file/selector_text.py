@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from trimtab.errors import ConfigError
-from trimtab.policy.file.selectors import LabelSelector, Operator, Requirement
+from trimtab.model.selectors import LabelSelector, Operator, Requirement
 
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|=|!|>|<|\(|\)|,)|([^=!(),<> \t\r\n]+))[ \t\r\n]*")
 _BINARY: dict[str, Operator] = {

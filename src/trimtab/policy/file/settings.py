@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.policy.file.selectors import EVERYTHING, LabelSelector
+from trimtab.model.selectors import EVERYTHING, LabelSelector
 from trimtab.policy.pods.migration_aware import MigrationAware
 
 METRIC_RESOURCE = "MetricResource"

@@ -5,9 +5,9 @@ It asks every ready node, over-utilised ones too; only the source itself is left
 
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import NANO
+from trimtab.model.selectors import matches_node, selector_of
 from trimtab.model.snapshot import AntiAffinityTerm
 from trimtab.policy.cycle import Reason
-from trimtab.policy.file.selectors import matches_node, selector_of
 from trimtab.policy.file.settings import Evictor
 from trimtab.policy.pods.migration_aware import PLUGIN, resting_for_s
 from trimtab.policy.pods.taints import tolerates_for_scheduling
@@ -21,9 +21,12 @@ class PreEviction:
     def __init__(self, evictor: Evictor, view: ClusterView) -> None:
         self._evictor, self._view = evictor, view
         self._known: dict[tuple[Traits, str], bool] = {}
+        self._refuses_nobody = not (
+            evictor.node_fit or evictor.migration_aware or evictor.namespace_selector.requirements
+        )
 
     def passes(self, pod: PodView, node: str) -> bool:
-        return self.refusal(pod, node) is None
+        return self._refuses_nobody or self.refusal(pod, node) is None
 
     def refusal(self, pod: PodView, node: str) -> Reason | None:
         """Why the pod on `node` is left alone, or None."""

@@ -6,6 +6,7 @@ chooses: evictions as decided or a planner's moves, and soft taints if the place
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,7 @@ from trimtab.policy import Policy
 from trimtab.scores import Score
 from trimtab.sim.descheduling.descheduler import CycleDecision, Descheduler, limits_of
 from trimtab.sim.descheduling.idle_cycles import IdleCycles, span_of
-from trimtab.sim.descheduling.planned import PlannedMoves
-from trimtab.sim.descheduling.planner import Planner, PlannerInputs, tolerance
+from trimtab.sim.descheduling.planned import PlannedMoves, tolerance
 from trimtab.sim.descheduling.replica_view import SharedTraits
 from trimtab.sim.descheduling.sensor import Pieces, Sensor
 from trimtab.sim.fleet import Fleet, Floats
@@ -46,7 +46,7 @@ class Control:
         replicas: Sequence[Replica],
     ) -> None:
         self._spec, self._fleet, self._loads, self._replicas = spec, fleet, loads, replicas
-        self._limits = limits_of(policy)
+        self._policy = policy
         shared = SharedTraits(fleet)
         self._columns = 6 if score.reads_migrations else 4
         seeds = [replica.seed for replica in replicas]
@@ -55,19 +55,19 @@ class Control:
         self._deschedulers = [
             Descheduler(spec, policy, fleet, shared, replica) for replica in replicas
         ]
-        self._planned = (
-            PlannedMoves(fleet, self._limits, span_of(policy))
-            if spec.victims == "planned"
-            else None
-        )
         choices: dict[VictimChoice, Action] = {"stock": self._evict, "planned": self._rebalance}
         self._actions: list[Action] = [
             self._count_cycles_over,
-            choices.get(spec.victims, self._move_as_planned),
+            choices.get(spec.victims, self._move_by_baseline),
         ]
         if spec.placement == "soft-taints":
             self._actions.append(self._taint)
         self.errors: list[list[str]] = [[] for _ in replicas]
+
+    @cached_property
+    def _planned(self) -> PlannedMoves:
+        """Made when a planner is asked for: a million VMs' requests are no small array."""
+        return PlannedMoves(self._fleet, limits_of(self._policy), span_of(self._policy))
 
     def start(self, sums: Sums) -> None:
         """The cluster has been as it is now for a while; nothing moves."""
@@ -114,8 +114,8 @@ class Control:
         for vm in decision.evicted:
             self._replicas[r].evict(vm)
 
-    def _move_as_planned(self, r: int, decision: CycleDecision, scores: Floats) -> None:
-        """What a planner would do about the same over-utilised nodes."""
+    def _move_by_baseline(self, r: int, decision: CycleDecision, scores: Floats) -> None:
+        """What a simple planner would do about the same over-utilised nodes."""
         replica, restrained = self._replicas[r], self._deschedulers[r].restrained
         sources = (decision.classes > 0) & restrained.ripe
         if not sources.any():
@@ -124,16 +124,15 @@ class Control:
         tolerated = np.zeros(self._fleet.nodes)
         seen = self._sensor.seen[r][:, ready]
         tolerated[ready] = tolerance(seen, scores[ready], decision.high)
-        inputs = PlannerInputs(sources, tolerated, *self._loads.measured, self._limits)
-        planner = Planner(replica.cluster, replica.migrations.marks, inputs, restrained)
-        best_fit = self._spec.victims == "best-fit"
-        plan = planner.best_fit if best_fit else planner.steepest_pair
-        for vm, target in plan(replica.now):
+        loads, victims = self._loads.measured, self._spec.victims
+        moves = self._planned.baseline_moves(
+            victims, replica, loads, restrained, sources, tolerated
+        )
+        for vm, target in moves:
             replica.move(vm, target)
 
     def _rebalance(self, r: int, _: CycleDecision, __: Floats) -> None:
         """What the balancer would do, whatever the score says."""
-        assert self._planned is not None
         replica, restrained = self._replicas[r], self._deschedulers[r].restrained
         for vm, target in self._planned.moves(replica, self._loads.measured, restrained):
             replica.move(vm, target)

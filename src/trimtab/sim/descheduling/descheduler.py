@@ -94,7 +94,7 @@ class Descheduler:
                 classes[self._numbers_of(cycle.nodes)] = run.figures.classes
                 low = run.figures.low.get(METRIC_RESOURCE, nan)
                 high = run.figures.high.get(METRIC_RESOURCE, nan)
-        evicted = tuple(e.pod.vm for e in cycle.evictions if isinstance(e.pod, VmPod))
+        evicted = tuple(pod.vm for pod in cycle.evicted if isinstance(pod, VmPod))
         return CycleDecision(classes, low, high, evicted, "; ".join(errors) or None)
 
     def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:

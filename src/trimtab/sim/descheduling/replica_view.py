@@ -9,21 +9,17 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.model.machines import Taint
 from trimtab.model.quantity import NANO
 from trimtab.policy import Node, NodeView, PodView, Qos, Traits, Vector, View
-from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS
 from trimtab.policy.view import Amounts
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import UNITS, Fleet, Floats
-from trimtab.sim.replica import NAMESPACE, Replica
+from trimtab.sim.fleet import DEFAULT_NAMESPACE, UNITS, Fleet, Floats
+from trimtab.sim.placement.rules import NO_CONSTRAINTS, TAINTER, node_labels, tolerations_of
+from trimtab.sim.replica import Replica
 from trimtab.virt.launcher import SCHEDULABLE
-from trimtab.virt.soft_taints import APPROPRIATE, EFFECT, OVER
 
 REFERENCE_CORES = 32
 REFERENCE_BYTES = 128 * 1024**3
-SOFT_TAINTS = tuple(Taint(key=key, value="true", effect=EFFECT) for key in (APPROPRIATE, OVER))
-"""What the soft tainter puts on nodes: the first on appropriate ones, both on over-utilised."""
 
 
 class VmPod(Struct, frozen=True, gc=False):
@@ -34,7 +30,7 @@ class VmPod(Struct, frozen=True, gc=False):
     uid: str
     vm_name: str
     traits: Traits
-    namespace: str = NAMESPACE
+    namespace: str = DEFAULT_NAMESPACE
     started: float | None = 0.0
     terminating: bool = False
 
@@ -53,15 +49,12 @@ class SharedTraits:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._traits: dict[tuple[int, int, int], Traits] = {}
+        self._traits: dict[tuple[int, int, int, int], Traits] = {}
+        self._of_vm: dict[int, Traits] = {}
         self.nodes = [
             Node(
                 name=node.name,
-                labels={
-                    "kubernetes.io/hostname": node.name,
-                    SCHEDULABLE: "true",
-                    **node.labels,
-                },
+                labels=node_labels(node),
                 taints=node.taints,
                 unschedulable=node.unschedulable,
                 allocatable={
@@ -74,17 +67,33 @@ class SharedTraits:
         ]
 
     def traits(self, vm: int) -> Traits:
-        priority = self._fleet.scenario.vms[vm].priority
+        try:
+            return self._of_vm[vm]
+        except KeyError:
+            self._of_vm[vm] = found = self._find_traits(vm)
+            return found
+
+    def _find_traits(self, vm: int) -> Traits:
+        seen = self._fleet.scenario.vms[vm]
+        priority, rules = seen.priority, seen.constraints or NO_CONSTRAINTS
         cpu = self._fleet.requested_cpu.item(vm)
         memory = self._fleet.requested_memory.item(vm)
-        known = self._traits.get((priority, cpu, memory))
+        known = self._traits.get((priority, cpu, memory, id(rules)))
         if known is None:
-            known = self._traits[priority, cpu, memory] = Traits(
+            known = self._traits[priority, cpu, memory, id(rules)] = Traits(
                 priority=priority,
                 qos=Qos.BURSTABLE,
                 request_evict_only=True,
-                tolerations=LAUNCHER_TOLERATIONS,
-                node_selector={SCHEDULABLE: "true"},
+                evict=rules.evict,
+                prefer_no_eviction=rules.prefer_no_eviction,
+                local_storage=rules.local_storage,
+                resource_claims=rules.resource_claims,
+                claims=rules.storage_classes,
+                labels=rules.labels,
+                tolerations=tolerations_of(rules),
+                node_selector={SCHEDULABLE: "true", **rules.node_selector},
+                node_affinity=rules.node_affinity,
+                anti_affinity=rules.anti_affinity,
                 requests={"cpu": cpu * NANO // 1000, "memory": memory * NANO},
                 requested=frozenset({"cpu", "memory"}),
             )
@@ -141,6 +150,7 @@ class ReplicaView(View):
             uid=self._replica.uid(vm),
             vm_name=self._fleet.vm_names[vm],
             traits=self._shared.traits(vm),
+            namespace=self._fleet.namespace(vm),
             started=self._replica.started_s(vm),
         )
         return pod
@@ -165,6 +175,9 @@ class ReplicaView(View):
     def replicas(self, owner_uid: str) -> int:
         return 1
 
+    def storage_class(self, namespace: str, claim: str) -> str | None:
+        return claim or None  # the claims of traits are named by their class
+
 
 def _used(cpu: float, memory: float) -> Amounts:
     """Units of load as nano-cores and nano-bytes."""
@@ -183,7 +196,7 @@ def _nodes_now(nodes: Sequence[Node], fleet: Fleet, replica: Replica) -> list[No
     for number in (~plain).nonzero()[0].tolist():
         found[number] = replace(
             nodes[number],
-            taints=nodes[number].taints + SOFT_TAINTS[: added[number]],
+            taints=nodes[number].taints + TAINTER[: added[number]],
             unschedulable=bool(cluster.cordoned[number]),
             ready=not cluster.lost[number],
         )

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from trimtab.balance.bounds import bound, fewest_cycles
 from trimtab.model.machines import REFERENCE_CPU
-from trimtab.sim.fleet import UNITS, Floats
-from trimtab.sim.measures.bounds import BAND, Bounds
+from trimtab.sim.fleet import UNITS, Fleet, Floats
 from trimtab.sim.measures.meter import FIGURES, Meter
 from trimtab.sim.migration.migrations import GB, Migrations
 from trimtab.sim.outcome import Course, Move, ReportCard
+from trimtab.sim.problem import problem_at
 
+BAND = 0.10
+"""A node is level while its use is at most this much above the mean of the nodes."""
 SETTLED_CYCLES = 3
 PING_PONG_S = 3600.0
 # Power is a straight line from idle to full, by cores: measured servers come within a few per
@@ -22,6 +26,32 @@ FULL_W_PER_CORE = 10.0
 """128 W and 320 W for the reference node of 32 cores."""
 _CORES_PER_UNIT = float(REFERENCE_CPU) / UNITS
 _J_PER_KWH = 3.6e6
+
+
+class Bounds(Struct, frozen=True):
+    """What the best conceivable rebalancer needs from one placement."""
+
+    migrations: int
+    gb: float
+    cycles: int
+
+
+def lower_bounds(
+    fleet: Fleet,
+    where: NDArray[np.intp],
+    cpu: Floats,
+    memory: Floats,
+    limits: tuple[int | None, int | None],
+) -> Bounds:
+    """Bounds for loads `cpu`, `memory` (units per VM) placed at `where` (node or nowhere).
+
+    Resource by resource, since a mix of both costs ten times as much: every run of a study
+    pays for its bounds. limits: evictions per cycle in all and per node; None is no limit.
+    """
+    problem = problem_at(fleet, where, (cpu, memory))
+    ceiling = np.repeat(problem.shares().mean(axis=1)[:, None] + BAND, fleet.nodes, axis=1)
+    least = bound(problem, ceiling, method="resource")
+    return Bounds(least.moves, least.bytes / GB, fewest_cycles(least.by_node.values(), limits))
 
 
 def report_card(

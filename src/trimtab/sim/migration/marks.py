@@ -4,6 +4,8 @@ A mark stays until the VM has left, is gone, or its node is; each attempt that f
 the next one off for twice as long. Which attempts may run at once is KubeVirt's to say.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from trimtab.virt.slots import MigrationPriority
@@ -50,3 +52,9 @@ class Mark(Struct, eq=False, gc=False):
 def intended(mark: Mark) -> int | None:
     """Where the VM is going, as far as that is known."""
     return mark.wanted_target if mark.attempt is None else mark.attempt.target
+
+
+def targets_of(marks: Sequence[Mark]) -> list[int]:
+    """Where VMs go whose pods all have a node."""
+    attempts = [mark.attempt for mark in marks]
+    return [a.target for a in attempts if a is not None and a.target is not None]

@@ -6,13 +6,15 @@ started on another node, under the same limits.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import inf
 
+import numpy as np
+
 from trimtab.sim.fleet import BYTES_PER_UNIT
 from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Attempt, Mark
+from trimtab.sim.migration.marks import Attempt, Mark, targets_of
 from trimtab.sim.migration.waiting import Waiting
 from trimtab.sim.outcome import Move
 from trimtab.sim.placement.cluster import Cluster
@@ -28,7 +30,7 @@ GB = 1e9
 class Migrations:
     """All marks of one replica.
 
-    `left` is told of each VM whose pod on the source is gone, `arrived` of each that has moved.
+    `left` is told of VMs whose pods on the source are gone, `arrived` of those that have moved.
     Nothing goes over all marks when one of them begins or ends, but for `copies`.
     """
 
@@ -38,8 +40,8 @@ class Migrations:
         scheduler: Scheduler,
         seed: int,
         *,
-        left: Callable[[int], None],
-        arrived: Callable[[Mark], None],
+        left: Callable[[Sequence[int]], None],
+        arrived: Callable[[Sequence[Mark]], None],
         reaction_s: float = 0.0,
     ) -> None:
         self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
@@ -57,6 +59,8 @@ class Migrations:
         self._running = 0
         self._unbound: dict[int, Mark] = {}
         """Attempts whose pod still waits for a node, by VM."""
+        self._bound: list[Mark] = []
+        """Attempts whose pod got a node at this moment; their copies begin together."""
         self._timers: list[tuple[float, int, Mark]] = []
         """When attempts end that copy nothing (yet): of those, a heap."""
         self.moves: list[Move] = []
@@ -86,13 +90,16 @@ class Migrations:
     def cancel(self, vm: int, now: float, outcome: str) -> None:
         """Forget a mark because its VM or its node is gone."""
         if mark := self.marks.get(vm):
-            self._end_attempt(mark, now, outcome)
+            if mark.attempt:
+                self._account([mark], [outcome], now)
+                self._give_back(mark, mark.attempt)
             del self.marks[vm]
             self.copies.share(now)
 
     def abort(self, mark: Mark, now: float) -> None:
         """The attempt cannot succeed any more (its target is lost); the mark stays."""
-        self._fail(mark, now, "failed")
+        self._account([mark], ["failed"], now)
+        self._fail(mark, now)
         self.copies.share(now)
 
     def next_s(self, now: float) -> float:
@@ -116,8 +123,8 @@ class Migrations:
         due = self.copies.due(now)
         while self._next_timer_s() <= now:
             due.append(heappop(self._timers)[2])
-        for mark in sorted(due, key=_sequence):
-            self._finish(mark, now)
+        if due:
+            self._finish(sorted(due, key=_sequence), now)
         self.start(now)
 
     def start(self, now: float) -> None:
@@ -125,13 +132,22 @@ class Migrations:
         self.copies.progress(now)
         for mark in sorted(self._unbound.values(), key=_sequence):
             self._bind(mark, now)
+        for mark in self._take(now):
+            self._begin(mark, now)
+        self.peak = max(self.peak, self._running)
+        self._begin_copies(now)
+        self.copies.share(now)
+
+    def _take(self, now: float) -> Iterator[Mark]:
+        """Those that may begin, one after the other: each has begun before the next is taken."""
+        if self._limits.hold_up_none_of(len(self.marks)):
+            yield from self._waiting.take_all(now)
+            return
         while self._limits.allow_another(self._running):
             waiting = self._waiting.take(now, self._may_leave)
             if waiting is None:
-                break
-            self._begin(waiting, now)
-        self.peak = max(self.peak, self._running)
-        self.copies.share(now)
+                return
+            yield waiting
 
     def _may_leave(self, node: int) -> bool:
         return self._limits.allow_leaving(self._leaving[node])
@@ -172,7 +188,7 @@ class Migrations:
         if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
             self._cluster.put(mark.vm, self._cluster.nowhere)
             self._cluster.release(mark.vm, mark.source)
-            self._left(mark.vm)
+            self._left([mark.vm])
 
     def _bind(self, mark: Mark, now: float) -> None:
         """Look for a node; with one, start to copy."""
@@ -187,50 +203,65 @@ class Migrations:
             attempt.ends_s = now + BOOT_S
             self._end_by_itself(mark, attempt)
             return
-        cluster, vm = self._cluster, mark.vm
-        used = float(cluster.loads.memory[vm]) * BYTES_PER_UNIT
-        allocated = float(cluster.fleet.memory_size[vm]) * BYTES_PER_UNIT
         attempt.copy_begun_s = now
+        self._cluster.land(mark.vm, attempt.target)
+        self._bound.append(mark)
+
+    def _begin_copies(self, now: float) -> None:
+        """Copy the memory of all that were bound at this moment."""
+        marks, self._bound = self._bound, []
+        if not marks:
+            return
+        fleet, vms = self._cluster.fleet, [mark.vm for mark in marks]
+        allocated = (fleet.memory_size[vms] * BYTES_PER_UNIT).tolist()
+        per_gib = self._model.timeout_s_per_gib
         self.copies.begin(
-            mark,
-            attempt.target,
-            left=used,
-            dirty_rate=float(cluster.fleet.dirty_rate[vm]),
-            deadline_s=now + completion_limit_s(allocated, self._model.timeout_s_per_gib),
+            marks,
+            left=self._cluster.loads.memory[vms] * BYTES_PER_UNIT,
+            dirty_rate=fleet.dirty_rate[vms],
+            deadline_s=np.array([now + completion_limit_s(each, per_gib) for each in allocated]),
         )
-        cluster.land(vm, attempt.target)
 
     def _target(self, mark: Mark) -> int | None:
         wanted = mark.wanted_target
         if wanted is None:
             return self._scheduler.choose(mark.vm, avoid=mark.source)
-        ready = self._cluster.open[wanted] and self._scheduler.fits(mark.vm, wanted)
-        return wanted if ready else None
+        return wanted if self._scheduler.takes(mark.vm, wanted) else None
 
-    def _finish(self, mark: Mark, now: float) -> None:
+    def _finish(self, marks: Sequence[Mark], now: float) -> None:
+        """Attempts come to their end, one way or the other."""
+        outcomes = [self._outcome(mark) for mark in marks]
+        self._account(marks, outcomes, now)
+        ended = list(zip(marks, outcomes, strict=True))
+        self._succeed([mark for mark, outcome in ended if outcome == "succeeded"])
+        for mark, outcome in ended:
+            if outcome != "succeeded":
+                self._fail(mark, now)
+
+    def _outcome(self, mark: Mark) -> str:
         attempt = mark.attempt
         assert attempt is not None
         if attempt.target is None:
-            self._fail(mark, now, "failed")
-        elif attempt.copy is not None and not self.copies.is_in_time(attempt):
-            self._fail(mark, now, "timed-out")
-        elif attempt.doomed and attempt.copy is not None:
-            self._fail(mark, now, "failed")
+            return "failed"
+        if attempt.copy is not None and not self.copies.is_in_time(attempt):
+            return "timed-out"
+        return "failed" if attempt.doomed and attempt.copy is not None else "succeeded"
+
+    def _succeed(self, marks: Sequence[Mark]) -> None:
+        vms, targets = [mark.vm for mark in marks], targets_of(marks)
+        if self._model.mode == "live":
+            self._cluster.migrate(vms, targets)
+            self._left(vms)
         else:
-            self._succeed(mark, attempt.target, now)
+            for vm, target in zip(vms, targets, strict=True):
+                self._cluster.put(vm, target)
+        for vm in vms:
+            del self.marks[vm]
+        self._arrived(marks)
 
-    def _succeed(self, mark: Mark, target: int, now: float) -> None:
-        self._account(mark, now, "succeeded")
-        if mark.vm in self._cluster.landing:
-            self._cluster.stop_landing(mark.vm)
-            self._cluster.release(mark.vm, mark.source)
-            self._left(mark.vm)
-        self._cluster.put(mark.vm, target)
-        del self.marks[mark.vm]
-        self._arrived(mark)
-
-    def _fail(self, mark: Mark, now: float, outcome: str) -> None:
-        self._end_attempt(mark, now, outcome)
+    def _fail(self, mark: Mark, now: float) -> None:
+        assert mark.attempt is not None
+        self._give_back(mark, mark.attempt)
         self.failed += 1
         mark.failures += 1
         mark.not_before_s = now + backoff_s(mark.failures, self._model.backoff_s)
@@ -239,31 +270,31 @@ class Migrations:
         else:
             self._waiting.add(mark)
 
-    def _end_attempt(self, mark: Mark, now: float, outcome: str) -> None:
+    def _give_back(self, mark: Mark, attempt: Attempt) -> None:
         """Give back what an attempt that did not succeed holds on its target."""
-        if mark.attempt is None:
-            return
-        self._account(mark, now, outcome)
         if mark.vm in self._cluster.landing:
             self._cluster.stop_landing(mark.vm)
-        if mark.attempt.target is not None:
-            self._cluster.release(mark.vm, mark.attempt.target)
+        if attempt.target is not None:
+            self._cluster.release(mark.vm, attempt.target)
         mark.attempt = None
 
-    def _account(self, mark: Mark, now: float, outcome: str) -> None:
-        """An attempt is over: its slot is free for another one."""
-        attempt = mark.attempt
-        if attempt is None:
-            return
-        if attempt.copy_begun_s is not None:
-            attempt.sent = self.copies.end(mark, now)
-            self.bytes_sent += attempt.sent
-            self.precopy_s += now - attempt.copy_begun_s
-        self._unbound.pop(mark.vm, None)
-        self._running -= 1
-        self._leaving[mark.source] -= 1
-        self._waiting.freed(mark.source)
-        self.moves.append(self._move(mark, now, outcome))
+    def _account(self, marks: Sequence[Mark], outcomes: Sequence[str], now: float) -> None:
+        """Attempts are over: write them down; their slots are free for others."""
+        copied = [mark for mark in marks if mark.attempt and mark.attempt.copy is not None]
+        if copied:
+            for mark, sent in zip(copied, self.copies.end(copied, now), strict=True):
+                attempt = mark.attempt
+                assert attempt is not None
+                assert attempt.copy_begun_s is not None
+                attempt.sent = sent
+                self.bytes_sent += sent
+                self.precopy_s += now - attempt.copy_begun_s
+        for mark, outcome in zip(marks, outcomes, strict=True):
+            self._unbound.pop(mark.vm, None)
+            self._leaving[mark.source] -= 1
+            self._waiting.freed(mark.source)
+            self.moves.append(self._move(mark, now, outcome))
+        self._running -= len(marks)
 
     def _move(self, mark: Mark, now: float | None, outcome: str) -> Move:
         attempt, names = mark.attempt, self._cluster.fleet.node_names

@@ -9,6 +9,7 @@ with ten thousand.
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from math import inf
+from operator import attrgetter
 
 from trimtab.sim.migration.marks import Mark
 
@@ -20,20 +21,26 @@ class Waiting:
 
     def __init__(self, marks: Mapping[int, Mark]) -> None:
         self._marks = marks
-        self._later: list[tuple[float, int, Mark]] = []
+        self._later: dict[float, list[Mark]] = {}
+        """By the moment until which they have to wait: thousands of evictions share one."""
+        self._moments: list[float] = []
+        """Those moments, a heap."""
         self._queues: dict[int, list[tuple[Order, Mark]]] = {}
         self._nodes: list[tuple[Order, int]] = []
         """Nodes by the first one in their queue; those that were found full are not there."""
 
     def add(self, mark: Mark) -> None:
-        heappush(self._later, (mark.not_before_s, mark.sequence, mark))
+        if (same := self._later.get(mark.not_before_s)) is None:
+            same = self._later[mark.not_before_s] = []
+            heappush(self._moments, mark.not_before_s)
+        same.append(mark)
 
     def next_s(self, now: float) -> float:
         """When the next back-off ends."""
         self._ripen(now)
-        while self._later and not self._waits(self._later[0][2]):
-            heappop(self._later)
-        return self._later[0][0] if self._later else inf
+        while self._moments and not any(map(self._waits, self._later[self._moments[0]])):
+            del self._later[heappop(self._moments)]
+        return self._moments[0] if self._moments else inf
 
     def take(self, now: float, may_leave: Callable[[int], bool]) -> Mark | None:
         """The first one whose node another VM may leave; None if there is none.
@@ -56,18 +63,27 @@ class Waiting:
                 return mark
         return None
 
+    def take_all(self, now: float) -> list[Mark]:
+        """All whose turn has come, in order: for a moment at which no limit holds anyone up."""
+        ripe = [mark for queue in self._queues.values() for _, mark in queue]
+        self._queues.clear()
+        self._nodes.clear()
+        while self._moments and self._moments[0] <= now:
+            ripe += self._later.pop(heappop(self._moments))
+        return sorted(filter(self._waits, ripe), key=attrgetter("order"))
+
     def freed(self, node: int) -> None:
         """One VM less leaves a node."""
         if queue := self._queues.get(node):
             heappush(self._nodes, (queue[0][0], node))
 
     def _ripen(self, now: float) -> None:
-        while self._later and self._later[0][0] <= now:
-            mark = heappop(self._later)[2]
-            queue = self._queues.setdefault(mark.source, [])
-            heappush(queue, (mark.order, mark))
-            if queue[0][1] is mark:
-                heappush(self._nodes, (mark.order, mark.source))
+        while self._moments and self._moments[0] <= now:
+            for mark in self._later.pop(heappop(self._moments)):
+                queue = self._queues.setdefault(mark.source, [])
+                heappush(queue, (mark.order, mark))
+                if queue[0][1] is mark:
+                    heappush(self._nodes, (mark.order, mark.source))
 
     def _waits(self, mark: Mark) -> bool:
         return self._marks.get(mark.vm) is mark and mark.attempt is None

@@ -5,6 +5,8 @@ again from nothing. Nowhere is one more node behind the last: VMs that wait for 
 boot or sit on a lost node are there, so its load is the demand that nobody serves.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,12 @@ from trimtab.sim.loads import Loads
 from trimtab.sim.migration.copies import Copies
 from trimtab.sim.migration.marks import Mark, intended
 from trimtab.sim.placement.residents import Residents
+from trimtab.sim.placement.rules import Apart
 
 Places = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+MANY_MOVES = 8
+"""From so many VMs on moving them at once is quicker than one after the other."""
 
 
 class Cluster:
@@ -32,8 +37,6 @@ class Cluster:
         self.requested_cpu: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.requested_memory: Integers = np.zeros(fleet.nodes, dtype=np.int64)
         self.pods: Integers = np.zeros(fleet.nodes, dtype=np.int64)
-        self.evenness: Integers = np.full(fleet.nodes, 100, dtype=np.int64)
-        """How evenly CPU and memory are promised: what BalancedAllocation goes by."""
         self.changed: list[int] = []
         """Every node whose promises changed, again and again, in order."""
         self.freed: set[int] = set()
@@ -42,6 +45,7 @@ class Cluster:
         self.cordoned: Flags = fleet.cordoned.copy()
         self.soft_taints: Integers = fleet.soft_taints.copy()
         self.open = fleet.accepts & ~self.cordoned
+        self._open_to: dict[int, Flags] = {}
         self.where[:] = self.nowhere
         self.residents = Residents(where, fleet.nodes + 1)
         self.marks: dict[int, Mark] = {}
@@ -49,6 +53,35 @@ class Cluster:
         self.copies = Copies(fleet.nodes, 0.0)
         """Pre-copies under way; kept by the replica's migrations."""
         self._plain = _Plain(self)
+        groups = None if fleet.rules is None else fleet.rules.groups
+        self.apart = None if groups is None else Apart(groups)
+        """Who is where of those that keep apart from each other; None if nobody does."""
+        if (ground := fleet.ground) is not None:
+            self.requested_cpu += ground.requested_cpu
+            self.requested_memory += ground.requested_memory
+            self.pods += ground.pods
+
+    def open_to(self, kind: int) -> Flags:
+        """(nodes,) that take pods with this kind of rules now; one array until that changes."""
+        if not kind:
+            return self.open
+        found, rules = self._open_to.get(kind), self.fleet.rules
+        if found is None:
+            assert rules is not None
+            found = rules.allowed[kind] & ~self.lost
+            if not rules.bears_cordons[kind]:
+                found &= ~self.cordoned
+            self._open_to[kind] = found
+        return found
+
+    def soft_taints_to(self, kind: int) -> Integers:
+        """(nodes,) PreferNoSchedule taints that pods with this kind of rules do not tolerate."""
+        rules = self.fleet.rules
+        if not kind or rules is None:
+            return self.soft_taints
+        if rules.bears_tainter[kind]:
+            return np.asarray(rules.soft_taints[kind])
+        return np.asarray(self.soft_taints - self.fleet.soft_taints + rules.soft_taints[kind])
 
     def put(self, vm: int, node: int) -> None:
         """Move a VM's load to a node, or to nowhere."""
@@ -85,18 +118,45 @@ class Cluster:
 
     def _request(self, vm: int, node: int, sign: int) -> None:
         now = self._plain
-        cpu = now.requested_cpu[node] + sign * now.asks_cpu[vm]
-        memory = now.requested_memory[node] + sign * now.asks_memory[vm]
-        now.requested_cpu[node], now.requested_memory[node] = cpu, memory
+        now.requested_cpu[node] += sign * now.asks_cpu[vm]
+        now.requested_memory[node] += sign * now.asks_memory[vm]
         now.pods[node] += sign
         self.changed.append(node)
-        cpu_share = min(cpu / now.allocatable_cpu[node], 1.0)
-        memory_share = min(memory / now.allocatable_memory[node], 1.0)
-        now.evenness[node] = int((1 - abs(cpu_share - memory_share) / 2) * 100)
+        if self.apart is not None:
+            self.apart.count(vm, node, sign)
+
+    def migrate(self, vms: Sequence[int], targets: Sequence[int]) -> None:
+        """Copies are complete: the VMs run on their targets, their pods on the sources are gone."""
+        if len(vms) < MANY_MOVES:
+            for vm, target in zip(vms, targets, strict=True):
+                self.stop_landing(vm)
+                self.release(vm, self._plain.where[vm])
+                self.put(vm, target)
+            return
+        fleet, sources = self.fleet, self.where[vms]
+        np.add.at(self.cpu, targets, self.loads.cpu[vms])
+        for sums, each in (
+            (self.cpu, self.loads.cpu),
+            (self.memory, self.loads.memory),  # the target has had it since the copy began
+            (self.requested_cpu, fleet.requested_cpu),
+            (self.requested_memory, fleet.requested_memory),
+        ):
+            np.subtract.at(sums, sources, each[vms])
+        np.subtract.at(self.pods, sources, 1)
+        self.where[vms] = targets
+        if self.apart is not None:
+            for vm, source in zip(vms, sources.tolist(), strict=True):
+                self.apart.count(vm, source, -1)
+        for vm in vms:
+            del self.landing[vm]
+            self.residents.moves(vm)
+        touched = np.unique(sources).tolist()
+        self.freed.update(touched)
+        self.changed.extend(touched)
 
     def settle(self, vms: Places, nodes: Places) -> None:
         """At the start: reserve for many VMs and put them on their nodes, all at once."""
-        fleet, touched = self.fleet, np.unique(nodes)
+        fleet = self.fleet
         for sums, each in (
             (self.requested_cpu, fleet.requested_cpu[vms]),
             (self.requested_memory, fleet.requested_memory[vms]),
@@ -109,11 +169,10 @@ class Cluster:
             np.subtract.at(sums, self.where[vms], load[vms])
         self.where[vms] = nodes
         self.residents.forget()
-        self.changed.extend(touched.tolist())
-        cpu_share = np.minimum(self.requested_cpu / fleet.allocatable_cpu, 1.0)
-        memory_share = np.minimum(self.requested_memory / fleet.allocatable_memory, 1.0)
-        evenness = ((1 - abs(cpu_share - memory_share) / 2) * 100).astype(np.int64)
-        self.evenness[touched] = evenness[touched]
+        self.changed.extend(np.unique(nodes).tolist())
+        if self.apart is not None:
+            for vm, node in zip(vms.tolist(), nodes.tolist(), strict=True):
+                self.apart.count(vm, node, 1)
 
     def moving(self) -> Floats:
         """Load arriving minus load leaving, as shares of each node: (2, nodes), CPU and memory.
@@ -143,6 +202,7 @@ class Cluster:
     def _reopen(self) -> None:
         self.freed.update(range(self.fleet.nodes))
         self.open = self.fleet.accepts & ~self.cordoned & ~self.lost
+        self._open_to.clear()
 
     def vms_on(self, node: int) -> Places:
         """Numbers of the VMs whose active pod is on a node."""
@@ -153,12 +213,9 @@ class _Plain:
     """A cluster's arrays, for one node or VM at a time."""
 
     __slots__ = (
-        "allocatable_cpu",
-        "allocatable_memory",
         "asks_cpu",
         "asks_memory",
         "cpu",
-        "evenness",
         "memory",
         "pods",
         "requested_cpu",
@@ -172,9 +229,6 @@ class _Plain:
         self.memory, self.pods = plain(cluster.memory), plain(cluster.pods)
         self.requested_cpu = plain(cluster.requested_cpu)
         self.requested_memory = plain(cluster.requested_memory)
-        self.evenness = plain(cluster.evenness)
-        self.allocatable_cpu = plain(fleet.allocatable_cpu)
-        self.allocatable_memory = plain(fleet.allocatable_memory)
         self.asks_cpu = plain(fleet.requested_cpu)
         self.asks_memory = plain(fleet.requested_memory)
 
@@ -199,6 +253,8 @@ def recount(
             continue
         weights = load if replicas == 1 else np.tile(load, replicas)
         sums[:] = np.bincount(bins, weights, minlength=replicas * width).reshape(cpu.shape)
+        if (ground := clusters[0].fleet.ground) is not None:
+            sums[:, :-1] += ground.cpu if sums is cpu else ground.memory
         if load is loads.memory:
             for cluster in clusters:
                 for vm, node in cluster.landing.items():

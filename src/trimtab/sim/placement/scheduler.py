@@ -21,7 +21,7 @@ FEWEST_PERCENT = 5
 # How many points of nodes are remembered, over all sizes of pods.
 MOST_POINTS = 1_000_000
 # From so many on, counting to one of equal nodes is quicker in an array.
-MANY_TIES = 24
+MANY_TIES = 4
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -37,9 +37,10 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement, self._ties = cluster, placement, ties
-        self._node_scores: dict[tuple[int, int], NodeScores] = {}
+        self._node_scores: dict[tuple[int, int, int], NodeScores] = {}
         self._start, self._nodes = 0, cluster.fleet.nodes
         self._wanted = nodes_to_find(self._nodes)
+        self._rules, self._apart = cluster.fleet.rules, cluster.apart
         self._taints_known: Integers | None = None
         self._tainted = False
 
@@ -51,6 +52,8 @@ class Scheduler:
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
         """The node for a new pod of this VM; None when it fits nowhere."""
         cached = self._scores_for(vm)
+        if self._apart is not None and self._apart.touches(vm):
+            return self._choose_apart(vm, cached, self._apart.banned(vm), avoid)
         if avoid is None:
             return self._best(vm, cached)
         worth, again = cached.worth, avoid + self._nodes
@@ -58,6 +61,29 @@ class Scheduler:
         chosen = self._best(vm, cached)
         worth[avoid] = worth[again] = kept
         return chosen
+
+    def _choose_apart(
+        self, vm: int, cached: NodeScores, banned: Places, avoid: int | None
+    ) -> int | None:
+        """The same for a VM that keeps apart from others, or others from it."""
+        if avoid is not None:
+            banned = np.append(banned, avoid)
+        places = np.concatenate([banned, banned + self._nodes])
+        kept = cached.levels[places]
+        cached.levels[places] = 0
+        chosen = self._best(vm, cached)
+        cached.levels[places] = kept
+        return chosen
+
+    def takes(self, vm: int, node: int) -> bool:
+        """Whether a new pod of this VM may be bound to this very node now."""
+        if not self._cluster.open_to(self._kind(vm))[node] or not self.fits(vm, node):
+            return False
+        apart = self._apart
+        return apart is None or not apart.touches(vm) or node not in apart.banned(vm)
+
+    def _kind(self, vm: int) -> int:
+        return 0 if self._rules is None else self._rules.kind.item(vm)
 
     def fits(self, vm: int, node: int) -> bool:
         """Whether requests and the number of pods leave room, whatever taints and cordons say."""
@@ -78,10 +104,9 @@ class Scheduler:
             best = (scores == np.maximum.reduce(scores)).nonzero()[0]
             chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
             return (first + found.item(chosen)) % self._nodes
-        most = int(np.maximum.reduce(cached.levels[first : first + seen]))
+        most, count = cached.best(first, first + seen)
         if not most:
             return None
-        count = cached.worth.count(most, first, first + seen)
         chosen = self._ties.randrange(count) if count > 1 else 0
         return _find(cached, most, chosen, first, first + seen) % self._nodes
 
@@ -89,11 +114,10 @@ class Scheduler:
         self, vm: int, cached: NodeScores, first: int, seen: int, found: Places
     ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
-        nodes = np.arange(first, first + seen) % self._nodes
-        untainted = _untainted(self._cluster.soft_taints[nodes])
-        taints = untainted if isinstance(untainted, int) else untainted[found]
+        nodes = (first + found) % self._nodes
+        taints = _untainted(self._cluster.soft_taints_to(self._kind(vm))[nodes])
         if self._placement == "least-loaded":
-            return taints - 100.0 * self._use(vm, nodes[found])
+            return taints - 100.0 * self._use(vm, nodes)
         points = cached.levels[first : first + seen][found].astype(np.int64) - 1
         return np.asarray(taints + points)
 
@@ -107,12 +131,14 @@ class Scheduler:
     def _scores_for(self, vm: int) -> NodeScores:
         """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
         fleet = self._cluster.fleet
-        asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
+        kind = 0 if self._rules is None else self._rules.kind.item(vm)
+        asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm), kind
         known = self._node_scores.get(asks)
         if known is None:
             if (len(self._node_scores) + 1) * fleet.nodes > MOST_POINTS and self._node_scores:
                 del self._node_scores[next(iter(self._node_scores))]
-            known = NodeScores(self._cluster, *asks, pack=self._placement == "binpack")
+            pack = self._placement == "binpack"
+            known = NodeScores(self._cluster, *asks[:2], pack=pack, kind=kind)
             self._node_scores[asks] = known
         known.follow()
         return known
@@ -155,7 +181,7 @@ def _untainted(taints: Integers) -> Integers | int:
 def _find(cached: NodeScores, worth: int, number: int, first: int, last: int) -> int:
     """Where, from `first` to `last`, the nodes are worth so much: of these places, by number."""
     if number >= MANY_TIES:
-        return first + int((cached.levels[first:last] == worth).nonzero()[0][number])
+        return first + int((cached.levels[first:last] == worth).nonzero()[0].item(number))
     place = first - 1
     for _ in range(number + 1):
         place = cached.worth.find(worth, place + 1, last)

@@ -123,5 +123,4 @@ class Starts:
     def _find(self, vm: int, only: int | None) -> int | None:
         if only is None:
             return self._scheduler.choose(vm)
-        fits = self._cluster.open[only] and self._scheduler.fits(vm, only)
-        return only if fits else None
+        return only if self._scheduler.takes(vm, only) else None

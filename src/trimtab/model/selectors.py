@@ -1,4 +1,4 @@
-"""Label selectors in the three forms that a policy and a pod use.
+"""Label selectors in the three forms that a policy and a pod use, and what they match.
 
 A text (`kubevirt.io/schedulable=true, zone in (a,b), !gone`), `matchLabels` with
 `matchExpressions`, and the terms of a required node affinity. All become requirements
@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.snapshot import Expression, Match, NodeTerm
+from trimtab.model.pod_rules import Expression, Match, NodeTerm
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 _OPERATORS: dict[str, Operator] = {
@@ -69,6 +69,19 @@ class Requirement(Struct, frozen=True):
             return f"{self.operator} needs exactly one integer"
         bad = [value for value in self.values if not _VALUE.fullmatch(value)]
         return f"{bad[0]!r} is not a label value" if bad else None
+
+
+def label_problem(key: str, value: str) -> str | None:
+    """Why Kubernetes would refuse this label, or None."""
+    return Requirement(key, "In", (value,)).problem()
+
+
+def node_requirement_problem(expression: Expression) -> str | None:
+    """Why Kubernetes would refuse this condition on a node's label, or None."""
+    operator = _OPERATORS.get(expression.operator)
+    if operator is None:
+        return f"{expression.operator!r} is not one of {', '.join(_OPERATORS)}"
+    return Requirement(expression.key, operator, expression.values).problem()
 
 
 def _integer(text: str | None) -> int | None:
@@ -157,11 +170,10 @@ def _term_matches(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def _node_label(expression: Expression, labels: Mapping[str, str]) -> bool:
-    operator = _OPERATORS.get(expression.operator)
-    if operator is None:
+    if node_requirement_problem(expression) is not None:
         return False
-    requirement = Requirement(expression.key, operator, expression.values)
-    return requirement.problem() is None and requirement.matches(labels)
+    operator = _OPERATORS[expression.operator]
+    return Requirement(expression.key, operator, expression.values).matches(labels)
 
 
 def _node_field(expression: Expression, name: str) -> bool:
