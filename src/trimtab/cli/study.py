@@ -222,6 +222,8 @@ def _run(
     from trimtab.view.study import StudyDisplay, say, tell
 
     plan = make_plan(load_study(file), file.parent)
+    for note in plan.notes:
+        say(note)
     for warning in warnings_about(plan.seeds):
         say(f"warning: {warning}")
     display = StudyDisplay(plan.name, plan.runs)
@@ -230,18 +232,18 @@ def _run(
             plan, file.read_text(encoding="utf-8"), store, engine, shard=shard, fresh=fresh,
             begun=display.begun, advanced=display.advanced,
         )  # fmt: skip
+        result = None if left else write_results(store)
     except KeyboardInterrupt:
         say(f"interrupted; finished runs are kept in {store.path}: the same command continues")
         return INTERRUPTED
     finally:
         display.close()
-    if left:
+    if result is None:
         say(
             f"this part is done; {left:,} of {plan.runs:,} runs are still missing in {store.path}: "
             f"run the other shards, then trimtab study report {store.path}"
         )
         return None
-    result = write_results(store)
     _show(result, scenario=None, json=json)
     if not json:
         page = (store.path / "report.html").resolve()

@@ -14,9 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders.labs.apiserver import ApiServer, running_apiserver
-from builders.labs.kubevirt_metrics import DELAY, GIB, VmHistory, prometheus_with, write_openmetrics
+from builders.labs.kubevirt_metrics import (
+    DELAY,
+    GIB,
+    SCRAPE_S,
+    VmHistory,
+    prometheus_with,
+    write_openmetrics,
+)
 from builders.proxies.prometheus import ScriptedPrometheus
+from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
 from trimtab.install.observe.rbac import snapshot_rbac
@@ -43,6 +50,7 @@ HOURS = 6
 NODE_CORES = {"n1": 8, "n2": 8}
 END = time.time() // 300 * 300
 START = END - HOURS * 3600
+LATER_S = 2 * 3600  # in a whole run the tests of this file may begin long after it was read
 VMS = [
     VmHistory("web", 2.0, 4 * GIB, {0.0: "n1", START + HOURS * 1800: "n2"}),
     VmHistory("db", 1.0, 8 * GIB, {0.0: "n1"}),
@@ -93,7 +101,8 @@ def server() -> Iterator[ApiServer]:
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("prometheus")
-    write_openmetrics(directory / "history.txt", VMS, NODE_CORES, START, END)
+    later = END + LATER_S
+    write_openmetrics(directory / "history.txt", VMS, NODE_CORES, START, later)
     with prometheus_with(directory, directory / "history.txt") as url:
         yield url
 
@@ -101,7 +110,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def arguments(server: ApiServer, url: str, output: Path, *more: str) -> list[str]:
     account = server.kubeconfig_for(server.url, ACCOUNT)
     where = ["--kubeconfig", str(account), "--prometheus", url]
-    return ["record", *where, "--days", str(HOURS / 24), "-o", str(output), *more]
+    period = () if "--days" in more else ("--days", str(HOURS / 24))
+    return ["record", *where, *period, "-o", str(output), *more]
 
 
 def record(server: ApiServer, url: str, output: Path, *more: str) -> ClusterRecording:
@@ -130,8 +140,12 @@ def test_loads_are_what_the_counters_say(recorded: ClusterRecording) -> None:
     for column, vm in enumerate(sorted(VMS, key=lambda vm: vm.name)):
         # the mean over the five minutes before each moment, but for the first, which is short
         expected = [np.mean([vm.use(at - back) for back in range(0, 300, 60)]) for at in times]
-        error = np.abs(recorded.vm_cpu[:, column] - expected)[2:]
-        assert float(np.nanmax(error)) < 0.08 * vm.cores
+        error = np.abs(recorded.vm_cpu[:, column] - expected)[2:] / vm.cores
+        moving = np.abs(times[2:] - max(vm.places)) <= 600
+        assert float(np.nanmax(error[~moving])) < 0.08
+        # A counter that ends or begins within the window is known to a scrape only, and the
+        # wave may be at its top then: one and a half times the VM's cores.
+        assert float(np.nanmax(error[moving], initial=0.0)) < 0.08 + 1.5 * SCRAPE_S / 300
         assert np.nanmax(recorded.vm_memory[:, column]) == vm.memory
 
 
@@ -167,22 +181,144 @@ def test_the_archive_names_its_sources_and_queries(recorded: ClusterRecording) -
     assert recorded.manifest.parameters["partial_response"] == "false"
 
 
-@pytest.mark.parametrize("faults", [["422"], ["503"], ["cut"], ["422", "503", "cut", "partial"]])
+@pytest.mark.parametrize(
+    "faults", [["422"], ["503"], ["cut"], ["hang"], ["422", "503", "cut", "hang", "partial"]]
+)
 def test_faults_change_no_value(
     server: ApiServer,
     prometheus: str,
     recorded: ClusterRecording,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     faults: list[str],
 ) -> None:
+    monkeypatch.setattr("trimtab.cli.record.commands.ANSWER_S", 5.0)
     with ScriptedPrometheus(prometheus, faults) as proxy:
         found = record(server, proxy.url, tmp_path / "my.trimtab")
     assert proxy.left == []
-    first = round((found.manifest.start - recorded.manifest.start) / 300)
+    assert_same_values(found, recorded)
+
+
+def assert_same_values(
+    found: ClusterRecording, recorded: ClusterRecording, *, skew_s: float = 0.0, rtol: float = 0.0
+) -> None:
+    """Where the two overlap: time went on between them."""
+    first = round((found.manifest.start - skew_s - recorded.manifest.start) / 300)
     for table in ("vm_cpu", "vm_memory", "placement", "node_cpu"):
         one, other = getattr(found, table), getattr(recorded, table)
         same = min(len(one), len(other) - first)
-        np.testing.assert_array_equal(one[:same], other[first : first + same])
+        assert same > 36
+        np.testing.assert_allclose(one[:same], other[first : first + same], rtol=rtol)
+
+
+@pytest.mark.parametrize("skew_s", [-7200.0, 3600.0])
+def test_a_server_whose_clock_is_off_is_recorded_by_its_own_clock_and_that_is_said(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path, skew_s: float
+) -> None:
+    with ScriptedPrometheus(prometheus, [], skew_s=skew_s) as proxy:
+        found = record(server, proxy.url, tmp_path / "my.trimtab")
+    said = [finding.what for finding in found.manifest.findings]
+    assert [what for what in said if "clock is" in what], said
+    assert_same_values(found, recorded, skew_s=skew_s)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "said", "without"),
+    [
+        pytest.param(("vcpu_delay",), "how long VMs waited for CPU", "vm_delay", id="delay"),
+        pytest.param(("memory_resident",), "tells the memory of VMs", "vm_memory", id="memory"),
+        pytest.param(
+            ("node_cpu", "node_memory", "descheduler:"), "the load of nodes", "node_cpu", id="nodes"
+        ),
+    ],
+)
+def test_a_metric_that_is_missing_is_said_with_what_it_means(
+    server: ApiServer,
+    prometheus: str,
+    tmp_path: Path,
+    hidden: tuple[str, ...],
+    said: str,
+    without: str,
+) -> None:
+    with ScriptedPrometheus(prometheus, [], hidden=hidden) as proxy:
+        found = record(server, proxy.url, tmp_path / "my.trimtab")
+    (finding,) = (each for each in found.manifest.findings if said in each.what)
+    assert finding.meaning
+    assert not np.isfinite(getattr(found, without)).any()
+    assert np.isfinite(found.vm_cpu).any()
+
+
+def test_without_vmi_info_the_cpu_metric_tells_where_vms_were(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path
+) -> None:
+    with ScriptedPrometheus(prometheus, [], hidden=("kubevirt_vmi_info",)) as proxy:
+        found = record(server, proxy.url, tmp_path / "my.trimtab")
+    assert_same_values(found, recorded)
+
+
+def test_two_nodes_that_tell_of_one_vm_are_counted_and_its_load_is_not_doubled(
+    recorded: ClusterRecording,
+) -> None:
+    (finding,) = (f for f in recorded.manifest.findings if "two nodes reported one VM" in f.what)
+    assert finding.count >= 1
+    web = recorded.manifest.vms.index("shop/web")
+    assert float(np.nanmax(recorded.vm_cpu[:, web])) < 1.6 * 2.0
+
+
+def test_without_kubevirts_metrics_cadvisor_tells_the_same(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path
+) -> None:
+    with ScriptedPrometheus(prometheus, [], hidden=("kubevirt_",)) as proxy:
+        found = record(server, proxy.url, tmp_path / "my.trimtab")
+    sources = {each.table: each.source for each in found.manifest.sources}
+    assert sources["vm_cpu"] == "cAdvisor's metrics of the VMs' pods"
+    assert "no metric tells how long VMs waited for CPU" in {
+        finding.what for finding in found.manifest.findings
+    }
+    assert_same_values(found, recorded, rtol=1e-5)
+
+
+def test_openshifts_rules_tell_the_load_of_nodes_where_node_exporter_is_hidden(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path
+) -> None:
+    with ScriptedPrometheus(prometheus, [], hidden=("node_cpu", "node_memory")) as proxy:
+        found = record(server, proxy.url, tmp_path / "my.trimtab")
+    sources = {each.table: each.source for each in found.manifest.sources}
+    assert sources["node_cpu"] == sources["node_memory"] == "OpenShift's rules"
+    first = round((found.manifest.start - recorded.manifest.start) / 300)
+    same = min(len(found.node_cpu), len(recorded.node_cpu) - first)
+    error = np.abs(found.node_cpu[:same] - recorded.node_cpu[first : first + same])
+    assert float(np.nanmedian(error)) < 0.1
+
+
+@pytest.mark.parametrize("version", ["1.5", "1.9"])
+def test_names_and_labels_of_other_versions_are_understood(
+    server: ApiServer, tmp_path: Path, version: str
+) -> None:
+    now = time.time() // 60 * 60
+    write_openmetrics(
+        tmp_path / "history.txt", VMS, NODE_CORES, now - 3600, now + 600, version=version
+    )
+    with prometheus_with(tmp_path, tmp_path / "history.txt") as url:
+        found = record(server, url, tmp_path / "my.trimtab", "--days", str(1 / 24))
+    assert {each.table for each in found.manifest.sources} >= {
+        "vm_cpu", "vm_delay", "vm_memory", "placement", "node_cpu", "node_memory",
+    }  # fmt: skip
+    assert np.allclose(np.nanmedian(found.vm_memory, axis=0), [8 * GIB, 2 * GIB, 4 * GIB])
+    means = np.nanmean(found.vm_cpu, axis=0)
+    assert np.allclose(means, [1.0, 0.5, 2.0], rtol=0.15)
+
+
+def test_without_any_metric_of_vms_there_is_an_error_that_says_what_to_do(
+    server: ApiServer, prometheus: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "my.trimtab"
+    with (
+        ScriptedPrometheus(prometheus, [], hidden=("kubevirt_", "container_")) as proxy,
+        pytest.raises(TrimtabError, match="no source tells what VMs use"),
+    ):
+        record(server, proxy.url, output)
+    assert not output.exists()
 
 
 def test_an_answer_that_stays_partial_ends_in_an_error_and_not_in_an_archive(

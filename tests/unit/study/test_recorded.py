@@ -1,22 +1,37 @@
 """A recorded cluster in the simulator: replayed as it was, and asked what if."""
 
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from builders.worlds.recordings import a_recording
+from builders.worlds.whatifs import a_whatif
+from trimtab.advisor.api import Options
 from trimtab.errors import ConfigError
+from trimtab.model.load.curve import Trace, mean
+from trimtab.model.recorded.archive import write_recording
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import name_problems
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing
-from trimtab.study.execution.tasks import Task, run_task
-from trimtab.study.recorded.answer import Answer, conclude
-from trimtab.study.recorded.outputs import kubedescheduler_patch, winning_policy
-from trimtab.study.recorded.questions import Asked, policy_in_use, ready_questions
+from trimtab.stacks.loop.scenario.objects import script_of
+from trimtab.study.execution.engines import Engine
+from trimtab.study.execution.rerun import rerun
+from trimtab.study.execution.run import run_missing, write_results
+from trimtab.study.inputs.file import load_study, parse_study
+from trimtab.study.inputs.plan import make_plan
+from trimtab.study.recorded.effect import with_options
+from trimtab.study.recorded.lab import lab_scenario
+from trimtab.study.recorded.outputs import kubedescheduler_patch, platform_config, winning_policy
+from trimtab.study.recorded.questions import WhatifOptions, policy_in_use, ready_questions
 from trimtab.study.recorded.replay import replay
-from trimtab.study.recorded.scenario import GROUND, recorded_scenario
-from trimtab.study.results.record import FullChunk, decode
+from trimtab.study.recorded.scenario import recorded_scenario
+from trimtab.study.results.days import DAY_S, figures_of_days
+from trimtab.study.results.store import Store
 
 
 def with_a_move(recording: ClusterRecording, vm: int, moment: int, target: int) -> ClusterRecording:
@@ -34,7 +49,7 @@ def with_a_move(recording: ClusterRecording, vm: int, moment: int, target: int) 
 def test_the_scenario_has_valid_names_and_the_recorded_requests() -> None:
     scenario = recorded_scenario(a_recording())
     assert list(name_problems(scenario)) == []
-    vms = [vm for vm in scenario.vms if not vm.name.startswith(GROUND)]
+    vms = scenario.vms
     assert len(vms) == 9
     assert {vm.cpu.milli_value() for vm in vms} == {2000}  # of which a tenth is requested
     assert {str(vm.memory) for vm in vms} == {"5Gi"}
@@ -82,12 +97,12 @@ def test_without_node_loads_nothing_can_be_trusted() -> None:
 
 
 @pytest.mark.parametrize("victims", ["stock", "planned"])
-def test_the_ground_load_never_moves(victims: str) -> None:
-    scenario = recorded_scenario(a_recording(hot=2.0))
+def test_the_ground_load_stays_on_its_node(victims: str) -> None:
+    scenario = recorded_scenario(a_recording(hot=2.0, beside=2.0))
     spec = RunSpec(scenario, victims=victims, timing=Timing(descheduling_s=300))  # type: ignore[arg-type]
     outcome = simulate_one(spec, 1)
     assert outcome.moves
-    assert not [move for move in outcome.moves if move.vm.startswith(GROUND)]
+    assert outcome.course.cpu.min() >= 2.0 / 8
 
 
 def test_vms_that_cannot_migrate_stay() -> None:
@@ -101,16 +116,8 @@ def test_vms_that_cannot_migrate_stay() -> None:
     assert simulate_one(spec, 1).moves == ()
 
 
-def answered(recording: ClusterRecording, **asked: object) -> Answer:
-    mine = policy_in_use(recording)
-    wanted = Asked(**{"sweep": False, **asked})  # type: ignore[arg-type]
-    questions = ready_questions(recording, mine, wanted)
-    chunks = [decode(run_task(Task(each.name, each.spec, (0, 1))), FullChunk) for each in questions]
-    return conclude(questions, chunks, replay(recording), mine)
-
-
 def test_the_answer_begins_with_what_to_do() -> None:
-    found = answered(a_recording(hot=2.0), drain="n2")
+    found = a_whatif(a_recording(hot=2.0), WhatifOptions(sweep=False, drain="n2")).answer
     assert found.words[0].startswith(("Keep your policy", "Change to"))
     lines = {line.name: line for line in found.lines}
     assert lines["nothing"].migrations[0] == 0
@@ -120,19 +127,63 @@ def test_the_answer_begins_with_what_to_do() -> None:
     assert lines["drain n2"].drained_s is not None
 
 
+def test_a_level_cluster_needs_no_other_setting() -> None:
+    recording = a_recording(moments=6)
+    level = replace(recording, vm_cpu=np.full_like(recording.vm_cpu, 1.0))
+    found = a_whatif(level, WhatifOptions(more=0), runs=7).answer
+    assert found.winner == "my policy"
+    assert "nothing is surely better" in found.words[0]
+    assert {versus.sureness for versus in found.beside} == {"none"}
+
+
+def test_figures_of_days_add_up_to_those_of_the_run() -> None:
+    scenario = recorded_scenario(a_recording(hot=2.0, moments=100, step_s=1800.0))
+    spec = RunSpec(scenario, timing=Timing(descheduling_s=900))
+    outcome = simulate_one(spec, 1)
+    days = figures_of_days(scenario, outcome)
+    assert len(days) == 2  # 50 hours
+    assert np.mean([day.level for day in days]) == pytest.approx(
+        100 * outcome.card.load_std_mean, rel=0.1
+    )
+    moved = np.mean([day.migrations for day in days]) * scenario.duration_s / DAY_S
+    assert moved == pytest.approx(outcome.card.migrations)
+
+
+def test_a_study_asks_its_own_questions_of_a_recording(tmp_path: Path) -> None:
+    write_recording(a_recording(hot=2.0), tmp_path / "my.trimtab")
+    text = "name: mine\nrecording: my.trimtab\nscores: [cpu_focused]\nseeds: 2\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    plan = make_plan(load_study(tmp_path / "mine.yaml"), tmp_path)
+    assert [scenario.name for scenario in plan.scenarios] == ["my"]
+    assert [candidate.policy for candidate in plan.candidates] == ["recorded"] * 2
+    assert plan.spec(0, 1).policy == policy_in_use(a_recording()).text
+    assert "can be trusted" in plan.notes[0]
+    store = Store(tmp_path / "results")
+    nobody = {"begun": lambda to_do, known: None, "advanced": lambda count: None}
+    assert run_missing(plan, text, store, Engine(workers=1), **nobody) == 0  # type: ignore[arg-type]
+    result = write_results(store)
+    assert result.warnings[0] == plan.notes[0]
+    assert not rerun(store, Engine(workers=1), lambda count: None).differences
+
+
+def test_a_study_without_scenarios_or_recording_is_refused() -> None:
+    with pytest.raises(ConfigError, match="or a recording"):
+        parse_study("name: mine\n")
+
+
 def test_all_settings_that_can_be_chosen_begin_from_the_same_cluster() -> None:
     recording = a_recording()
-    questions = ready_questions(recording, policy_in_use(recording), Asked())
+    questions = ready_questions(recording, policy_in_use(recording), WhatifOptions())
     choices = [each for each in questions if each.is_choice]
     assert len(choices) > 8
     assert len({each.name for each in questions}) == len(questions)
-    assert {len(each.spec.scenario.vms) for each in choices} == {12}
+    assert {len(each.spec.scenario.vms) for each in choices} == {9}
 
 
 def test_a_drain_of_a_node_that_is_not_there_is_refused() -> None:
     recording = a_recording()
     with pytest.raises(ConfigError, match="no such node"):
-        ready_questions(recording, policy_in_use(recording), Asked(drain="n9"))
+        ready_questions(recording, policy_in_use(recording), WhatifOptions(drain="n9"))
 
 
 @pytest.mark.parametrize(
@@ -157,3 +208,45 @@ def test_the_winner_is_a_policy_that_reads_back_as_itself(
     patch = kubedescheduler_patch(mine, spec)
     assert patch is not None
     assert f"devDeviationThresholds: {patched}" in patch
+
+
+def test_the_winner_is_a_virtplatformconfig_that_means_the_same_run() -> None:
+    recording = a_recording()
+    mine = policy_in_use(recording)
+    spec = RunSpec(
+        recorded_scenario(recording), "cpu_focused", mine.text, thresholds=(0.0, 20.0),
+        limits=(10, 4), timing=Timing(descheduling_s=300),
+    )  # fmt: skip
+    text = platform_config(mine, spec)
+    assert text is not None
+    options = msgspec.convert(yaml.safe_load(text)["spec"]["options"], Options).load_aware
+    assert options is not None
+    assert options.target == "upstream"
+    again = with_options(RunSpec(spec.scenario, mine.score, mine.text), options)
+    assert (again.score, again.thresholds, again.limits) == ("cpu_focused", (0.0, 20.0), (10, 4))
+    assert options.descheduling_interval_seconds == 300
+    assert platform_config(mine, replace(spec, thresholds=(3.0, 7.0))) is None
+
+
+def test_a_lab_plays_the_recorded_loads_faster_and_on_some_of_the_nodes() -> None:
+    recording = a_recording(nodes=6, vms=24, hot=2.0, moments=2016)
+    whole, part = (
+        lab_scenario(recording, "mine"),
+        lab_scenario(recording, "m", compress=12, nodes=2),
+    )
+    assert len(script_of(whole).vms) == 24 + 6
+    assert {len(vm.cpu_load.values) for vm in whole.vms if isinstance(vm.cpu_load, Trace)} == {1008}
+    assert part.duration_s == whole.duration_s / 12
+    assert len(part.nodes) == 2
+    assert part.nodes[0].name == "n1"  # the hot one
+    assert {vm.node for vm in part.vms} == {node.name for node in part.nodes}
+    slow, fast = (
+        next(vm.cpu_load for vm in each.vms if vm.name == "shop.vm-00") for each in (whole, part)
+    )
+    assert mean(fast, 0, 3600) == pytest.approx(mean(slow, 0, 12 * 3600), rel=1e-3)
+
+
+@pytest.mark.parametrize("nodes", [0, 7])
+def test_a_part_that_the_recording_does_not_have_is_refused(nodes: int) -> None:
+    with pytest.raises(ConfigError, match="has 6 nodes that run VMs"):
+        lab_scenario(a_recording(nodes=6), "mine", nodes=nodes)

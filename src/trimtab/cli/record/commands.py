@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, find_policy, lab_prometheus, loop_of
+from trimtab.cli.cluster.live import find_policy, lab_prometheus, loop_of
+from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
 from trimtab.cli.common.examples import examples

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from trimtab.study.recorded.answer import Answer, Interval, Line
-from trimtab.study.recorded.replay import Replay
+from trimtab.study.recorded.answer import QuestionResult, WhatifAnswer
+from trimtab.study.recorded.certainty import Interval
+from trimtab.study.recorded.replay import Replay, verdict
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import out, show_table
 
@@ -35,19 +36,6 @@ def show_replay(found: Replay) -> None:
     )
 
 
-def verdict(found: Replay) -> str:
-    """One sentence on top of every answer."""
-    if np.isnan(found.cpu_mean):
-        return "Do not trust this: the replay cannot be checked."
-    off = (
-        f"replayed, the nodes' CPU is {found.cpu_mean:.1f} points off on average "
-        f"(95 % of the time below {found.cpu_p95:.1f}), their memory {_points(found.memory_mean)}"
-    )
-    return (
-        f"This recording can be trusted: {off}." if found.trusted else f"Do not trust this: {off}."
-    )
-
-
 def _points(value: float) -> str:
     return "not known" if np.isnan(value) else f"{value:.1f}"
 
@@ -60,7 +48,7 @@ def show_replay_verdict(found: Replay) -> None:
     out.print()
 
 
-def show_answer(answer: Answer) -> None:
+def show_answer(answer: WhatifAnswer) -> None:
     """Words first, then the table."""
     for sentence in answer.words:
         out.print(sentence, markup=False)
@@ -86,7 +74,7 @@ def show_answer(answer: Answer) -> None:
     )
 
 
-def _marked(line: Line, winner: str) -> str:
+def _marked(line: QuestionResult, winner: str) -> str:
     return f"{line.name} *" if line.name == winner else line.name
 
 

@@ -6,10 +6,6 @@ from cyclopts import App
 
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
-from trimtab.cli.record.lines import show_replay
-from trimtab.model.recorded.archive import read_recording
-from trimtab.study.recorded.replay import replay as run_replay
-from trimtab.view.terminal import progress
 
 app = App(
     name="replay",
@@ -29,6 +25,11 @@ def replay(file: Path, /, *, json: Json = False) -> int:
     file
         A recording, written by `trimtab record`.
     """
+    from trimtab.cli.record.lines import show_replay
+    from trimtab.model.recorded.archive import read_recording
+    from trimtab.study.recorded.replay import replay as run_replay
+    from trimtab.view.terminal import progress
+
     recording = read_recording(file)
     with progress("replay"):
         found = run_replay(recording)

@@ -3,23 +3,21 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Flag, Json, emit
-from trimtab.cli.common.output_files import check_directory, writing
-from trimtab.cli.record.lines import show_answer, show_replay_verdict
+from trimtab.cli.common.output_files import check_directory, check_file, writing
+from trimtab.cli.record.runs import RUNS, engine_of, simulated
 from trimtab.cli.sim.options import policy_text
 from trimtab.errors import ConfigError
+from trimtab.files.writing import write_whole
 from trimtab.model.duration import parse_duration
-from trimtab.model.recorded.archive import read_recording
 from trimtab.view.terminal import err, progress
 
 if TYPE_CHECKING:
-    from trimtab.study.execution.engines import Engine
-    from trimtab.study.recorded.answer import Answer
-    from trimtab.study.recorded.questions import PolicyInUse, Question
-    from trimtab.study.results.record import FullChunk
+    from trimtab.study.recorded.answer import WhatifAnswer
 
 MOST_SEEDS = 100
 
@@ -29,6 +27,7 @@ app = App(
     help_epilogue=examples(
         "trimtab whatif my.trimtab",
         "trimtab whatif my.trimtab -o answer",
+        "trimtab whatif my.trimtab --report my-cluster.html",
         "trimtab whatif my.trimtab --drain worker-7 --more 3 --growth 1.5",
         "trimtab whatif my.trimtab --policy new-policy.yaml --no-sweep",
         "trimtab whatif my.trimtab --json | jq .words",
@@ -48,15 +47,16 @@ def whatif(
     sweep: Annotated[bool, Parameter(negative="--no-sweep")] = True,
     balancer: Flag = False,
     interval: str = "5m",
-    seeds: int = 5,
+    seeds: int = RUNS,
     jobs: int | None = None,
     scheduler: str | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    report: Path | None = None,
     json: Json = False,
 ) -> int:
     """Simulate ready-made questions on a recording and answer in words, then in a table.
 
-    The replay's verdict stands on top. Asked is: nothing, the policy in use, other scores,
+    The replay's verdict stands on top. WhatifOptions is: nothing, the policy in use, other scores,
     thresholds and limits, one node fewer, more nodes, more load, and a drain if a node is
     named. Exits with 1 if the recording is not to be trusted.
 
@@ -85,30 +85,71 @@ def whatif(
     scheduler
         Address of a Dask scheduler that runs the simulations.
     out
-        A directory for answer.json, policy.yaml and, where there is one, the patch of
-        OpenShift's KubeDescheduler.
+        A directory for answer.json, report.html, policy.yaml and, where they can say what won,
+        a patch of OpenShift's KubeDescheduler and a VirtPlatformConfig.
+    report
+        Only the page with the cluster's pictures: a file that ends in .html, or a directory for
+        report.html.
     """
+    from trimtab.cli.record.lines import show_answer, show_replay_verdict
+    from trimtab.model.recorded.archive import read_recording
     from trimtab.study.recorded.answer import conclude
-    from trimtab.study.recorded.questions import Asked, policy_in_use, ready_questions
-    from trimtab.study.recorded.replay import replay
+    from trimtab.study.recorded.outputs import (
+        kubedescheduler_patch,
+        platform_config,
+        winning_policy,
+    )
+    from trimtab.study.recorded.questions import WhatifOptions, policy_in_use, ready_questions
+    from trimtab.study.recorded.replay import replay, verdict
+    from trimtab.study.recorded.report import WhatifPage, render_whatif
 
     _check(more, growth, seeds)
-    if out is not None:
-        check_directory(out, "--out")
-    asked = Asked(more, drain, growth, parse_duration(interval, "--interval"), sweep, balancer)
+    pages = _pages(out, report)
     recording = read_recording(file)
+    asked = WhatifOptions(
+        more, drain, growth, parse_duration(interval, "--interval"), sweep, balancer
+    )
     mine = policy_in_use(recording, policy_text(policy))
     questions = ready_questions(recording, mine, asked)
     with progress("replay"):
         trust = replay(recording)
     if not json:
         show_replay_verdict(trust)
-    chunks = _simulated(questions, tuple(range(seeds)), _engine(jobs, scheduler))
+    chunks = simulated(questions, tuple(range(seeds)), engine_of(jobs, scheduler))
     answer = conclude(questions, chunks, trust, mine)
     emit(answer, json, show_answer)
+    winner = next(each.spec for each in questions if each.name == answer.winner)
+    won = winning_policy(mine, winner)
     if out is not None:
-        _write(out, answer, questions, mine)
+        patch, config = kubedescheduler_patch(mine, winner), platform_config(mine, winner)
+        _write(out, answer, won, patch or "", config or "")
+    if pages:
+        found = WhatifPage(file.name, recording, questions, chunks, answer, verdict(trust), won)
+        _write_pages(pages, render_whatif(found))
     return 0 if trust.trusted else 1
+
+
+def _pages(out: Path | None, report: Path | None) -> list[Path]:
+    """Where report.html goes; refused before the long work begins if it cannot go there."""
+    found = []
+    if out is not None:
+        check_directory(out, "--out")
+        found.append(out / "report.html")
+    if report is not None and report.suffix == ".html":
+        check_file(report, "--report")
+        found.append(report)
+    elif report is not None:
+        check_directory(report, "--report")
+        found.append(report / "report.html")
+    return found
+
+
+def _write_pages(pages: list[Path], text: str) -> None:
+    for path in pages:
+        with writing(path, "--report"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+        err.print(f"open it in a browser: {path.resolve().as_uri()}", markup=False)
 
 
 def _check(more: int, growth: float, seeds: int) -> None:
@@ -120,47 +161,12 @@ def _check(more: int, growth: float, seeds: int) -> None:
         raise ConfigError(f"--seeds {seeds}: must be within 1..{MOST_SEEDS}")
 
 
-def _engine(jobs: int | None, scheduler: str | None) -> "Engine":
-    from trimtab.study.execution.engines import Engine, cores, threads_of
-
-    if jobs is not None and jobs < 1:
-        raise ConfigError("--jobs: must be at least 1")
-    if scheduler is not None:
-        return Engine(workers=jobs or threads_of(scheduler) or 1, scheduler=scheduler)
-    return Engine(workers=jobs or cores())
-
-
-def _simulated(
-    questions: "list[Question]", seeds: tuple[int, ...], engine: "Engine"
-) -> "list[FullChunk]":
-    from trimtab.study.execution.engines import execute
-    from trimtab.study.execution.tasks import Task
-    from trimtab.study.results.record import FullChunk, decode
-
-    tasks = [Task(each.name, each.spec, seeds) for each in questions]
-    found: dict[str, FullChunk] = {}
-    with progress("simulate", len(tasks)) as steps:
-
-        def done(task: Task, data: bytes) -> None:
-            found[task.cell] = decode(data, FullChunk)
-            steps.advance()
-            steps.note(f"{len(found)} of {len(tasks)} questions")
-
-        execute(tasks, engine, done)
-    return [found[each.name] for each in questions]
-
-
-def _write(out: Path, answer: "Answer", questions: "list[Question]", mine: "PolicyInUse") -> None:
-    import msgspec
-
-    from trimtab.files.writing import write_whole
-    from trimtab.study.recorded.outputs import kubedescheduler_patch, winning_policy
-
-    winner = next(each.spec for each in questions if each.name == answer.winner)
+def _write(out: Path, answer: "WhatifAnswer", policy: str, patch: str, config: str) -> None:
     files = {
         "answer.json": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode(),
-        "policy.yaml": winning_policy(mine, winner),
-        "kubedescheduler-patch.yaml": kubedescheduler_patch(mine, winner) or "",
+        "policy.yaml": policy,
+        "kubedescheduler-patch.yaml": patch,
+        "virtplatformconfig.yaml": config,
     }
     with writing(out, "--out"):
         out.mkdir(parents=True, exist_ok=True)
@@ -170,9 +176,14 @@ def _write(out: Path, answer: "Answer", questions: "list[Question]", mine: "Poli
             else:
                 (out / name).unlink(missing_ok=True)  # of an earlier answer
     err.print(f"written to {out}: {', '.join(name for name, text in files.items() if text)}")
-    if files["kubedescheduler-patch.yaml"]:
+    if patch:
         err.print(
             "apply it: oc -n openshift-kube-descheduler-operator patch kubedescheduler cluster "
             f"--type merge --patch-file {out / 'kubedescheduler-patch.yaml'}",
+            markup=False,
+        )
+    if config:
+        err.print(
+            f"or preview it: trimtab advisor plan -f {out / 'virtplatformconfig.yaml'}",
             markup=False,
         )

@@ -45,6 +45,8 @@ class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
     """The first moment, in seconds since 1970."""
     step_s: float
     moments: int
+    scale: float = 1.0
+    """How many seconds of the cluster's own time passed in each: a lab's may go faster."""
     nodes: tuple[str, ...]
     vms: tuple[str, ...]
     """`namespace/name` each."""
@@ -82,8 +84,14 @@ class ClusterRecording(Struct, frozen=True, kw_only=True, eq=False):
         return np.asarray(self.vm_cpu + np.nan_to_num(self.vm_delay), dtype=np.float32)
 
     @property
+    def own_step_s(self) -> float:
+        """Between two moments, in the cluster's own time, which is also that of its rules."""
+        return self.manifest.step_s * self.manifest.scale
+
+    @property
     def duration_s(self) -> float:
-        return self.manifest.moments * self.manifest.step_s
+        """In the cluster's own time."""
+        return self.manifest.moments * self.own_step_s
 
     def vms_on_nodes(self, load: Loads) -> Loads:
         """(moments, nodes) the sum of the VMs' loads on each node; unknown ones count as 0."""

@@ -48,6 +48,8 @@ class Answers(Struct, frozen=True, eq=False):
     own_placement: Places | None = None
     notes: tuple[str, ...] = ()
     parameters: Mapping[str, str] = {}
+    scale: float = 1.0
+    """How fast the cluster's own time goes."""
 
 
 def compose(answers: Answers) -> ClusterRecording:
@@ -90,6 +92,7 @@ class _Composer:
                 start=grid.start,
                 step_s=grid.step_s,
                 moments=grid.moments,
+                scale=answers.scale,
                 nodes=tuple(self._nodes),
                 vms=tuple(f"{key.namespace}/{key.name}" for key in self._keys),
                 sources=tuple(self._sources()),

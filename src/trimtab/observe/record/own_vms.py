@@ -1,6 +1,6 @@
 """The past of our own VMs, as their objects tell it: loads are curves, moves are migrations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -24,6 +24,7 @@ from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid
 from trimtab.observe.vm_loads import runs_a_vm
+from trimtab.virt.attempts import FINISHED_KEPT
 
 
 class OwnVm(Struct, frozen=True):
@@ -49,21 +50,38 @@ class PastMove(Struct, frozen=True):
 
 
 def own_vms(
-    pods: Iterable[wire.Pod], created: dict[Key, datetime | None], active: frozenset[str]
+    pods: Iterable[wire.Pod], created: Mapping[Key, datetime | None], active: frozenset[str]
 ) -> list[OwnVm]:
-    """The VMs whose active pods (by uid) say what they use."""
+    """The VMs whose active pods (by uid) say what they use.
+
+    A VM whose active pod is gone by now has moved since it was looked at: its newest one counts.
+    """
     found = []
-    for pod in pods:
+    for key, pod in _pods_of_vms(pods, active).items():
         meta = pod.metadata
-        if meta.uid not in active or not runs_a_vm(meta.labels):
-            continue
-        key = Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
         since = created.get(key) or meta.creation_timestamp
         curves = _curves(meta.annotations)
         if curves is not None:
             started = since.timestamp() if since else 0.0
             found.append(OwnVm(key, pod.spec.node_name, started, *curves))
     return sorted(found, key=lambda vm: vm.key)
+
+
+def _pods_of_vms(pods: Iterable[wire.Pod], active: frozenset[str]) -> dict[Key, wire.Pod]:
+    chosen: dict[Key, wire.Pod] = {}
+    for pod in sorted(pods, key=_age):
+        meta = pod.metadata
+        if runs_a_vm(meta.labels):
+            domain = meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, "")
+            key = Key(meta.namespace, domain)
+            if key not in chosen or chosen[key].metadata.uid not in active:
+                chosen[key] = pod
+    return chosen
+
+
+def _age(pod: wire.Pod) -> float:
+    created = pod.metadata.creation_timestamp
+    return created.timestamp() if created else 0.0
 
 
 def _curves(annotations: dict[str, str]) -> tuple[float, float, Curve, Curve] | None:
@@ -94,6 +112,21 @@ def past_moves(migrations: Iterable[VirtualMachineMigration]) -> list[PastMove]:
         if each.status.phase == "Succeeded" and each.status.completion_time is not None
     ]
     return sorted(found, key=lambda move: -move.at)
+
+
+def known_from(migrations: Iterable[VirtualMachineMigration]) -> float:
+    """Since when it is known where every VM was, in seconds since 1970; 0 if always.
+
+    Of each VM only its newest finished migrations are kept: before the oldest of so many it may
+    have been anywhere.
+    """
+    begun: dict[Key, list[float]] = {}
+    for each in migrations:
+        created = each.metadata.creation_timestamp
+        if each.finished and created is not None:
+            key = Key(each.metadata.namespace, each.spec.vm_name)
+            begun.setdefault(key, []).append(created.timestamp())
+    return max((min(all_) for all_ in begun.values() if len(all_) >= FINISHED_KEPT), default=0.0)
 
 
 def own_loads(vms: Sequence[OwnVm], grid: Grid, clock: Clock) -> tuple[Loads, Loads]:

@@ -7,7 +7,7 @@ the pieces, so that a recording that goes on after a kill ends with the same byt
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import floor
+from math import ceil, floor
 from pathlib import Path
 from shutil import rmtree
 from typing import TypeVar
@@ -33,6 +33,7 @@ from trimtab.observe.record.compose import Answers, compose
 from trimtab.observe.record.own_vms import (
     OwnVm,
     PastMove,
+    known_from,
     own_loads,
     own_placement,
     own_vms,
@@ -40,6 +41,7 @@ from trimtab.observe.record.own_vms import (
 )
 from trimtab.observe.record.sources import Sources, find_sources
 from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
+from trimtab.virt.attempts import FINISHED_KEPT
 
 T = TypeVar("T")
 MOST_MOMENTS = 200_000
@@ -141,7 +143,9 @@ class Recorder:
         moves: list[PastMove] = []
         if sources.vms == "pods":
             clock = await self._clock()
-            own, moves = await self._own(seen.snapshot)
+            own, moves, since = await self._own(seen.snapshot)
+            grid, told = moments_after(grid, since)
+            notes = (*notes, *told)
             if not own:
                 raise ConfigError(_NO_LOADS)
         begun = Begun(
@@ -175,13 +179,17 @@ class Recorder:
         except (NotFound, Forbidden, ConfigError):
             return lab_clock.Clock()
 
-    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[PastMove]]:
+    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[PastMove], float]:
+        """Our VMs, their moves, and since when those are known.
+
+        Pods come before migrations: of a move that ends in between, the source is known twice.
+        """
         vms = await self._listed(VMS)
-        migrations = await self._listed(MIGRATIONS)
         pods = await self._client.list(wire.PODS)
+        migrations = await self._listed(MIGRATIONS)
         created = {vm.metadata.key: vm.metadata.creation_timestamp for vm in vms}
         active = frozenset(vm.pod_uid for vm in snapshot.vms)
-        return own_vms(pods, created, active), past_moves(migrations)
+        return own_vms(pods, created, active), past_moves(migrations), known_from(migrations)
 
     async def _listed(self, kind: Kind[T]) -> list[T]:
         try:
@@ -216,6 +224,7 @@ class Recorder:
                 tables=tables,
                 notes=begun.notes,
                 parameters=WHOLE_ANSWERS,
+                scale=begun.clock.scale,
                 **own,  # type: ignore[arg-type]
             )
         )
@@ -238,6 +247,18 @@ class Recorder:
             except OSError as error:
                 raise TrimtabError(f"{self._directory}: {error.strerror}") from error
         tell(Told(len(work), len(work), "all answers are there", 0.0))
+
+
+def moments_after(grid: Grid, since: float) -> tuple[Grid, tuple[str, ...]]:
+    """The moments after `since`, and a word if that leaves some out."""
+    out = min(max(ceil((since - grid.start) / grid.step_s), 0), grid.moments - 1)
+    if not out:
+        return grid, ()
+    note = (
+        f"of each VM its newest {FINISHED_KEPT} migrations are kept, and some moved more often: "
+        f"the recording begins {out} moments later"
+    )
+    return Grid(grid.at(out), grid.step_s, grid.moments - out), (note,)
 
 
 _NO_LOADS = (

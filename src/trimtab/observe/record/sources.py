@@ -16,6 +16,9 @@ from msgspec import Struct
 from trimtab.kube.resources import Key
 from trimtab.prom.client import Prometheus
 
+SCRAPE_PERIODS_S = (600, 120, 30)
+ENOUGH_SAMPLES = 4
+"""In a shorter period: fewer would say little about the time between them."""
 DEFAULT_SCRAPE_S = 30.0
 _PODS = 'container="compute",pod=~"virt-launcher-.+"'
 _LAUNCHER = re.compile(r"virt-launcher-(?P<vm>.+)-[a-z0-9]{5}")
@@ -68,7 +71,8 @@ async def find_sources(
             found = tables[0].series
         if found and not (table.name == "placement" and "placement" in {t.name for t in tables}):
             tables.append(_sized(table, found))
-    nodes_from, label, node_tables = await _node_tables(prometheus, nodes, window, at)
+    short = f"{math.ceil(max(step_s, 2 * scrape_s))}s"
+    nodes_from, label, node_tables = await _node_tables(prometheus, nodes, (window, short), at)
     return Sources(vms, (*tables, *node_tables), nodes_from, label, scrape_s)
 
 
@@ -84,10 +88,25 @@ async def _vm_source(prometheus: Prometheus, at: float) -> tuple[VmSource, str]:
 
 
 async def _scrape_s(prometheus: Prometheus, metric: str, at: float) -> float:
-    """The time between two samples, from how many there were lately."""
-    found = await prometheus.instant(f"max(count_over_time({metric}[10m]))", at)
-    count = max((sample.value for sample in found), default=0.0)
-    return min(max(600.0 / count, 1.0), 300.0) if count >= 1 else DEFAULT_SCRAPE_S
+    counts: dict[int, float] = {}
+    for period in SCRAPE_PERIODS_S:
+        found = await prometheus.instant(f"max(count_over_time({metric}[{period}s]))", at)
+        counts[period] = max((sample.value for sample in found), default=0.0)
+    return scrape_interval(counts)
+
+
+def scrape_interval(counts: Mapping[int, float]) -> float:
+    """The time between two samples, from how many there were in the last so many seconds.
+
+    The shorter periods are for a Prometheus that began a moment ago.
+    """
+    longest = max(counts)
+    seen = [
+        period / count
+        for period, count in counts.items()
+        if count >= (1 if period == longest else ENOUGH_SAMPLES)
+    ]
+    return min(max(min(seen), 1.0), 300.0) if seen else DEFAULT_SCRAPE_S
 
 
 def _vm_tables(source: VmSource, window: str) -> tuple[Table, ...]:
@@ -130,7 +149,8 @@ class _NodeSource(Struct, frozen=True):
     memory: str
 
 
-def _node_sources(window: str) -> tuple[_NodeSource, ...]:
+def _node_sources(window: str, short: str) -> tuple[_NodeSource, ...]:
+    """Counters need a window with several samples; a mean of gauges is nearer to its moment."""
     idle = f'rate(node_cpu_seconds_total{{mode="idle"}}[{window}])'
     free, total = "node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes"
 
@@ -145,8 +165,8 @@ def _node_sources(window: str) -> tuple[_NodeSource, ...]:
         _NodeSource(
             "trimtab's exporter",
             "node",
-            f"max by (node) (avg_over_time(node_cpu_usage_ratio[{window}]))",
-            f"max by (node) (avg_over_time(node_memory_usage_ratio[{window}]))",
+            f"max by (node) (avg_over_time(node_cpu_usage_ratio[{short}]))",
+            f"max by (node) (avg_over_time(node_memory_usage_ratio[{short}]))",
         ),
         exporter("instance"),
         exporter("node"),
@@ -154,18 +174,18 @@ def _node_sources(window: str) -> tuple[_NodeSource, ...]:
         _NodeSource(
             "OpenShift's rules",
             "instance",
-            f"max by (instance) (avg_over_time({rule.format('cpu')}[{window}]))",
-            f"max by (instance) (avg_over_time({rule.format('memory')}[{window}]))",
+            f"max by (instance) (avg_over_time({rule.format('cpu')}[{short}]))",
+            f"max by (instance) (avg_over_time({rule.format('memory')}[{short}]))",
         ),
     )
 
 
 async def _node_tables(
-    prometheus: Prometheus, nodes: Sequence[str], window: str, at: float
+    prometheus: Prometheus, nodes: Sequence[str], windows: tuple[str, str], at: float
 ) -> tuple[str, str, list[Table]]:
     """The source that knows most of the nodes by name, the first of equals."""
     best: tuple[int, _NodeSource] | None = None
-    for candidate in _node_sources(window):
+    for candidate in _node_sources(*windows):
         found = await prometheus.instant(candidate.cpu, at)
         known = {node_name(sample.labels.get(candidate.label, "")) for sample in found}
         count = len(known & set(nodes))

@@ -58,7 +58,8 @@ def run_missing(
 def write_results(store: Store) -> StudyResult:
     """Rank, and write result.json, the Parquet files and the report from what is on disk."""
     plan, cells, runs = read_runs(store)
-    result = study_result(plan, cells, runs, store.load_versions(), warnings_about(plan.seeds))
+    warnings = [*plan.notes, *warnings_about(plan.seeds)]
+    result = study_result(plan, cells, runs, store.load_versions(), warnings)
     page = render(plan, cells, runs, result, store.load_text())
     write_whole(store.path / "runs.parquet", runs_parquet(plan, cells, runs))
     write_whole(store.path / "events.parquet", events_parquet(plan, cells, store.full_chunks()))

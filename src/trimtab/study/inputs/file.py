@@ -29,7 +29,7 @@ class Grid(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fie
     scores: str | tuple[str, ...] = "all"
     """Names, `all`, `classic` (the 19), or Python files with scores of one's own."""
     policies: tuple[str, ...] = ()
-    """Descheduler policy files; without any the default policy."""
+    """Descheduler policy files; without any that of the recording, else the default policy."""
     thresholds: tuple[Pair, ...] = ()
     """Points below and above the mean; without any those of the policy."""
     limits: tuple[Limits, ...] = ()
@@ -43,8 +43,10 @@ class StudyFile(Grid, frozen=True, rename="camel", kw_only=True, forbid_unknown_
     """What a study file holds."""
 
     name: str
-    scenarios: tuple[str, ...]
+    scenarios: tuple[str, ...] = ()
     """Scenario files, relative to this one."""
+    recording: str = ""
+    """A recorded cluster (`trimtab record`), relative to this file: one more scenario."""
     api_version: str = API_VERSION
     kind: Literal["Study"] = "Study"
     description: str = ""
@@ -101,8 +103,8 @@ def _problems(file: StudyFile) -> Iterator[str]:
         yield f"apiVersion: {file.api_version!r} is not known; write {API_VERSION}"
     if not file.name.strip():
         yield "name: must not be empty"
-    if not file.scenarios:
-        yield "scenarios: name at least one scenario file"
+    if not (file.scenarios or file.recording):
+        yield "scenarios: name at least one scenario file, or a recording"
     seeds = seeds_of(file)
     if len(seeds) < 1 or min(seeds) < 0:
         yield "seeds: at least one, none negative"

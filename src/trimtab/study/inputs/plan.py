@@ -18,11 +18,15 @@ from trimtab.scores import CATALOG, CLASSIC, find_score, load_score_file
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.inputs.candidate import Candidate, combine
 from trimtab.study.inputs.file import Grid, StudyFile, seeds_of
+from trimtab.study.recorded.study_inputs import recorded_inputs
 
 Cells: TypeAlias = list[list[str]]
 """The id of each cell of the grid: one list per scenario, in the order of the candidates."""
 OwnScores: TypeAlias = dict[str, tuple[str, str]]
 """For each Python file: the name of the score in it, and its text."""
+
+RECORDED = "recorded"
+"""Among policies: that of the recording."""
 
 
 class Plan(Struct, frozen=True, rename="camel"):
@@ -41,6 +45,8 @@ class Plan(Struct, frozen=True, rename="camel"):
     own_scores: dict[str, str]
     """The Python text of each score that is not in the catalogue, by its name."""
     timing: Timing
+    notes: tuple[str, ...] = ()
+    """What a reader of the result must know of a recording."""
 
     @property
     def runs(self) -> int:
@@ -67,27 +73,39 @@ def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ())
 
     `scenarios` that a program has made already take the place of those that the file names.
     """
+    recorded = recorded_inputs(folder / file.recording) if file.recording else None
     policies = _read_policies(file, folder)
+    if recorded is not None:
+        policies[RECORDED] = recorded.policy
+        scenarios = [*(scenarios or _read_scenarios(file, folder)), recorded.scenario]
     own = _read_scores(file, folder)
     grids: tuple[Grid, ...] = (file, *file.also)
-    active = [c for grid in grids for c in _candidates(grid, own)]
+    usual = (RECORDED,) if recorded is not None else ()
+    active = [c for grid in grids for c in _candidates(grid, own, usual)]
     unique = list(dict.fromkeys(active))
     first = unique[0]
     return Plan(
         name=file.name,
         description=file.description,
         seeds=seeds_of(file),
-        scenarios=_ready(file, scenarios or [load_scenario(folder / p) for p in file.scenarios]),
+        scenarios=_ready(file, scenarios or _read_scenarios(file, folder)),
         candidates=(structs.replace(first, score=None), *unique),
         default=1 + _default(file, unique),
         policies=policies,
         own_scores=dict(own.values()),
         timing=file.timing,
+        notes=recorded.notes if recorded is not None else (),
     )
 
 
-def _candidates(grid: Grid, own: OwnScores) -> list[Candidate]:
-    return combine(grid, _score_names(grid, own), [Path(path).stem for path in grid.policies])
+def _read_scenarios(file: StudyFile, folder: Path) -> list[Scenario]:
+    return [load_scenario(folder / path) for path in file.scenarios]
+
+
+def _candidates(grid: Grid, own: OwnScores, usual: Sequence[str]) -> list[Candidate]:
+    """`usual` names the policy where the grid has none."""
+    policies = [Path(path).stem for path in grid.policies]
+    return combine(grid, _score_names(grid, own), policies or list(usual))
 
 
 def _score_names(grid: Grid, own: OwnScores) -> list[str]:
@@ -143,6 +161,8 @@ def _ready(file: StudyFile, scenarios: Sequence[Scenario]) -> tuple[Scenario, ..
 def _read_policies(file: StudyFile, folder: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
     for path in dict.fromkeys(p for grid in (file, *file.also) for p in grid.policies):
+        if path == RECORDED and file.recording:
+            continue
         try:
             text = (folder / path).read_text(encoding="utf-8")
         except OSError as error:

@@ -1,7 +1,13 @@
-"""What to do next: the winning policy as a file, and as a patch of OpenShift's KubeDescheduler."""
+"""What to do next: the winning policy as a file, as a patch of OpenShift's KubeDescheduler, and
+as options of a VirtPlatformConfig."""
 
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
+
+from trimtab.advisor.api import CONFIGS, Deviation, LoadAwareOptions
+from trimtab.advisor.profiles.deviation import thresholds
+from trimtab.advisor.profiles.load_aware import LoadAware
 from trimtab.policy.file.default import DEFAULT_POLICY, DEFAULT_QUERY
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores.prometheus.records import score_record
@@ -9,12 +15,7 @@ from trimtab.sim.spec import RunSpec
 from trimtab.study.recorded.questions import DEFAULT_SCORE, PolicyInUse
 
 _DEVIATIONS = {
-    (10.0, 10.0): "Low",
-    (20.0, 20.0): "Medium",
-    (30.0, 30.0): "High",
-    (0.0, 10.0): "AsymmetricLow",
-    (0.0, 20.0): "AsymmetricMedium",
-    (0.0, 30.0): "AsymmetricHigh",
+    tuple(float(points) for points in thresholds(name)): name for name in get_args(Deviation)
 }
 
 
@@ -63,11 +64,47 @@ def kubedescheduler_patch(mine: PolicyInUse, spec: RunSpec) -> str | None:
 
     Its score is OpenShift's own; only thresholds with a name and limits can be set.
     """
-    thresholds, limits = spec.thresholds or mine.thresholds, spec.limits or mine.limits
-    name = _DEVIATIONS.get(thresholds) if thresholds is not None else None
+    limits, name = spec.limits or mine.limits, _deviation(mine, spec)
     if name is None or spec.score != DEFAULT_SCORE:
         return None
     wanted: dict[str, Any] = {"profileCustomizations": {"devDeviationThresholds": name}}
     if limits is not None:
         wanted["evictionLimits"] = {"total": limits[0], "node": limits[1]}
     return dump_yaml({"spec": wanted})
+
+
+def platform_config(mine: PolicyInUse, spec: RunSpec) -> str | None:
+    """A VirtPlatformConfig that previews the winner, or None where no option says its thresholds.
+
+    Another score than OpenShift's own needs the upstream descheduler.
+    """
+    name = _deviation(mine, spec)
+    if name is None:
+        return None
+    options: dict[str, Any] = {
+        "deschedulingIntervalSeconds": max(1, round(spec.timing.descheduling_s)),
+        "devDeviationThresholds": name,
+    }
+    limits = spec.limits or mine.limits
+    if limits is not None and limits[0] >= limits[1]:
+        options |= {"evictionLimitTotal": limits[0], "evictionLimitNode": limits[1]}
+    if spec.score != DEFAULT_SCORE:
+        options |= {"target": "upstream", "algorithm": spec.score}
+    msgspec.convert(options, LoadAwareOptions)  # what the operator would refuse is never written
+    return dump_yaml(
+        {
+            "apiVersion": f"{CONFIGS.group}/{CONFIGS.version}",
+            "kind": CONFIGS.kind,
+            "metadata": {"name": LoadAware.name},
+            "spec": {
+                "profile": LoadAware.name,
+                "action": "DryRun",
+                "options": {"loadAware": options},
+            },
+        }
+    )
+
+
+def _deviation(mine: PolicyInUse, spec: RunSpec) -> str | None:
+    wanted = spec.thresholds or mine.thresholds
+    return _DEVIATIONS.get(wanted) if wanted is not None else None

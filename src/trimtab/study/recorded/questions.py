@@ -1,12 +1,11 @@
 """The questions that `trimtab whatif` asks of a recording, each as one run of the simulator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Vm
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
 from trimtab.policy import read_policy
@@ -16,7 +15,8 @@ from trimtab.scores import CATALOG
 from trimtab.scores.prometheus.records import score_record
 from trimtab.sim.descheduling.descheduler import limits_of
 from trimtab.sim.spec import RunSpec, Timing
-from trimtab.study.recorded.scenario import GROUND, recorded_scenario
+from trimtab.study.recorded.constraints import not_modelled
+from trimtab.study.recorded.scenario import recorded_scenario
 
 DEFAULT_SCORE = "linear_amplified_ippd_k3"
 SCORES = (DEFAULT_SCORE, "cpu_focused")
@@ -26,7 +26,7 @@ LIMITS = ((2, 1), (10, 4))
 GROWTH = 1.2
 
 
-class Asked(Struct, frozen=True):
+class WhatifOptions(Struct, frozen=True):
     """What was asked for beside the ready-made questions."""
 
     more: int = 1
@@ -74,6 +74,7 @@ def policy_in_use(recording: ClusterRecording, given: str = "") -> PolicyInUse:
     score = _score_of(plugin.query if plugin else "")
     if score is None:
         notes.append(f"the policy's query is no score of trimtab's: {DEFAULT_SCORE} stands for it")
+    notes += not_modelled(recording)
     total, per_node = limits_of(policy)
     return PolicyInUse(
         text,
@@ -106,7 +107,9 @@ def _span(plugin: LowNodeUtilization | None) -> tuple[float, float] | None:
     return float(next(iter(plugin.low.values()))), float(next(iter(plugin.high.values())))
 
 
-def ready_questions(recording: ClusterRecording, mine: PolicyInUse, asked: Asked) -> list[Question]:
+def ready_questions(
+    recording: ClusterRecording, mine: PolicyInUse, asked: WhatifOptions
+) -> list[Question]:
     """Nothing, my policy, other settings, the balancer, and other clusters under my policy."""
     scenario = recorded_scenario(recording)
     timing = Timing(descheduling_s=asked.interval_s)
@@ -154,29 +157,19 @@ def _elsewhere(base: RunSpec, name: str, said: str, scenario: Scenario) -> Quest
 def _without_the_largest(scenario: Scenario) -> tuple[str, Scenario]:
     """The node whose loss hurts most; its VMs begin wherever the scheduler puts them."""
     lost = max(scenario.nodes, key=lambda node: (node.cpu, node.memory, node.name)).name
-    vms = [
-        replace(vm, node=None) if vm.node == lost else vm
-        for vm in scenario.vms
-        if vm.name != f"{GROUND}{lost}"
-    ]
+    vms = [replace(vm, node=None) if vm.node == lost else vm for vm in scenario.vms]
     nodes = tuple(node for node in scenario.nodes if node.name != lost)
     return f"without {lost}, my policy", replace(scenario, nodes=nodes, vms=tuple(vms))
 
 
 def _with_more(scenario: Scenario, count: int) -> Scenario:
     model = scenario.nodes[0]
-    ground = _named(scenario.vms, f"{GROUND}{model.name}")
     names = [f"more-{number}" for number in range(1, count + 1)]
     extra = tuple(
         replace(model, name=name, labels={**model.labels, "kubernetes.io/hostname": name})
         for name in names
     )
-    grounds = tuple(replace(ground, name=f"{GROUND}{name}", node=name) for name in names)
-    return replace(scenario, nodes=(*scenario.nodes, *extra), vms=(*scenario.vms, *grounds))
-
-
-def _named(vms: Sequence[Vm], name: str) -> Vm:
-    return next(vm for vm in vms if vm.name == name[:63])
+    return replace(scenario, nodes=(*scenario.nodes, *extra))
 
 
 def _drained(scenario: Scenario, node: str) -> Scenario:

@@ -41,10 +41,27 @@ class Replay(Struct, frozen=True, rename="camel"):
     """The mean error of all nodes' CPU, in points, at each moment."""
 
 
+def verdict(found: Replay) -> str:
+    """One sentence on top of every answer."""
+    if np.isnan(found.cpu_mean):
+        return "Do not trust this: the replay cannot be checked."
+    off = (
+        f"replayed, the nodes' CPU is {found.cpu_mean:.1f} points off on average "
+        f"(95 % of the time below {found.cpu_p95:.1f}), their memory {_points(found.memory_mean)}"
+    )
+    return (
+        f"This recording can be trusted: {off}." if found.trusted else f"Do not trust this: {off}."
+    )
+
+
+def _points(value: float) -> str:
+    return "not known" if np.isnan(value) else f"{value:.1f}"
+
+
 def replay(recording: ClusterRecording) -> Replay:
     """Run it and compare."""
     scenario = recorded_scenario(recording, follow_moves=True, demand=False)
-    step_s = recording.manifest.step_s
+    step_s = recording.own_step_s
     timing = Timing(
         scrape_s=min(15.0, step_s), rules_s=min(15.0, step_s), descheduling_s=step_s,
         random_phases=False,

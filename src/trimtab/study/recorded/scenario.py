@@ -1,14 +1,13 @@
 """A recorded cluster as a scenario of the simulator.
 
-Requests are those of the VMs' pods. What a node uses beside its VMs is its ground load: one
-VM on each node that never moves, at the median of what no VM explains. The simulator knows no
-affinity, no selectors and no devices: VMs that cannot migrate stay, all others may go to any
-node that takes VMs.
+Requests are those of the VMs' pods, and so is what restricts them (`recorded_constraints`).
+What a node uses beside its VMs is its ground load, at the median of what no VM explains.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 from msgspec import Struct
@@ -17,18 +16,17 @@ from numpy.typing import NDArray
 
 from trimtab.errors import ConfigError
 from trimtab.model.load.columns import traces_in
-from trimtab.model.load.curve import Constant, Trace
+from trimtab.model.load.curve import Trace
 from trimtab.model.machines import CPU_OVERCOMMIT, Node, Vm
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.model.recorded.recording import NOWHERE, ClusterRecording, Loads
 from trimtab.model.scenarios.scenario import MAX_NAME, Scenario, ScenarioEvent
-from trimtab.model.snapshot import SnapshotPod, SnapshotVm
+from trimtab.model.snapshot import SnapshotPod
 from trimtab.policy.pods.requests import requests_of
+from trimtab.sim.placement.rules import CORDON
+from trimtab.study.recorded.constraints import recorded_constraints, requested_ground, strategy_of
 from trimtab.virt.launcher import SCHEDULABLE
 
-GROUND = "ground."
-CRITICAL = 2_000_000_000
-"""The priority of pods that no descheduler evicts."""
 BEFORE_S = 6.0
 """A VM starts this long before its moment, because it boots for five seconds."""
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -47,23 +45,32 @@ def recorded_scenario(
     recording: ClusterRecording,
     *,
     follow_moves: bool = False,
+    pin_arrivals: bool = False,
     demand: bool = True,
     growth: float = 1.0,
 ) -> Scenario:
     """The whole period.
 
-    With `follow_moves` each VM is where it was recorded at every moment; otherwise it begins
-    there and whatever the run decides moves it. `demand` adds what VMs waited for to what
-    they used. All VMs use `growth` times the CPU that was recorded.
+    With `follow_moves` each VM is where it was recorded at every moment, whatever the rules of
+    the snapshot say by now. Otherwise VMs of the first moment begin where they were, the
+    scheduler places those that come later (with `pin_arrivals` they start where they did), and
+    whatever the run decides moves them. `demand` adds what VMs waited for to what they used.
+    All VMs use `growth` times the recorded CPU.
     """
-    return _Builder(recording, follow_moves, demand, growth).scenario()
+    return _Builder(recording, follow_moves, pin_arrivals, demand, growth).scenario()
 
 
 class _Builder:
     def __init__(
-        self, recording: ClusterRecording, follow_moves: bool, demand: bool, growth: float
+        self,
+        recording: ClusterRecording,
+        follow_moves: bool,
+        pin_arrivals: bool,
+        demand: bool,
+        growth: float,
     ) -> None:
         self._recording, self._follow = recording, follow_moves
+        self._pin = follow_moves or pin_arrivals
         snapshot = recording.snapshot
         self._nodes = _vm_nodes(recording)
         if not self._nodes:
@@ -74,6 +81,7 @@ class _Builder:
             name: pods[vm.pod_uid] for name, vm in self._vms.items() if vm.pod_uid in pods
         }
         self._launched = {vm.pod_uid for vm in snapshot.vms}
+        self._constraints = {} if follow_moves else recorded_constraints(snapshot, [*self._nodes])
         self._cpu = self._known(recording.demand if demand else recording.vm_cpu, "cpu")
         self._cpu *= np.float32(growth)
         self._memory = self._known(recording.vm_memory, "memory")
@@ -92,10 +100,10 @@ class _Builder:
     def scenario(self) -> Scenario:
         manifest = self._recording.manifest
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
-        cpu = traces_in(_shares(self._cpu, sizes[:, 0]), manifest.step_s, repeat=False)
+        cpu = traces_in(_shares(self._cpu, sizes[:, 0]), self._recording.own_step_s, repeat=False)
         memory = traces_in(
             np.minimum(_shares(self._memory, sizes[:, 1]), np.float32(1)),
-            manifest.step_s,
+            self._recording.own_step_s,
             repeat=False,
         )
         vms: list[Vm] = []
@@ -108,16 +116,12 @@ class _Builder:
                 events += self._events(name, stay)
         return Scenario(
             name="recording",
-            nodes=tuple(map(self._with_room, self._nodes.values())),
-            vms=(*self._grounds(), *vms),
+            nodes=tuple(self._with_ground()),
+            vms=tuple(vms),
             duration_s=self._recording.duration_s,
             events=tuple(sorted(events, key=lambda event: (event.at, event.what != "depart"))),
             requests="overcommit",
         )
-
-    def _with_room(self, node: Node) -> Node:
-        """The node with room for so many VMs as its other pods leave; the ground load is one."""
-        return replace(node, pods=max(node.pods - len(self._beside(node.name)) + 1, 1))
 
     def _size(self, at: int, name: str) -> tuple[float, float]:
         """Cores and bytes of the VM, such that its pod requests what it really does."""
@@ -140,7 +144,8 @@ class _Builder:
 
     def _vm(self, name: str, stay: Stay, cpu: Trace, memory: Trace) -> Vm:
         key = self._recording.manifest.vms[stay.vm]
-        seen = self._vms.get(key)
+        seen, pod = self._vms.get(key), self._pod_of.get(key)
+        nodes = self._recording.manifest.nodes
         cores, size = self._sizes[stay.vm]
         return Vm(
             name=name,
@@ -148,45 +153,47 @@ class _Builder:
             memory=Quantity(round(size) * NANO),
             cpu_load=cpu,
             memory_load=memory,
-            node=self._recording.manifest.nodes[stay.node],
-            live_migratable=not _is_fixed(seen),
+            node=None if stay.first and not self._pin else nodes[stay.node],
+            priority=(pod.priority or 0) if pod is not None else 0,
+            eviction_strategy=strategy_of(pod),
+            constraints=self._constraints.get(key),
             dirty_rate=parse_quantity(seen.dirty_rate, key)
             if seen is not None and seen.dirty_rate
             else Quantity(0),
         )
 
     def _events(self, name: str, stay: Stay) -> Iterator[ScenarioEvent]:
-        step_s = self._recording.manifest.step_s
+        step_s = self._recording.own_step_s
         if stay.first:
             yield ScenarioEvent(stay.first * step_s - BEFORE_S, "arrive", name)
         if stay.last < self._recording.manifest.moments:
             yield ScenarioEvent(stay.last * step_s - BEFORE_S, "depart", name)
 
-    def _grounds(self) -> Iterator[Vm]:
-        """One VM a node for all that is no VM there."""
+    def _with_ground(self) -> Iterator[Node]:
+        """The nodes with what no VM takes of them.
+
+        The other pods are those of the last moment, the VMs those of the first: where both
+        together request more than there is, the others are taken to have requested less.
+        """
         recording = self._recording
         beside_cpu = _beside(recording.node_cpu, recording.vms_on_nodes(recording.vm_cpu))
         beside_memory = _beside(recording.node_memory, recording.vms_on_nodes(recording.vm_memory))
         for name, node in self._nodes.items():
-            at = recording.manifest.nodes.index(name)
-            asked_cpu, asked_memory = _sum(self._beside(name))
-            vms_cpu, vms_memory = self._asked_by_vms(name)
-            cpu = min(beside_cpu[at], float(node.cpu))
-            memory = min(beside_memory[at], float(node.memory))
-            room_cpu = max(float(node.cpu) - vms_cpu, 0.0)
-            room_memory = max(float(node.memory) - vms_memory, 2.0**20)
-            size_cpu = max(min(asked_cpu, room_cpu) * CPU_OVERCOMMIT, cpu, 0.01)
-            size_memory = min(max(asked_memory, memory, 2.0**20), room_memory)
-            yield Vm(
-                name=f"{GROUND}{name}"[:MAX_NAME],
-                cpu=Quantity(round(size_cpu * NANO)),
-                memory=Quantity(round(size_memory) * NANO),
-                cpu_load=Constant(cpu / size_cpu),
-                memory_load=Constant(min(memory / size_memory, 1.0)),
-                node=name,
-                priority=CRITICAL,
-                live_migratable=False,
+            at, others = recording.manifest.nodes.index(name), self._beside(name)
+            asked = requested_ground(others)
+            vms, vms_cpu, vms_memory = self._asked_by_vms(name)
+            room_cpu = float(node.cpu) - vms_cpu - 0.001 * (vms + 1)  # requests are rounded up
+            room_memory = float(node.memory) - vms_memory - (vms + 1)
+            ground = replace(
+                asked,
+                cpu=_amount(min(beside_cpu[at], float(node.cpu))),
+                memory=_amount(min(beside_memory[at], float(node.memory))),
+                requested_cpu=_amount(max(min(float(asked.requested_cpu), room_cpu), 0.0)),
+                requested_memory=_amount(max(min(float(asked.requested_memory), room_memory), 0.0)),
+                pods=max(min(len(others), node.pods - vms), 0),
             )
+            facts_only = {"taints": (), "unschedulable": False} if self._follow else {}
+            yield replace(node, ground=ground, **facts_only)
 
     def _beside(self, node: str) -> list[SnapshotPod]:
         """The pods of a node that are no VMs."""
@@ -196,22 +203,15 @@ class _Builder:
             if pod.node == node and pod.uid not in self._launched and not pod.finished
         ]
 
-    def _asked_by_vms(self, node: str) -> tuple[float, float]:
-        """Of those that begin there."""
+    def _asked_by_vms(self, node: str) -> tuple[int, float, float]:
+        """The number of those that begin there, and the cores and bytes that they request."""
         places = self._recording.placement[0].tolist()
         nodes = self._recording.manifest.nodes
         here = [
             s for s, at in zip(self._sizes, places, strict=True) if at >= 0 and nodes[at] == node
         ]
-        return sum(cpu for cpu, _ in here) / CPU_OVERCOMMIT, sum(memory for _, memory in here)
-
-
-def _sum(pods: Sequence[SnapshotPod]) -> tuple[float, float]:
-    asked = [requests_of(pod) for pod in pods]
-    return (
-        sum(each.get("cpu", 0) for each in asked) / NANO,
-        sum(each.get("memory", 0) for each in asked) / NANO,
-    )
+        cpu = sum(cpu for cpu, _ in here) / CPU_OVERCOMMIT
+        return len(here), cpu, sum(memory for _, memory in here)
 
 
 def _vm_nodes(recording: ClusterRecording) -> dict[str, Node]:
@@ -231,7 +231,8 @@ def _vm_nodes(recording: ClusterRecording) -> dict[str, Node]:
             has["memory"],
             has["pods"].value() if "pods" in has else 110,
             dict(node.labels),
-            node.taints,
+            # A cordon comes and goes with its taint.
+            tuple(taint for taint in node.taints if taint.key != CORDON.key),
             node.unschedulable,
         )
     return found
@@ -250,8 +251,9 @@ def _beside(nodes: Loads, vms: Loads) -> list[float]:
     return found
 
 
-def _is_fixed(vm: SnapshotVm | None) -> bool:
-    return vm is not None and vm.not_movable.startswith("it is not live-migratable")
+def _amount(value: float) -> Quantity:
+    """Rounded up to thousandths of a core, or to bytes."""
+    return Quantity(ceil(value * 1000) * (NANO // 1000))
 
 
 def _names(vms: Sequence[str]) -> list[str]:

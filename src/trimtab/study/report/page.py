@@ -9,8 +9,18 @@ import msgspec
 from trimtab.study.extra import need
 
 
-def render_page(template: str, parts: Sequence[str], data: Any, words: dict[str, Any]) -> str:
-    """One of our templates with what it says, the parts of its script, and what those draw."""
+def render_page(
+    template: str,
+    parts: Sequence[str],
+    data: Any,
+    words: dict[str, Any],
+    *,
+    charts: bool = True,
+) -> str:
+    """One of our templates with what it says, the parts of its script, and what those draw.
+
+    charts: with the library that draws them, which is a megabyte.
+    """
     jinja2 = need("jinja2")
     environment = jinja2.Environment(
         autoescape=True,
@@ -22,7 +32,7 @@ def render_page(template: str, parts: Sequence[str], data: Any, words: dict[str,
         **words,
         css=trusted(_asset("report.css")),
         script=trusted(_script(parts)),
-        echarts=trusted(_asset("echarts.min.js")),
+        echarts=trusted(_asset("echarts.min.js") if charts else ""),
         data=trusted(as_script(data)),
     )
     return page

@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
 from trimtab.study.inputs.identity import digest, run_id
+from trimtab.study.results.days import DayFigures, figures_of_days
 
 PICTURE_ROWS = 144
 
@@ -65,9 +66,10 @@ class RunRecord(Struct, frozen=True):
 
 
 class FullRun(RunRecord, frozen=True):
-    """One run with its migrations."""
+    """One run with its migrations, and day by day."""
 
     moves: tuple[MoveRow, ...] = ()
+    days: tuple[DayFigures, ...] = ()
 
 
 class Chunk(Struct, frozen=True):
@@ -99,7 +101,7 @@ def make_chunk(
     """What is kept of `outcomes`, one for each of `seeds`."""
     return FullChunk(
         cell=cell,
-        runs=tuple(_record(cell, s, o) for s, o in zip(seeds, outcomes, strict=True)),
+        runs=tuple(_record(cell, scenario, s, o) for s, o in zip(seeds, outcomes, strict=True)),
         picture=make_picture(scenario, seeds[0], outcomes[0]),
     )
 
@@ -116,7 +118,7 @@ def decode(data: bytes, kind: type[AnyChunk]) -> AnyChunk:
         raise Damaged(f"not a chunk of runs: {error}") from error
 
 
-def _record(cell: str, seed: int, outcome: Outcome) -> FullRun:
+def _record(cell: str, scenario: Scenario, seed: int, outcome: Outcome) -> FullRun:
     return FullRun(
         id=run_id(cell, seed),
         seed=seed,
@@ -124,6 +126,7 @@ def _record(cell: str, seed: int, outcome: Outcome) -> FullRun:
         moves=tuple(_move_row(move) for move in outcome.moves),
         digest=digest(outcome),
         errors=outcome.errors,
+        days=figures_of_days(scenario, outcome),
     )
 
 

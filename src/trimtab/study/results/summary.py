@@ -70,8 +70,8 @@ def _choice(what: str, chosen: Row, best: Row, nothing: Row, labels: Sequence[st
 def gap_text(row: Row) -> str:
     """Migrations over the minimum, or why that ratio would mislead.
 
-    Whoever did not level the cluster has not done what the minimum is for, and over a
-    minimum near zero every count looks enormous.
+    A run that did not level the cluster cannot be compared with the fewest moves that do, and
+    over a minimum near zero every count looks enormous.
     """
     level, least = (row.measures[name].value or 0.0 for name in (CONVERGED, MINIMUM))
     if level == 0:
