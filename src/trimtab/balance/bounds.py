@@ -12,7 +12,8 @@ exact       the covering problem itself, by branch and bound (`exact`)
 VMs that cannot move are left out: then a node may be proved to stay above its ceiling.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -22,7 +23,9 @@ from trimtab.balance import exact
 from trimtab.balance.exact import WEIGHTS, best_mix
 from trimtab.balance.problem import CPU, MEMORY, RESOURCES, Floats, Places, Problem
 
-Method = Literal["surrogate", "exact"]
+Method = Literal["resource", "surrogate", "exact"]
+_MIXES = {"resource": WEIGHTS[[0, -1]], "surrogate": WEIGHTS, "exact": WEIGHTS}
+"""Weights of CPU, the rest is memory's: one resource at a time, or 33 mixes of both."""
 SLACK = 1e-9
 """Excess below this share of a node is rounding."""
 EXACT_NODES = 1000
@@ -66,6 +69,20 @@ def bound(problem: Problem, ceiling: Floats, *, method: Method | Literal["auto"]
     moves = {cover.node: _fewest(cover, method) for cover in covers}
     weight = sum(_least_weight(cover, method) for cover in covers)
     return Bound(sum(moves.values()), float(weight), method, stuck, moves)
+
+
+def fewest_cycles(moves: Collection[int], limits: tuple[int | None, int | None]) -> int:
+    """Cycles that limits force with so many moves from each node.
+
+    limits: moves per cycle in all and per node; None is no limit.
+    """
+    total, per_node = limits
+    needed = [1] if moves else [0]
+    if total:
+        needed.append(ceil(sum(moves) / total))
+    if per_node:
+        needed.append(max((ceil(count / per_node) for count in moves), default=0))
+    return max(needed)
 
 
 def best_level_by_moves(
@@ -135,8 +152,8 @@ def _cover(problem: Problem, node: int, vms: Places, excess: Floats) -> _Cover:
 
 
 def _fewest(cover: _Cover, method: Method) -> int:
-    quick = fewest_by_weights(cover.loads, cover.excess)
-    if method == "surrogate" or quick == greedy_cover(cover.loads, cover.excess):
+    quick = fewest_by_weights(cover.loads, cover.excess, _MIXES[method])
+    if method != "exact" or quick == greedy_cover(cover.loads, cover.excess):
         return quick  # bound and a cover of that size meet: nothing to search for
     return max(quick, int(exact.fewest(cover.loads, cover.excess).least))
 
@@ -153,12 +170,12 @@ def greedy_cover(loads: Floats, excess: Floats) -> int:
     return taken
 
 
-def fewest_by_weights(loads: Floats, excess: Floats) -> int:
+def fewest_by_weights(loads: Floats, excess: Floats, mixes: Floats = WEIGHTS) -> int:
     """The most that any weighted sum of both resources demands. loads: (2, M)."""
     if not loads.shape[1] or not (excess > SLACK).any():
         return 0
-    mixed = WEIGHTS[:, None] * loads[CPU] + (1 - WEIGHTS)[:, None] * loads[MEMORY]
-    wanted = WEIGHTS * excess[CPU] + (1 - WEIGHTS) * excess[MEMORY]
+    mixed = mixes[:, None] * loads[CPU] + (1 - mixes)[:, None] * loads[MEMORY]
+    wanted = mixes * excess[CPU] + (1 - mixes) * excess[MEMORY]
     reached = np.cumsum(-np.sort(-mixed, axis=1), axis=1)
     missing = reached < (wanted - SLACK)[:, None]
     return min(int(missing.sum(axis=1).max()) + 1, int(loads.shape[1]))
@@ -167,6 +184,6 @@ def fewest_by_weights(loads: Floats, excess: Floats) -> int:
 def _least_weight(cover: _Cover, method: Method) -> float:
     if not cover.loads.shape[1] or not (cover.excess > SLACK).any():
         return 0.0
-    if method == "surrogate":
-        return best_mix(cover.loads, cover.weights, cover.excess)[1]
+    if method != "exact":
+        return best_mix(cover.loads, cover.weights, cover.excess, _MIXES[method])[1]
     return exact.least_weight(cover.loads, cover.weights, cover.excess).least

@@ -1,11 +1,9 @@
 """A plan with names instead of numbers: what commands print, files keep and programs read."""
 
-from typing import Literal
-
 import numpy as np
 from msgspec import Struct
 
-from trimtab.balance.bounds import best_level_by_moves
+from trimtab.balance.bounds import Method, best_level_by_moves
 from trimtab.balance.plan import Alternative, Goal, Move, Plan
 from trimtab.balance.problem import Problem
 
@@ -76,7 +74,7 @@ class BoundDocument(_Document, frozen=True):
 
     moves: int
     bytes: float
-    method: Literal["surrogate", "exact"]
+    method: Method
 
 
 class LevelDocument(_Document, frozen=True):

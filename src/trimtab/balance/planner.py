@@ -18,6 +18,7 @@ from trimtab.balance.goals import Budget, Goals
 from trimtab.balance.plan import Alternative, Goal, LeftOver, Move, Plan
 from trimtab.balance.price import MigrationCost, hardly_converges, predicted_seconds
 from trimtab.balance.problem import Exclusion, Flags, Floats, Places, Problem
+from trimtab.balance.reasons import Considered, why_source
 from trimtab.balance.reserve import Reserve, room_making_move
 from trimtab.balance.state import State
 
@@ -250,8 +251,9 @@ class _Planner:
         if taken[at, to] == -np.inf:
             return False
         vm, target = int(vms[at]), int(targets[to])
-        alternatives = self._alternatives(value, drop, rise, vms, targets, (at, to))
-        why = self._why(source, ceiling, goal)
+        considered = Considered(vms, targets, value, drop, rise, self.seconds[vms])
+        alternatives = considered.refused(state, (at, to), self.budget.alternatives, goals.margin)
+        why = why_source(state, goals, source, ceiling, goal)
         self._do(vm, target, goal, why, float(drop[at, to]), float(squares[at, to]), alternatives)
         return True
 
@@ -266,7 +268,7 @@ class _Planner:
         if chain is None or not self._room_for(chain):
             return False
         self.chains += 1
-        why = self._why(source, ceiling, goal)
+        why = why_source(self.state, self.goals, source, ceiling, goal)
         for vm, target, gain, squares in chain.moves:
             self._do(vm, target, goal, why, gain, squares, chain=self.chains)
         return True
@@ -348,50 +350,6 @@ class _Planner:
         self.movable[vm] = False
         self.out[source] += 1
         self.into[target] += 1
-
-    def _why(self, source: int, ceiling: Floats, goal: Goal) -> str:
-        state, node = self.state, self.problem.nodes[source]
-        resource = state.hottest_resource(source, ceiling)
-        row = 0 if resource == "CPU" else 1
-        share, limit = 100 * state.share[row, source], 100 * ceiling[row, source]
-        if goal == "relieve" and self.problem.pressure[source] > self.goals.pressure:
-            waiting = 100 * self.problem.pressure[source]
-            return f"{node} waits for CPU or memory {waiting:.0f} % of the time"
-        limits = {"relieve": "is overloaded above", "level": "is level up to"}
-        return f"{node} has {share:.1f} % {resource} and {limits.get(goal, '')} {limit:.1f} %"
-
-    def _alternatives(
-        self,
-        value: Floats,
-        drop: Floats,
-        rise: Floats,
-        vms: Places,
-        targets: Places,
-        chosen: tuple[int, int],
-    ) -> tuple[Alternative, ...]:
-        """The best pairs that were not taken, each with the rule that refused it."""
-        count = self.budget.alternatives
-        if count <= 0:
-            return ()
-        ranked = value.copy()
-        ranked[chosen] = -np.inf
-        flat = np.argsort(-ranked, axis=None, kind="stable")[:count]
-        found = []
-        for rank, (at, to) in enumerate((divmod(int(i), len(targets)) for i in flat), start=1):
-            if ranked[at, to] == -np.inf:
-                break
-            vm, target = int(vms[at]), int(targets[to])
-            refused = self.state.refusal(vm, target) or self._less(drop[at, to], rise[at, to])
-            price = float(self.seconds[vm])
-            found.append(Alternative(rank, vm, target, float(drop[at, to]), price, *refused))
-        return tuple(found)
-
-    def _less(self, drop: float, rise: float) -> tuple[str, str]:
-        if rise > SLACK:
-            return "target-limit", f"the target would be {100 * rise:.1f} points above its limit"
-        if drop < self.goals.margin:
-            return "margin", "its gain is below the margin"
-        return "rank", "its gain less its price is lower"
 
     def _left_over(self, proved: Bound | None) -> tuple[LeftOver, ...]:
         excess = self.state.excess(self.ceiling)

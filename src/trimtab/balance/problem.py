@@ -13,6 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.errors import ConfigError
+from trimtab.policy.pods.anti_affinity import Groups as Groups
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -29,20 +30,6 @@ class Exclusion(Struct, frozen=True):
 
     rule: str
     text: str
-
-
-class Groups(Struct, frozen=True, eq=False):
-    """Anti-affinity: in no domain of a group may a holder meet another VM that it repels.
-
-    A group of VMs that keep apart from each other has every VM as holder and as repelled.
-
-    domain: (groups, nodes) the node's domain in the group's topology, -1 without that label.
-    holders, repelled: for each VM the groups that it is in, mostly none.
-    """
-
-    domain: Places
-    holders: Mapping[int, tuple[int, ...]] = {}
-    repelled: Mapping[int, tuple[int, ...]] = {}
 
 
 class Problem(Struct, frozen=True, eq=False, kw_only=True):

@@ -16,8 +16,9 @@ _ROUNDING = 1e-9
 class State:
     """Where everything is, as far as it is planned."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, *, at_once: bool = False) -> None:
+        """at_once: all moves are started together, so a source keeps what its VMs request."""
+        self.problem, self._at_once = problem, at_once
         nodes = len(problem.nodes)
         self.where: Places = problem.where.copy()
         self.share: Floats = problem.shares()
@@ -41,7 +42,8 @@ class State:
         problem, source = self.problem, int(self.where[vm])
         self.share[:, source] -= problem.load[:, vm] / problem.capacity[:, source]
         self.share[:, target] += problem.load[:, vm] / problem.capacity[:, target]
-        self.used[:, source] -= problem.request[:, vm]
+        if not self._at_once:
+            self.used[:, source] -= problem.request[:, vm]
         self.used[:, target] += problem.request[:, vm]
         self.on_node[source].remove(vm)
         self.on_node[target].append(vm)
@@ -132,18 +134,18 @@ class _GroupCounts:
     def meets(self, vm: int, node: int, targets: Places) -> Flags:
         """(targets,): the VM would be where one that repels it, or that it repels, is.
 
-        The VM itself, on `node`, does not count.
+        The VM itself does not count on its own `node`. On other nodes it does: while it is copied
+        both of its pods exist, so one that keeps its like out of a zone must leave the zone.
         """
         groups = self._groups
         assert groups is not None
         bad = np.zeros(len(targets), dtype=np.bool_)
         holds, repelled = groups.holders.get(vm, ()), groups.repelled.get(vm, ())
         for group in {*holds, *repelled}:
-            own = int(groups.domain[group, node]) if node >= 0 else -1
             for at, domain in enumerate(groups.domain[group, targets].tolist()):
                 if domain < 0:
                     continue
-                here = domain == own
+                here = int(targets[at]) == node
                 if group in holds:
                     others = self._present.get((group, domain), 0) - (here and group in repelled)
                     bad[at] |= others > 0

@@ -6,16 +6,17 @@ from contextlib import suppress
 from msgspec import structs, to_builtins
 
 from trimtab.balancer import metrics
-from trimtab.balancer.decide import Decision, StartMove, decide, something_to_do
+from trimtab.balancer.actuator import actuator_of
+from trimtab.balancer.decide import Decision, decide, something_to_do
+from trimtab.balancer.next_move import StartMove
 from trimtab.balancer.observation import observe
+from trimtab.balancer.progress import with_refusal
 from trimtab.balancer.settings import NAME, Settings
 from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import (
-    PLAN_LABEL,
     REBALANCE_PLANS,
     RebalancePlanSpec,
     RebalancePlanStatus,
-    migration_name,
     plan_name,
 )
 from trimtab.errors import TrimtabError
@@ -23,7 +24,6 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound
 from trimtab.kube.events import Recorder
-from trimtab.kube.machines import MIGRATIONS
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After, Controller, Outcome
 from trimtab.kube.worlds import World
@@ -54,6 +54,7 @@ class Balancer(Controller):
         self.begin_with(lambda: (ROUND,))
         self._client, self._reading, self._recorder = client, reading, recorder
         self._settings, self._world = settings, world
+        self._actuator = actuator_of(client, world, settings)
         self._to_do: deque[bool] = deque(maxlen=settings.limits.hold_of)
         self._troubled = 0
         self._told = ""
@@ -84,6 +85,7 @@ class Balancer(Controller):
                 break
             if number == 0:
                 self._to_do.append(something_to_do(s))
+                metrics.tell_learnt(s)
             s = structs.replace(s, to_do=tuple(self._to_do))
             decision = decide(s)
             metrics.tell_state(decision, self._to_do[-1])
@@ -104,12 +106,14 @@ class Balancer(Controller):
     async def _carry_out(self, s: Situation, decision: Decision) -> None:
         """Everything in an order in which being killed after any part does no harm."""
         for each in decision.withdraw:
-            namespace = each.vm.partition("/")[0]
-            with suppress(NotFound):
-                await self._client.delete(MIGRATIONS, each.migration, namespace)
-        if decision.start is not None:
-            await self._start(decision.start)
-        for name, status in decision.records.items():
+            await self._actuator.withdraw(each.migration, each.vm.partition("/")[0])
+        await self._actuator.label(decision.cool, s.cool)
+        records = dict(decision.records)
+        if decision.start is not None and (refusal := await self._start(decision.start)):
+            name = decision.start.plan.metadata.name
+            status = records.get(name, decision.start.plan.status)
+            records[name] = with_refusal(status, decision.start.move.vm, refusal)
+        for name, status in records.items():
             await self._record(s, name, status)
         if decision.create is not None:
             await self._create(decision.create)
@@ -117,27 +121,21 @@ class Balancer(Controller):
             with suppress(NotFound):
                 await self._client.delete(REBALANCE_PLANS, name)
 
-    async def _start(self, start: StartMove) -> None:
-        """Ask for a migration under the name that it must have; there can be only one."""
-        move, plan = start.move, start.plan
-        namespace, _, vm = move.vm.partition("/")
-        meta = {
-            "name": migration_name(plan.spec.plan_id, move.vm),
-            "namespace": namespace,
-            "labels": {PLAN_LABEL: plan.metadata.name},
-        }
-        spec = {"vmName": vm, "targetNode": move.target}
-        try:
-            await self._client.create(MIGRATIONS, {"metadata": meta, "spec": spec})
-        except AlreadyExists:
-            return
+    async def _start(self, start: StartMove) -> str:
+        """Begin a move; why the API server refuses it, if it does."""
+        answer = await self._actuator.start(start)
+        if not answer.created:
+            return answer.refusal
+        move, chosen = start.move, len(start.targets)
         metrics.started.inc()
         log.info("migration requested", vm=move.vm, source=move.source, target=move.target)
+        others = f", or one of {chosen - 1} other nodes" if chosen > 1 else ""
         self._recorder.record(
-            REBALANCE_PLANS.reference(plan),
+            REBALANCE_PLANS.reference(start.plan),
             "MoveStarted",
-            f"{move.vm} moves from {move.source} to {move.target}: {move.why}",
+            f"{move.vm} moves from {move.source} to {move.target}{others}: {move.why}",
         )
+        return ""
 
     async def _create(self, spec: RebalancePlanSpec) -> None:
         body = {"metadata": {"name": plan_name(spec.plan_id)}, "spec": to_builtins(spec)}

@@ -5,18 +5,18 @@ the mode `act` hold what may begin at once and are made anew after one interval;
 somebody approved is carried out move by move, each checked against the cluster as it is now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct, field, structs
 
 from trimtab.balance.bounds import ceilings
 from trimtab.balance.document import MoveDocument, document_of
-from trimtab.balance.gains import gains
 from trimtab.balance.goals import Budget
 from trimtab.balance.planner import make_plan
 from trimtab.balance.problem import Problem
 from trimtab.balance.state import State
+from trimtab.balancer.next_move import StartMove, looking_for_target, next_move
 from trimtab.balancer.pauses import Pause, pause_of
 from trimtab.balancer.progress import made_by_others, moved_text, moves_of
 from trimtab.balancer.restraint import free_slots, in_flight, left_this_hour, restrained
@@ -39,13 +39,6 @@ KEPT = 50
 OUTDATED = "not begun within one interval; what is left is planned anew"
 
 
-class StartMove(Struct, frozen=True):
-    """A migration to create."""
-
-    plan: RebalancePlan
-    move: PlannedMove
-
-
 class Decision(Struct, frozen=True, kw_only=True):
     """What to write, in this order, and a sentence on the state of things."""
 
@@ -56,6 +49,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     withdraw: tuple[MoveStatus, ...] = ()
     """Moves of cancelled plans whose migrations are to be deleted."""
     create: RebalancePlanSpec | None = None
+    cool: frozenset[str] = frozenset()
+    """Nodes that are to have the label of targets from now on, before a migration begins."""
     start: StartMove | None = None
     forget: tuple[str, ...] = ()
     """Plans that are over and too many."""
@@ -99,9 +94,17 @@ def decide(s: Situation) -> Decision:
         records=records,
         withdraw=withdraw,
         create=create,
+        cool=_cool(s, start),
         start=start,
         forget=_too_many(s),
     )
+
+
+def _cool(s: Situation, start: StartMove | None) -> frozenset[str]:
+    """The labels of the move that begins, or of one whose target is still being looked for."""
+    if looking_for_target(s):
+        return s.cool
+    return frozenset(start.targets) if start is not None and s.chooses_from_set else frozenset()
 
 
 # A plan under way
@@ -119,11 +122,14 @@ def _advanced(
         return _status(s, plan, moves, phase, "Cancelled", "somebody cancelled the plan"), None
     if s.settings.mode == "observe" or not plan.spec.approved:
         return _unapproved(s, plan, moves), None
-    if s.times.get(plan.metadata.name, s.now) + s.settings.interval_s < s.now:
+    # The first look at a plan may begin a move however late it comes, since each is judged again:
+    # else a computer that needs longer than an interval for a look would only ever plan.
+    is_old = s.times.get(plan.metadata.name, s.now) + s.settings.interval_s < s.now
+    if is_old and plan.status.phase:
         moves = _without_outdated(plan, moves)
     start = None
     if may_start and pause is None:
-        moves, start = _next_move(s, plan, moves)
+        moves, start = next_move(s, plan, moves)
     if all(m.outcome in MOVED for m in moves):
         return _finished(s, plan, moves), None
     if pause is not None:
@@ -203,88 +209,6 @@ def _excess(s: Situation) -> float:
     return round(100 * float(over.clip(min=0).sum()), 2)
 
 
-# The next move
-
-
-def _next_move(
-    s: Situation, plan: RebalancePlan, moves: tuple[MoveStatus, ...]
-) -> tuple[tuple[MoveStatus, ...], StartMove | None]:
-    """The first move that may begin now; those that make no sense any more are skipped."""
-    problem = in_flight(s.problem, s.migrations)
-    limits = s.settings.limits
-    if not plan.spec.undoes:  # who asks for the way back knows that it is one
-        problem = restrained(problem, s.migrations, limits, s.now)
-    may_begin = free_slots(s.migrations, limits) > 0
-    if not plan.spec.undoes:
-        may_begin &= left_this_hour(len(problem.vms), s.migrations, limits, s.now) > 0
-    state, found = State(problem), list(moves)
-    for at, move in enumerate(plan.spec.moves):
-        if found[at].outcome != "Waiting":
-            continue
-        wait, refusal = _judged(s, plan, move, state, found[:at])
-        if refusal:
-            found[at] = structs.replace(found[at], outcome="Skipped", reason=refusal)
-        elif not wait and may_begin:
-            # It stays Waiting in the record until its migration is seen: if we are killed before
-            # that exists, the next one begins it, and if after, finds it by its name.
-            return tuple(found), StartMove(plan, move)
-    return tuple(found), None
-
-
-def _judged(
-    s: Situation,
-    plan: RebalancePlan,
-    move: PlannedMove,
-    state: State,
-    before: Sequence[MoveStatus],
-) -> tuple[bool, str]:
-    """Whether the move has to wait, and why it makes no sense any more, if so."""
-    problem = state.problem
-    if move.chain:
-        earlier = [
-            status
-            for status, other in zip(before, plan.spec.moves, strict=False)
-            if other.chain == move.chain
-        ]
-        if any(each.outcome in ("Failed", "Cancelled", "Skipped") for each in earlier):
-            return False, "the move that makes room for it did not succeed"
-        if any(each.outcome != "Succeeded" for each in earlier):
-            return True, ""
-    if refusal := _refusal(s, plan, move, state):
-        return False, refusal
-    source, target = problem.nodes.index(move.source), problem.nodes.index(move.target)
-    busy = problem.leaving[source] > 0 or problem.arriving[target] > 0
-    return bool(busy), ""
-
-
-def _refusal(s: Situation, plan: RebalancePlan, move: PlannedMove, state: State) -> str:
-    problem = state.problem
-    if move.vm not in problem.vms:
-        return "the VM does not run any more"
-    vm = problem.vms.index(move.vm)
-    if vm in problem.excluded:
-        return problem.excluded[vm].text
-    if move.source not in problem.nodes or problem.where[vm] != problem.nodes.index(move.source):
-        return f"the VM is not on {move.source} any more"
-    if move.target not in problem.nodes:
-        return f"there is no node {move.target} any more"
-    target = problem.nodes.index(move.target)
-    if (refused := state.refusal(vm, target)) is not None:
-        return refused[1]
-    if move.goal != "level" or move.chain or plan.spec.undoes:
-        return ""
-    return _lost_gain(s, state, vm, target)
-
-
-def _lost_gain(s: Situation, state: State, vm: int, target: int) -> str:
-    """Loads have changed since the plan was made: is the move still worth it?"""
-    goals = s.settings.goals()
-    ceiling = ceilings(state.problem, goals.band)
-    source = int(state.problem.where[vm])
-    drop = gains(state, source, np.array([vm]), np.array([target]), ceiling).drop[0, 0]
-    return "" if drop >= goals.margin - 1e-9 else "it would bring nothing any more"
-
-
 # A new plan
 
 
@@ -319,6 +243,8 @@ def _new_plan(s: Situation, pause: Pause | None) -> tuple[str, RebalancePlanSpec
         excess_before=shown.excess_before,
         excess_after=shown.excess_after,
         least_moves=shown.bound.moves if shown.bound else 0,
+        transfer_rate=round(s.cost.bandwidth),
+        rate_from=s.cost.source,
     )
 
 

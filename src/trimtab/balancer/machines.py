@@ -1,20 +1,23 @@
 """The VMs of a cluster and their migrations, KubeVirt's or trimtab's own, as the balancer reads."""
 
 import asyncio
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.balancer.situation import Migration
-from trimtab.balancer.wire import PLAN_LABEL
+from trimtab.balancer.wire import PLAN_LABEL, RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
+from trimtab.kube.kubevirt import MIGRATION_JOB_LABEL
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.kube.resources import Key
 from trimtab.kube.worlds import World
 from trimtab.observe import wire
 from trimtab.observe.vm_loads import Fate, kubevirt_fates, own_fates
+
+MEASURABLE = timedelta(seconds=5)
 
 
 class Machines(Struct, frozen=True):
@@ -67,22 +70,56 @@ def own_migration(each: VirtualMachineMigration, clock: Clock) -> Migration:
 def kubevirt_migration(each: wire.InstanceMigration, clock: Clock) -> Migration:
     """A migration of KubeVirt; one that never began copying has no state to tell of."""
     meta, state = each.metadata, each.status.migration_state or wire.MigrationState()
-    begun = _moment(state.start_timestamp) or meta.creation_timestamp
+    copying = _moment(state.start_timestamp)
+    begun = copying or meta.creation_timestamp
     ended = (_moment(state.end_timestamp) or begun) if each.finished else None
     return Migration(
         name=meta.name,
+        uid=meta.uid,
         vm=f"{meta.namespace}/{each.spec.vmi_name}",
         source=state.source_node,
         target=state.target_node,
         begun=lab_seconds(begun, clock),
+        copying=None if copying is None else lab_seconds(copying, clock),
         ended=None if ended is None else lab_seconds(ended, clock),
+        is_timed=_is_timed(copying, ended),
         succeeded=each.status.phase == "Succeeded",
+        reason=state.failure_reason,
         plan=meta.labels.get(PLAN_LABEL, ""),
+        scheduled=bool(state.target_node),
     )
+
+
+def located(
+    migrations: Iterable[Migration], pods: Iterable[wire.Pod], plans: Iterable[RebalancePlan]
+) -> tuple[Migration, ...]:
+    """With the targets of migrations that KubeVirt tells none of yet.
+
+    Between the scheduler's choice and the copy only the target pod knows its node; before
+    that the plan says where the VM should end up, and it counts there.
+    """
+    nodes = {pod.metadata.labels.get(MIGRATION_JOB_LABEL, ""): pod.spec.node_name for pod in pods}
+    planned = {
+        (plan.metadata.name, move.vm): move.target for plan in plans for move in plan.spec.moves
+    }
+
+    def placed(each: Migration) -> Migration:
+        if each.ended is not None or each.scheduled:
+            return each
+        node = nodes.get(each.uid, "") if each.uid else ""
+        target = node or planned.get((each.plan, each.vm), "")
+        return structs.replace(each, target=target, scheduled=bool(node))
+
+    return tuple(map(placed, migrations))
 
 
 def lab_seconds(at: datetime | None, clock: Clock) -> float:
     return clock.lab_s(at.timestamp()) if at is not None else 0.0
+
+
+def _is_timed(copying: datetime | None, ended: datetime | None) -> bool:
+    """KubeVirt writes whole seconds: of a copy that took fewer than five they tell little."""
+    return copying is not None and ended is not None and ended - copying >= MEASURABLE
 
 
 def _moment(text: str | None) -> datetime | None:

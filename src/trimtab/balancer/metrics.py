@@ -1,6 +1,8 @@
 """The balancer's own metrics."""
 
 from trimtab.balancer.decide import Decision
+from trimtab.balancer.learning import prediction_error
+from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import MOVED, RebalancePlan, RebalancePlanStatus
 from trimtab.obs.metrics import counter, gauge, histogram
 
@@ -19,6 +21,25 @@ copy_ratio = histogram(
     "Actual over predicted seconds of copying",
     buckets=(0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0),
 )
+transfer_rate = gauge(
+    "trimtab_balancer_transfer_rate_bytes",
+    "Bytes a second that predictions of copying assume, learnt from earlier moves",
+)
+copy_error = gauge(
+    "trimtab_balancer_copy_error_ratio",
+    "Actual over predicted seconds of copying: mean, and ends of its interval of 95 %",
+    "of",
+)
+
+
+def tell_learnt(s: Situation) -> None:
+    """What earlier moves taught; the error has no value before there are three of them."""
+    transfer_rate.set(s.cost.bandwidth)
+    copy_error.clear()
+    if (error := prediction_error(s.plans)) is not None:
+        copy_error.labels("mean").set(error.mean)
+        copy_error.labels("low").set(error.low)
+        copy_error.labels("high").set(error.high)
 
 
 def tell_state(decision: Decision, something_to_do: bool) -> None:
@@ -36,7 +57,7 @@ def tell_change(plan: RebalancePlan, status: RebalancePlanStatus) -> None:
         if each.outcome in MOVED and before.get(each.vm) not in MOVED:
             moves.labels(each.outcome.lower()).inc()
             move = planned.get(each.vm)
-            if move and each.outcome == "Succeeded" and move.seconds > 0:
+            if move and each.outcome == "Succeeded" and min(move.seconds, each.actual_seconds) > 0:
                 copy_ratio.observe(each.actual_seconds / move.seconds)
     if status.phase in ("Completed", "Failed", "Cancelled", "Expired") and not plan.over:
         plans.labels(plan.spec.mode, status.phase).inc()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.problem import Problem
 from trimtab.balancer.learning import learnt_cost
-from trimtab.balancer.machines import Machines, lab_seconds, read_machines
+from trimtab.balancer.machines import Machines, lab_seconds, located, read_machines
 from trimtab.balancer.settings import Settings
 from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
@@ -24,6 +24,7 @@ from trimtab.kube import clock
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.kubevirt import COOL_LABEL
 from trimtab.kube.machines import DOMAIN, is_launcher
 from trimtab.kube.resources import CONFIG_MAPS, Key, Node
 from trimtab.kube.worlds import World
@@ -31,6 +32,13 @@ from trimtab.model.snapshot import Snapshot
 from trimtab.observe import wire
 from trimtab.observe.objects import node_of, pod_of
 from trimtab.observe.policy_source import read_config_map
+from trimtab.observe.vm_limits import (
+    BUDGETS,
+    QUOTAS,
+    DisruptionBudget,
+    Quota,
+    with_limits,
+)
 from trimtab.observe.vm_loads import Demand, Fate, demands_from_metrics, snapshot_vms
 from trimtab.policy import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization
@@ -53,15 +61,17 @@ class Observed(Struct, frozen=True, kw_only=True):
 async def observe(client: Client, world: World, settings: Settings, troubled: int) -> Observed:
     """Read everything that a decision needs; what the API server refuses is raised."""
     lab_clock = await read_clock(client)
-    pods, nodes, machines, plans, metrics = await asyncio.gather(
+    pods, nodes, machines, plans, limits, metrics = await asyncio.gather(
         client.list(wire.PODS),
         client.list(wire.NODES),
         read_machines(client, world, lab_clock),
         client.list(REBALANCE_PLANS),
+        _read_limits(client),
         _read_metrics(settings.prometheus, world, lab_clock),
     )
     now = time.time()
-    problem = problem_of_objects(pods, nodes, machines.fates, lab_clock, now, metrics.demands)
+    fates = with_limits(machines.fates, pods, *limits)
+    problem = problem_of_objects(pods, nodes, fates, lab_clock, now, metrics.demands)
     if problem is None:
         return Observed(clock=lab_clock, situation=None)
     situation = Situation(
@@ -74,12 +84,14 @@ async def observe(client: Client, world: World, settings: Settings, troubled: in
             if p.status.ended_at is not None
         },
         problem=problem,
-        migrations=machines.migrations,
+        migrations=located(machines.migrations, pods, plans),
         plans=tuple(plans),
         settings=settings,
         cost=learnt_cost(plans),
         loads_age_s=metrics.age_s,
         draining=draining(nodes, machines),
+        chooses_from_set=world == "kubevirt" and not settings.exact_target,
+        cool=frozenset(n.metadata.name for n in nodes if COOL_LABEL in n.metadata.labels),
         second_balancer=await second_balancer(client) if settings.mode == "act" else "",
         troubled=troubled,
     )
@@ -150,6 +162,10 @@ async def second_balancer(client: Client) -> str:
         for _, plugin in profile.plugins
     )
     return source.where if found else ""
+
+
+async def _read_limits(client: Client) -> tuple[Sequence[DisruptionBudget], Sequence[Quota]]:
+    return await asyncio.gather(client.list(BUDGETS), client.list(QUOTAS))
 
 
 class _Metrics(Struct, frozen=True):

@@ -11,6 +11,7 @@ from trimtab.balancer.wire import (
     MoveOutcome,
     MoveStatus,
     RebalancePlan,
+    RebalancePlanStatus,
     migration_name,
 )
 
@@ -49,9 +50,18 @@ def _move(
         outcome=outcome,
         migration=name,
         node=found.target if found.succeeded else found.source,
-        actual_seconds=round(max(0.0, found.ended - began), 1),
+        actual_seconds=round(max(0.0, found.ended - began), 1) if found.is_timed else 0.0,
         reason=found.reason,
     )
+
+
+def with_refusal(status: RebalancePlanStatus, vm: str, refusal: str) -> RebalancePlanStatus:
+    """The status after the API server refused the migration of this VM."""
+    moves = tuple(
+        structs.replace(each, outcome="Failed", reason=refusal[:512]) if each.vm == vm else each
+        for each in status.moves
+    )
+    return structs.replace(status, moves=moves, moved=moved_text(moves))
 
 
 def moved_text(moves: Iterable[MoveStatus]) -> str:

@@ -5,11 +5,12 @@ The balancer does the rest; the same requests can be made with kubectl.
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct, to_builtins
 
 from trimtab.balancer.pauses import missed
+from trimtab.balancer.settings import NAME
 from trimtab.balancer.wire import (
     ACKNOWLEDGED,
     REBALANCE_PLANS,
@@ -21,10 +22,16 @@ from trimtab.balancer.wire import (
 )
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
+from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.machines import VMS
+from trimtab.kube.resources import LEASES
+from trimtab.kube.worlds import world_of
+from trimtab.model.names import SYSTEM_NAMESPACE
+from trimtab.observe import wire
 
 POLL_S = 0.5
+HELD = timedelta(minutes=1)
+"""A lease that was renewed since then has a holder; the clocks of two computers differ."""
 Say = Callable[[str], None]
 
 
@@ -104,8 +111,7 @@ class PlanRequests:
                 f"{plan.metadata.name} is under way; end it first: "
                 f"trimtab balance cancel {plan.metadata.name}"
             )
-        vms = {str(vm.metadata.key): vm.status.node_name for vm in await self._client.list(VMS)}
-        moves, staying = moves_back(plan, vms)
+        moves, staying = moves_back(plan, await self._places())
         if not moves:
             return Undone(None, staying)
         now = datetime.now(UTC)
@@ -121,6 +127,13 @@ class PlanRequests:
         body = {"metadata": {"name": plan_name(identity)}, "spec": to_builtins(spec)}
         made = await self._client.create(REBALANCE_PLANS, body)
         return Undone(made, staying)
+
+    async def _places(self) -> dict[str, str]:
+        """The node of each VM, by namespace/name."""
+        if await world_of(self._client) == "kubevirt":
+            instances = await self._client.list(wire.INSTANCES)
+            return {str(each.metadata.key): each.status.node_name for each in instances}
+        return {str(vm.metadata.key): vm.status.node_name for vm in await self._client.list(VMS)}
 
     async def await_over(self, name: str, timeout_s: float) -> RebalancePlan:
         """Until the plan is over, whatever its end."""
@@ -139,6 +152,23 @@ class PlanRequests:
 
     async def _change(self, plan: RebalancePlan, spec: dict[str, object]) -> RebalancePlan:
         return await self._client.patch(REBALANCE_PLANS, plan.metadata.name, {"spec": spec})
+
+
+async def acting_balancer(client: Client) -> str:
+    """The newest plan of a balancer that acts now; nothing if none does, or nobody may ask.
+
+    A balancer acts if one holds the lease and the newest plan of its own was made to act on.
+    """
+    try:
+        plans = [plan for plan in await client.list(REBALANCE_PLANS) if not plan.spec.undoes]
+        lease = await client.get(LEASES, NAME, SYSTEM_NAMESPACE)
+    except (NotFound, Forbidden):
+        return ""
+    newest, renewed = max(plans, key=_made, default=None), lease.spec.renew_time
+    if not lease.spec.holder_identity or renewed is None or newest is None:
+        return ""
+    is_held = datetime.now(UTC) - renewed < HELD
+    return newest.metadata.name if newest.spec.mode == "act" and is_held else ""
 
 
 def moves_back(

@@ -24,8 +24,10 @@ def in_flight(problem: Problem, migrations: Iterable[Migration]) -> Problem:
         at = vms.get(each.vm, NOWHERE)
         if each.ended is not None or at == NOWHERE:
             continue
+        stands_at_target = at in problem.excluded and problem.excluded[at].rule == "moving"
+        here = NOWHERE if stands_at_target else int(where[at])
+        source, target = nodes.get(each.source, here), nodes.get(each.target, NOWHERE)
         excluded[at] = Exclusion("moving", "it is on its way already")
-        source, target = nodes.get(each.source, int(where[at])), nodes.get(each.target, NOWHERE)
         if source != NOWHERE:
             leaving[source] += 1
         if target != NOWHERE:

@@ -1,5 +1,7 @@
 """The balancer as a process: several replicas may run, one of them acts."""
 
+import re
+
 from trimtab.balancer.controller import Balancer
 from trimtab.balancer.observation import second_balancer
 from trimtab.balancer.settings import NAME, Settings
@@ -11,6 +13,9 @@ from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
 from trimtab.kube.worlds import World, world_of
 from trimtab.model.names import SYSTEM_NAMESPACE
+from trimtab.observe import wire
+
+LEAST_KUBEVIRT = (1, 6)
 
 
 async def serve(client: Client, settings: Settings) -> None:
@@ -32,16 +37,24 @@ async def serve(client: Client, settings: Settings) -> None:
 
 
 async def refuse_what_it_cannot_do(client: Client, world: World, settings: Settings) -> None:
-    """A ConfigError if KubeVirt's VMs were to be moved, and on a second balancer in `act`."""
+    """A ConfigError on a KubeVirt that takes no condition on a target, and on a second balancer."""
     if world == "kubevirt" and settings.mode != "observe":
-        raise ConfigError(
-            f"{client.server}: its VMs are KubeVirt's, which this balancer does not move yet; "
-            "leave out --mode, and it only observes"
-        )
+        for kubevirt in await client.list(wire.KUBEVIRTS):
+            refuse_old_kubevirt(kubevirt.status.observed_kube_virt_version)
     if settings.mode != "act" or settings.beside_descheduler:
         return
     if where := await second_balancer(client):
         raise ConfigError(
             f"LowNodeUtilization is enabled in {where}, and two balancers undo each other; "
             "disable it there, or add --beside-descheduler"
+        )
+
+
+def refuse_old_kubevirt(version: str) -> None:
+    """A ConfigError before 1.6: an older API server drops addedNodeSelector without a word."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    if found and (int(found[1]), int(found[2])) < LEAST_KUBEVIRT:
+        raise ConfigError(
+            f"KubeVirt {version} cannot be told where a VM goes; the balancer moves VMs of 1.6 and "
+            "later, before that leave out --mode, and it only observes"
         )

@@ -72,6 +72,8 @@ class Settings(Listening, frozen=True, kw_only=True):
     """Prometheus that tells how old the metrics are, and KubeVirt's VMs' loads."""
     beside_descheduler: bool = False
     """Act although the descheduler's LowNodeUtilization is enabled."""
+    exact_target: bool = False
+    """KubeVirt's VMs: ask for the planned node by its hostname, not for a labelled set of nodes."""
     limits: Limits = Limits()
 
     def goals(self) -> Goals:

@@ -25,9 +25,14 @@ class Migration(Struct, frozen=True, kw_only=True):
     copying: float | None = None
     """When the copy began."""
     ended: float | None = None
+    is_timed: bool = True
+    """False where the copy was too short for how exactly its times are known."""
     succeeded: bool = False
     reason: str = ""
     plan: str = ""
+    uid: str = ""
+    scheduled: bool = True
+    """False while the scheduler has not chosen a node; `target` is then what was planned."""
 
 
 class Situation(Struct, frozen=True, kw_only=True, eq=False):
@@ -51,6 +56,10 @@ class Situation(Struct, frozen=True, kw_only=True, eq=False):
     loads_age_s: float = 0.0
     draining: tuple[str, ...] = ()
     """Cordoned nodes that VMs are leaving."""
+    chooses_from_set: bool = False
+    """A move names a set of nodes, and the scheduler chooses: KubeVirt's migrations."""
+    cool: frozenset[str] = frozenset()
+    """Nodes that have the label of targets now."""
     second_balancer: str = ""
     """Where an enabled LowNodeUtilization was found."""
     troubled: int = 0

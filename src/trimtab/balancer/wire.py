@@ -52,6 +52,10 @@ class RebalancePlanSpec(Wire, frozen=True):
     excess_after: float = 0.0
     least_moves: int = 0
     """What any balancer needs at least; 0 if nothing was proved."""
+    transfer_rate: float = 0.0
+    """Bytes a second that the predicted seconds assume."""
+    rate_from: str = ""
+    """Where that rate comes from."""
     undoes: str = ""
     approved_plan: str = ""
     cancelled: bool = False

@@ -17,7 +17,7 @@ def show_plan(
 ) -> None:
     """The verdict first, then moves, nodes, and what stays."""
     _say(verdict(plan))
-    for line in _proof(plan):
+    for line in proof(plan):
         _say(line)
     if plan.moves:
         _say()
@@ -48,7 +48,8 @@ def verdict(plan: PlanDocument) -> str:
     return f"{text}."
 
 
-def _proof(plan: PlanDocument) -> list[str]:
+def proof(plan: PlanDocument) -> list[str]:
+    """What any balancer needs at least, and the nodes that stay above the band."""
     lines = []
     if plan.bound is not None and plan.bound.moves:
         levelling = sum(move.goal == "level" for move in plan.moves)

@@ -68,6 +68,9 @@ def show_moves(plan: RebalancePlan) -> None:
         right=("gain", "copy", "took"),
         drop=("why", "gain", "copy", "took", "now on"),
     )
+    if plan.spec.rate_from:
+        rate = plan.spec.transfer_rate / 1024**2
+        _say(f"copies were predicted with {rate:.0f} MiB/s, {plan.spec.rate_from}")
 
 
 def show_undone(undone: Undone) -> None:

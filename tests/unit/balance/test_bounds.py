@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.balance import best_level_by_moves, bound, exact, problem_of
-from trimtab.balance.bounds import ceilings, fewest_by_weights, greedy_cover
+from trimtab.balance.bounds import ceilings, fewest_by_weights, fewest_cycles, greedy_cover
 
 loads = st.lists(
     st.tuples(st.floats(0, 1, width=32), st.floats(0, 1, width=32)), min_size=1, max_size=9
@@ -100,3 +100,30 @@ def test_a_search_that_is_cut_short_still_gives_a_valid_bound() -> None:
     short, whole = exact.fewest(load, excess, steps=5), exact.fewest(load, excess)
     assert not short.exact
     assert short.least <= whole.least == 15
+
+
+@pytest.mark.parametrize(
+    ("moves", "limits", "expected"),
+    [
+        pytest.param([], (5, 2), 0, id="nothing to do"),
+        pytest.param([3, 3], (None, None), 1, id="no limits"),
+        pytest.param([3, 3, 3], (5, None), 2, id="nine of five at a time"),
+        pytest.param([7, 1], (5, 2), 4, id="seven of one node, two at a time"),
+    ],
+)
+def test_limits_force_cycles(
+    moves: list[int], limits: tuple[int | None, int | None], expected: int
+) -> None:
+    assert fewest_cycles(moves, limits) == expected
+
+
+@given(loads, st.floats(0, 3), st.floats(0, 3))
+def test_one_resource_at_a_time_demands_no_more_than_mixes_of_both(
+    pairs: list[tuple[float, float]], cpu: float, memory: float
+) -> None:
+    load, excess = np.array(pairs).T, np.array([cpu, memory])
+    single, weights = np.array([0.0, 1.0]), np.ones(load.shape[1])
+    assert fewest_by_weights(load, excess, single) <= fewest_by_weights(load, excess)
+    if (load.sum(axis=1) >= excess).all() and excess.max() > 1e-9:
+        least = exact.best_mix(load, weights, excess, single)[1]
+        assert least <= exact.best_mix(load, weights, excess)[1]

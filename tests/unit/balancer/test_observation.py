@@ -115,6 +115,17 @@ def test_a_migration_of_kubevirt_is_read_by_the_clock_of_the_lab() -> None:
     read = kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock(scale=2.0))
     assert (read.vm, read.source, read.target) == ("d/web", "n1", "n2")
     assert (read.begun, read.ended, read.succeeded) == (40.0, 60.0, True)
+    assert read.is_timed
+
+
+def test_a_copy_of_kubevirt_that_took_a_moment_teaches_nothing() -> None:
+    times = {"startTimestamp": "1970-01-01T00:00:20Z", "endTimestamp": "1970-01-01T00:00:21Z"}
+    given = {
+        "metadata": {"name": "m", "namespace": "d"},
+        "spec": {"vmiName": "web"},
+        "status": {"phase": "Succeeded", "migrationState": times},
+    }
+    assert not kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock()).is_timed
 
 
 def test_a_migration_of_kubevirt_that_waits_has_begun_when_it_was_created() -> None:

@@ -38,14 +38,12 @@ def test_a_lab_without_a_balancer_is_as_before(home: Home) -> None:
         stack_for(home, "default", chosen, "act")
 
 
-@pytest.mark.parametrize(
-    ("with_", "why"),
-    [
-        pytest.param(["balancer"], "add --with loop", id="nothing to balance"),
-        pytest.param([*WITH, "kubevirt"], "does not move KubeVirt's VMs", id="KubeVirt's VMs"),
-    ],
-)
-def test_what_it_cannot_balance_is_refused(home: Home, with_: list[str], why: str) -> None:
-    chosen = choose(home, "default", with_, LoopOptions())
-    with pytest.raises(ConfigError, match=why):
+def test_a_balancer_without_a_loop_is_refused(home: Home) -> None:
+    chosen = choose(home, "default", ["balancer"], LoopOptions())
+    with pytest.raises(ConfigError, match="add --with loop"):
         stack_for(home, "default", chosen, "act")
+
+
+def test_it_may_act_on_vms_of_kubevirt(home: Home) -> None:
+    chosen = choose(home, "default", [*WITH, "kubevirt"], LoopOptions())
+    assert stack_for(home, "default", chosen, "act").settings["mode"] == "act"

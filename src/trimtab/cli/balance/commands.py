@@ -16,14 +16,15 @@ from trimtab.balance.planner import make_plan
 from trimtab.balance.price import DEFAULT_BANDWIDTH, MigrationCost
 from trimtab.balance.problem import Problem
 from trimtab.cli.balance.plans import add_commands
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, snapshot_of
+from trimtab.cli.cluster.live import snapshot_of
+from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Flag, Json, emit
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.snapshot import Snapshot
-from trimtab.view.balance import show_explained_vm, show_plan
+from trimtab.view.balance import proof, show_explained_vm, show_plan, verdict
 
 app = App(name="balance", help="Which VM should move where, with a proof of how good the plan is.")
 THERE_IS_SOMETHING_TO_DO = 2
@@ -83,6 +84,7 @@ DEFAULT = PlanOptions()
         "trimtab balance plan now.yaml --explain default/web-1",
         "trimtab balance plan now.yaml --drain worker-3",
         "trimtab balance plan now.yaml --without worker-3 -o plan.yaml",
+        "trimtab balance plan my.trimtab --report plan.html",
     )
 )
 def plan(
@@ -94,6 +96,7 @@ def plan(
     explain: str = "",
     everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    report: Path | None = None,
     json: Json = False,
 ) -> int:
     """Show which VMs should move where, in order, and why; nothing is moved.
@@ -105,7 +108,8 @@ def plan(
     Parameters
     ----------
     snapshot
-        A file that `trimtab snapshot` wrote, or the name of an example.
+        A file that `trimtab snapshot` or `trimtab record` (.trimtab) wrote, or the name of an
+        example. Of a recording the last hour counts.
     live
         Look at a cluster now instead; --lab, --kubeconfig and --context do so too.
     explain
@@ -114,9 +118,12 @@ def plan(
         Every move and node, not only the first ones.
     output
         Write the plan to a file: YAML if it ends in .yaml or .yml, otherwise JSON.
+    report
+        Write a page of HTML that stands alone, with every move and node (extra `study`).
     """
-    if output is not None:
-        check_file(output, "--output")
+    for file, option in ((output, "--output"), (report, "--report")):
+        if file is not None:
+            check_file(file, option)
     seen = snapshot_of(snapshot, live or where.names_a_cluster, where)
     problem = _changed(seen, options)
     cost = options.cost()
@@ -132,8 +139,18 @@ def plan(
     if output is not None:
         with writing(output, "--output"):
             output.write_bytes(_encoded(shown, output))
+    if report is not None:
+        page = _page(shown, str(snapshot or "a look at a cluster"), cost)
+        with writing(report, "--report"):
+            report.write_text(page, encoding="utf-8")
     emit(shown, json, partial(show_plan, everything=everything, bandwidth=cost))
     return THERE_IS_SOMETHING_TO_DO if shown.moves else 0
+
+
+def _page(shown: PlanDocument, name: str, cost: MigrationCost) -> str:
+    from trimtab.study.report.plan_page import plan_page
+
+    return plan_page(shown, name, verdict(shown), proof(shown), cost)
 
 
 def _changed(seen: Snapshot, options: PlanOptions) -> Problem:

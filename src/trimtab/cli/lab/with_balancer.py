@@ -9,7 +9,6 @@ from trimtab.lab import Home, Stack
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.stacks.balancer.stack import STACK, BalancerSettings, balancer_stack, from_lab
-from trimtab.stacks.kubevirt.settings import STACK as KUBEVIRT
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.loop.settings import from_lab as loop_from_lab
 
@@ -37,11 +36,6 @@ def stack_for(home: Home, name: str, chosen: Chosen, mode: Mode | None) -> Stack
     before = from_lab(kept) if kept else BalancerSettings()
     loop = loop_from_lab(dict(chosen.stacks[LOOP].settings))
     after = structs.replace(before, mode=mode or before.mode, parallel=loop.parallel)
-    if KUBEVIRT in names and after.mode != "observe":
-        raise ConfigError(
-            "the balancer does not move KubeVirt's VMs yet; with --with kubevirt it only takes "
-            "--balancer observe"
-        )
     if kept and after != before and is_running(lab):
         raise ConfigError(
             f"lab {name} is running, so --balancer cannot be taken; "

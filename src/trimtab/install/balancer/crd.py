@@ -46,6 +46,8 @@ def _spec() -> Schema:
         "excessBefore": number("Points above the band, over all nodes, when it was made."),
         "excessAfter": number("The same once all moves are done."),
         "leastMoves": count("The fewest moves that any balancer needs; 0: not proved."),
+        "transferRate": number("Bytes a second that the predicted seconds assume."),
+        "rateFrom": string(256, "Where that rate comes from."),
         "undoes": string(253, "The plan whose moves this one takes back."),
         "approvedPlan": string(64, "Its `planId`: this very plan may be carried out."),
         "cancelled": flag(False, "True ends it: nothing more begins, what runs is withdrawn."),
@@ -96,7 +98,7 @@ def _status() -> Schema:
         "outcome": choice(get_args(MoveOutcome), "What became of the move."),
         "migration": string(253, "The VirtualMachineMigration that carried it out."),
         "node": string(253, "Where the scheduler put the VM."),
-        "actualSeconds": number("Seconds of copying, by the lab's clock."),
+        "actualSeconds": number("Seconds of copying, by the lab's clock; 0: too short to tell."),
         "reason": string(1024, "Why it did not succeed."),
     }
     return obj(

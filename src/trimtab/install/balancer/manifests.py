@@ -10,7 +10,7 @@ from trimtab.install.services.balancer import SERVICE
 
 _SOURCE = "trimtab/install/balancer/manifests.py"
 _NOTE = "kubectl apply --server-side -k k8s/balancer"
-_FILES = ("crd.yaml", "rbac.yaml", "balancer.yaml")
+_FILES = ("crd.yaml", "rbac.yaml", "policy.yaml", "balancer.yaml")
 _HEAD = """\
 # RebalancePlan
 
@@ -46,6 +46,7 @@ def generate() -> dict[str, str]:
     return {
         "k8s/balancer/crd.yaml": head(_SOURCE) + documents(crds()),
         "k8s/balancer/rbac.yaml": head(_SOURCE) + documents(rbac),
+        "k8s/balancer/policy.yaml": head(_SOURCE) + documents(SERVICE.admission()),
         f"k8s/{how.file}": service + documents(deployed(SERVICE)),
         "k8s/balancer/kustomization.yaml": head(_SOURCE, _NOTE)
         + documents([kustomization(*_FILES)]),

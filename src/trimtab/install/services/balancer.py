@@ -3,7 +3,10 @@
 It reads the cluster every --interval, plans as `trimtab balance plan` does, and keeps its plans
 and what became of them as RebalancePlan objects. In `observe` it moves nothing. In `propose` a
 plan waits for `trimtab balance approve PLAN`. In `act` it carries its plans out, within limits,
-as VirtualMachineMigrations, never as evictions. It pauses by itself and says why.
+as migrations (KubeVirt's or trimtab's own), never as evictions. It pauses by itself and says why.
+
+KubeVirt's migrations ask for a label, trimtab.dev/cool, which the balancer puts on the nodes that
+suit and takes away once the scheduler has chosen one of them.
 
 Of several replicas one acts (lease trimtab-system/balancer). Serves /healthz, /readyz and
 /metrics.
@@ -17,6 +20,8 @@ from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP, KUBEVIRT
 
+_KUBEVIRT_ONLY = "only where VMs are KubeVirt's"
+
 
 async def serve(connect: Connect, settings: Settings) -> None:
     from trimtab.balancer.service import serve
@@ -27,13 +32,21 @@ async def serve(connect: Connect, settings: Settings) -> None:
 def roles() -> tuple[Role, ...]:
     return (
         everywhere(
-            right("", ["pods", "nodes"], ["list"]),
+            right("", ["pods", "nodes", "resourcequotas"], ["list"]),
+            right("policy", ["poddisruptionbudgets"], ["list"]),
+            right("", ["nodes"], ["patch"], unseen={"patch": _KUBEVIRT_ONLY}),
             right(GROUP, ["virtualmachines"], ["list"]),
             right(
                 KUBEVIRT,
-                ["virtualmachineinstances", "virtualmachineinstancemigrations"],
+                ["virtualmachineinstances", "kubevirts"],
                 ["list"],
-                unseen={"list": "only where VMs are KubeVirt's"},
+                unseen={"list": _KUBEVIRT_ONLY},
+            ),
+            right(
+                KUBEVIRT,
+                ["virtualmachineinstancemigrations"],
+                ["list", "create", "delete"],
+                unseen=dict.fromkeys(("list", "create", "delete"), _KUBEVIRT_ONLY),
             ),
             right(
                 GROUP,
@@ -61,6 +74,12 @@ def kinds() -> list[dict[str, Any]]:
     return crds()
 
 
+def admission() -> list[dict[str, Any]]:
+    from trimtab.install.balancer.policy import balancer_policy
+
+    return balancer_policy()
+
+
 SERVICE = ServiceSpec(
     name=NAME,
     about=__doc__,
@@ -73,6 +92,7 @@ SERVICE = ServiceSpec(
     serve=serve,
     roles=roles,
     kinds=kinds,
+    admission=admission,
     deployment=Deployment(
         file="balancer/balancer.yaml",
         note="Levels the cluster with few migrations. It only observes until --mode says otherwise."
