@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from builders.labs.apiserver import ApiServer
+from conformance.apiserver import ApiServer
 from conformance.descheduler.stubs import Stubs
 from trimtab.engines import locate
 from trimtab.kube.http.web import Tls, Web

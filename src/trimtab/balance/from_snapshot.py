@@ -7,21 +7,15 @@ and where nothing tells what they use, their CPU and memory requests stand for i
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.balance.problem import Exclusion, Flags, Floats, Groups, Places, Problem, problem_of
+from trimtab.balance.problem import Exclusion, Flags, Floats, Places, Problem, problem_of
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import parse_quantity
-from trimtab.model.snapshot import (
-    AntiAffinityTerm,
-    Snapshot,
-    SnapshotNode,
-    SnapshotPod,
-    SnapshotVm,
-)
-from trimtab.policy.file.selectors import LabelSelector, matches_node, selector_of
+from trimtab.model.selectors import matches_node
+from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod, SnapshotVm
+from trimtab.policy.pods.anti_affinity import groups_of
 from trimtab.policy.pods.requests import amounts, requests_of
 from trimtab.policy.pods.taints import tolerates_for_scheduling
 
@@ -47,8 +41,9 @@ class _Reader:
         self._emptied = emptied
         pods = {pod.uid: pod for pod in snapshot.pods}
         self._vms = [vm for vm in snapshot.vms if vm.pod_uid in pods]
-        self._pods = [_next(pods[vm.pod_uid], vm) for vm in self._vms]
-        launched = {vm.pod_uid for vm in self._vms}
+        self._pods = [next_pod(pods[vm.pod_uid], vm) for vm in self._vms]
+        # A VM that moves counts at its target; the pod that waits there would count it twice.
+        launched = {uid for vm in self._vms for uid in (vm.pod_uid, vm.target_pod_uid)} - {""}
         self._others = [
             pod
             for pod in snapshot.pods
@@ -89,7 +84,7 @@ class _Reader:
             allowed=allowed,
             dirty_rate=np.array([_number(vm.dirty_rate) for vm in self._vms]),
             excluded=self._excluded(),
-            groups=self._groups(),
+            groups=groups_of(self._pods, [node.labels for node in self._nodes]),
         )
 
     def _place(self, vm: SnapshotVm, pod: SnapshotPod) -> int:
@@ -141,49 +136,8 @@ class _Reader:
                 excluded[at] = Exclusion("terminating", "its pod is being deleted")
         return excluded
 
-    def _groups(self) -> Groups | None:
-        """One group for each distinct term of required anti-affinity."""
-        terms: dict[bytes, tuple[AntiAffinityTerm, tuple[str, ...], list[int]]] = {}
-        for at, pod in enumerate(self._pods):
-            for term in pod.anti_affinity:
-                if term.label_selector is not None:
-                    namespaces = term.namespaces or (pod.namespace,)
-                    key = msgspec.json.encode((term, namespaces))
-                    terms.setdefault(key, (term, namespaces, []))[2].append(at)
-        if not terms:
-            return None
-        domain = np.full((len(terms), len(self._nodes)), -1, dtype=np.intp)
-        holders: dict[int, tuple[int, ...]] = {}
-        repelled: dict[int, tuple[int, ...]] = {}
-        for group, (term, namespaces, holding) in enumerate(terms.values()):
-            domain[group] = self._domains(term.topology_key)
-            assert term.label_selector is not None
-            selector = selector_of(term.label_selector, "anti-affinity")
-            for at in holding:
-                holders[at] = (*holders.get(at, ()), group)
-            for at in self._selected(selector, namespaces):
-                repelled[at] = (*repelled.get(at, ()), group)
-        return Groups(domain, holders, repelled)
 
-    def _domains(self, key: str) -> Places:
-        values: dict[str, int] = {}
-        return np.array(
-            [
-                values.setdefault(node.labels[key], len(values)) if key in node.labels else -1
-                for node in self._nodes
-            ],
-            dtype=np.intp,
-        )
-
-    def _selected(self, selector: LabelSelector, namespaces: tuple[str, ...]) -> list[int]:
-        return [
-            at
-            for at, pod in enumerate(self._pods)
-            if pod.namespace in namespaces and selector.matches(pod.labels)
-        ]
-
-
-def _next(pod: SnapshotPod, vm: SnapshotVm) -> SnapshotPod:
+def next_pod(pod: SnapshotPod, vm: SnapshotVm) -> SnapshotPod:
     """The pod as the VM's next one will be."""
     if vm.next_pod is None:
         return pod

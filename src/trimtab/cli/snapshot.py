@@ -5,12 +5,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, look_at
+from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output_files import check_file, writing
-from trimtab.model.snapshot import dump
-from trimtab.observe.anonymise import anonymise as hide
-from trimtab.view.snapshot import show_look
 
 app = App(
     name="snapshot",
@@ -48,6 +45,11 @@ def snapshot(
     anonymise
         Replace every name by a pseudonym; the decisions stay the same.
     """
+    from trimtab.cli.cluster.live import look_at
+    from trimtab.model.snapshot import dump
+    from trimtab.observe.anonymise import anonymise as hide
+    from trimtab.view.snapshot import show_look
+
     check_file(output, "--output")
     found = look_at(live)
     shown = hide(found.snapshot) if anonymise else found.snapshot

@@ -22,6 +22,8 @@ CREATED_BY_LABEL = "kubevirt.io/created-by"
 """On a launcher pod: the uid of its VMI."""
 EVICTION_SOURCE = "kubevirt.io/eviction-source"
 HOSTNAME = "kubernetes.io/hostname"
+COOL_LABEL = "trimtab.dev/cool"
+"""On nodes, while a migration that the balancer asked for looks for its target among them."""
 
 # What a VMI in a lab says to the player of its handlers
 NOT_MIGRATABLE = "trimtab.dev/not-live-migratable"

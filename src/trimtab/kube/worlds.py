@@ -1,7 +1,7 @@
 """Whose VMs a cluster has: KubeVirt's, trimtab's own, or none. Never both.
 
 Two controllers would claim the same launcher pods, and two webhooks would answer one eviction.
-So whoever works for one kind refuses to start beside the other, and ends if it appears later.
+So a service for one kind refuses to start beside the other, and ends if it appears later.
 """
 
 import asyncio

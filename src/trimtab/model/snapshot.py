@@ -5,7 +5,6 @@ of the query are kept verbatim, with their time, and are never computed again: o
 turn 28.9 % into 28 % or 29 %. JSON and YAML hold the same.
 """
 
-import re
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,12 @@ import yaml
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Taint
+from trimtab.model.pod_rules import AntiAffinityTerm as AntiAffinityTerm
+from trimtab.model.pod_rules import Expression as Expression
+from trimtab.model.pod_rules import Match as Match
+from trimtab.model.pod_rules import NodeTerm as NodeTerm
+from trimtab.model.pod_rules import Taint
+from trimtab.model.pod_rules import Toleration as Toleration
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
@@ -31,78 +35,8 @@ MIGRATIONS = "trimtab.dev/migrations"
 """Our own, on a VM's pod: what was seen of its VM's migrations, `BEGIN/END` in ISO 8601 each."""
 
 
-_DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-
-
 class _Part(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     pass
-
-
-class Expression(_Part, frozen=True):
-    """An entry of matchExpressions or matchFields."""
-
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class Match(_Part, frozen=True):
-    """The object form of a label selector."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[Expression, ...] = ()
-
-
-class NodeTerm(_Part, frozen=True):
-    """One term of a required node affinity; terms are alternatives, its parts all hold."""
-
-    match_expressions: tuple[Expression, ...] = ()
-    match_fields: tuple[Expression, ...] = ()
-
-
-class AntiAffinityTerm(_Part, frozen=True):
-    """One term of a required pod anti-affinity.
-
-    The descheduler looks at no namespaceSelector: without `namespaces` the pod's own counts.
-    """
-
-    topology_key: str
-    label_selector: Match | None = None
-    namespaces: tuple[str, ...] = ()
-
-
-class Toleration(_Part, frozen=True):
-    """A pod's toleration; an empty key or effect matches any."""
-
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-
-    def tolerates(self, taint: Taint) -> bool:
-        """Kubernetes' own test; an empty operator is Equal."""
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        match self.operator:
-            case "" | "Equal":
-                return self.value == taint.value
-            case "Exists":
-                return True
-            case "Lt" | "Gt":
-                return _compares(self.operator, self.value, taint.value)
-        return False
-
-
-def _compares(operator: str, mine: str, theirs: str) -> bool:
-    """Numbers only: anything that is not a 64-bit integer in canonical form never matches."""
-    if not (_DECIMAL_INTEGER.fullmatch(mine) and _DECIMAL_INTEGER.fullmatch(theirs)):
-        return False
-    mine_value, their_value = int(mine), int(theirs)
-    if not all(-(2**63) <= value < 2**63 for value in (mine_value, their_value)):
-        return False
-    return their_value < mine_value if operator == "Lt" else their_value > mine_value
 
 
 class SnapshotNode(_Part, frozen=True):
@@ -249,9 +183,47 @@ class SnapshotVm(_Part, frozen=True):
     """Why it cannot or must not migrate now, as a sentence; empty if it may."""
     moving_to: str = ""
     """The node that a migration under way brings it to."""
+    target_pod_uid: str = ""
+    """The pod that waits for it there."""
     next_pod: NextPod | None = None
     """Where its next pod asks less than the present one: a first placement, or a directed
     migration, binds one pod and not the VM."""
+    eviction_strategy: str = ""
+    """LiveMigrate, LiveMigrateIfPossible, None or External, the cluster's default included;
+    empty where no source tells."""
+    not_migratable: str = ""
+    """The reason of its condition LiveMigratable=False, such as DisksNotLiveMigratable."""
+    migration_policy: str = ""
+    """The MigrationPolicy that its migrations follow."""
+
+
+class SnapshotMigration(_Part, frozen=True):
+    """A migration of KubeVirt that has not ended."""
+
+    namespace: str
+    vm: str
+    phase: str
+    source: str = ""
+    """The node that the VM leaves."""
+
+
+class SnapshotMigrationPolicy(_Part, frozen=True):
+    """A MigrationPolicy of KubeVirt and the settings that it changes."""
+
+    name: str
+    changes: dict[str, str] = {}
+
+
+class SnapshotKubeVirt(_Part, frozen=True, kw_only=True):
+    """What KubeVirt's own objects say beside its VMs. The descheduler's rules read none of it."""
+
+    migrations_per_cluster: int
+    migrations_per_node: int
+    """How many may leave one node at a time."""
+    migrations: tuple[SnapshotMigration, ...] = ()
+    policies: tuple[SnapshotMigrationPolicy, ...] = ()
+    eviction_webhooks: tuple[str, ...] = ()
+    """Validating webhook configurations that are asked about evictions of pods."""
 
 
 class Snapshot(_Part, frozen=True, kw_only=True):
@@ -277,6 +249,8 @@ class Snapshot(_Part, frozen=True, kw_only=True):
     vms: tuple[SnapshotVm, ...] = ()
     vm_loads: str = ""
     """Where the VMs' demands come from, in words."""
+    kubevirt: SnapshotKubeVirt | None = None
+    """None where KubeVirt is not installed."""
 
 
 class _Loader(yaml.CSafeLoader):

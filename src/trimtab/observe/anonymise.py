@@ -19,6 +19,8 @@ from trimtab.observe.anonymise_policy import anonymise_policy, anonymise_query, 
 from trimtab.observe.pseudonyms import Pseudonyms
 from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
 
+EVICTION_WEBHOOKS = frozenset(("trimtab-eviction", "virt-api-validator"))
+"""Configurations that everybody has who installs trimtab's webhook or KubeVirt."""
 _ADDRESS = re.compile(r"\w+://[^\s\"']+")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMERIC = ("Gt", "Lt")
@@ -131,6 +133,24 @@ class _Anonymiser:
                 for e in given.in_flight
             ),
             vms=tuple(map(self._vm, given.vms)),
+            kubevirt=self._kubevirt(given.kubevirt),
+        )
+
+    def _kubevirt(self, given: model.SnapshotKubeVirt | None) -> model.SnapshotKubeVirt | None:
+        """Limits and settings stay, and so do the names of KubeVirt's webhook and ours."""
+        if given is None:
+            return None
+        name = self._name
+        return replace(
+            given,
+            migrations=tuple(
+                replace(m, namespace=name(m.namespace), vm=name(m.vm), source=name(m.source))
+                for m in given.migrations
+            ),
+            policies=tuple(replace(p, name=name(p.name)) for p in given.policies),
+            eviction_webhooks=tuple(
+                w if w in EVICTION_WEBHOOKS else name(w) for w in given.eviction_webhooks
+            ),
         )
 
     def _vm(self, vm: model.SnapshotVm) -> model.SnapshotVm:
@@ -142,7 +162,9 @@ class _Anonymiser:
             pod_uid=self._name(vm.pod_uid),
             not_movable=vm.not_movable.partition(":")[0],
             moving_to=self._name(vm.moving_to) if vm.moving_to else "",
+            target_pod_uid=self._name(vm.target_pod_uid) if vm.target_pod_uid else "",
             next_pod=self._next_pod(vm.next_pod),
+            migration_policy=self._name(vm.migration_policy) if vm.migration_policy else "",
         )
 
     def _next_pod(self, pod: model.NextPod | None) -> model.NextPod | None:

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trimtab.errors import ConfigError
+from trimtab.model.selectors import Requirement
 from trimtab.observe.pseudonyms import Pseudonyms
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.policy.file.selectors import Requirement
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 
 UNREADABLE = "unreadable,,"

@@ -34,9 +34,16 @@ from trimtab.model.snapshot import (
 )
 from trimtab.observe import wire
 from trimtab.observe.descheduler import CRON_JOBS, DEPLOYMENTS, Descheduler, deschedulers_in
-from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
+from trimtab.observe.kubevirt import kubevirt_seen, policies_of
+from trimtab.observe.machines import (
+    kubevirt_machines,
+    observed_on,
+    own_machines,
+    with_rules,
+)
 from trimtab.observe.objects import claim_of, node_of, pod_of
 from trimtab.observe.policy_source import Source
+from trimtab.observe.vm_limits import BUDGETS, QUOTAS, with_limits
 from trimtab.observe.vm_loads import (
     Fate,
     demands_from_metrics,
@@ -106,8 +113,15 @@ class _Looker:
         strategies = [each.spec.configuration.eviction_strategy for each in kubevirts]
         strategy = next(iter(strategies), None)
         machines = kubevirt_machines(instances, strategy, migrations) | own_machines(vms)
+        budgets, quotas = await asyncio.gather(
+            self._optional(BUDGETS, "VMs with budgets that are not met are planned for"),
+            self._optional(QUOTAS, "VMs whose namespace has no room are planned for"),
+        )
         fates = kubevirt_fates(instances, migrations) | own_fates(vms)
+        fates = with_limits(fates, pods, budgets, quotas)
         machines_seen, loads_from = await self._vm_loads(pods, fates)
+        policies, webhooks = await self._around_kubevirt(bool(kubevirts))
+        own_policies = policies_of(instances, policies, namespaces)
         descheduler = await self._descheduler()
         query = await self._query(policy)
         snapshot = Snapshot(
@@ -123,13 +137,27 @@ class _Looker:
             ),
             claims=tuple(map(claim_of, claims)),
             priority_classes=priorities,
-            vms=machines_seen,
+            vms=with_rules(machines_seen, machines, own_policies),
             vm_loads=loads_from,
+            kubevirt=kubevirt_seen(kubevirts[0], instances, migrations, policies, webhooks)
+            if kubevirts
+            else None,
             **await self._usage(policy),
         )
         if under_way := sum(not each.finished for each in migrations):
             self._notes.append(f"{under_way} migrations of KubeVirt are under way")
         return Look(snapshot, tuple(self._notes), descheduler)
+
+    async def _around_kubevirt(
+        self, installed: bool
+    ) -> tuple[Sequence[wire.MigrationPolicy], Sequence[wire.WebhookConfiguration]]:
+        """MigrationPolicies and validating webhooks, where KubeVirt is."""
+        if not installed:
+            return (), ()
+        return await asyncio.gather(
+            self._optional(wire.MIGRATION_POLICIES, "what they change for VMs is unknown"),
+            self._optional(wire.VALIDATING_WEBHOOKS, "who else answers evictions is unknown"),
+        )
 
     async def _vm_loads(
         self, pods: Sequence[wire.Pod], fates: Mapping[Key, Fate]

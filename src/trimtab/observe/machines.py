@@ -7,10 +7,12 @@ refused, one without an eviction strategy is simply stopped, a migration's targe
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from trimtab.kube.kubevirt import LIVE_MIGRATABLE
 from trimtab.kube.machines import DOMAIN, VirtualMachine
 from trimtab.kube.resources import Key
-from trimtab.model.snapshot import MIGRATIONS
+from trimtab.model.snapshot import MIGRATIONS, SnapshotVm
 from trimtab.observe import wire
 from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionVerdict, judge_eviction
@@ -25,6 +27,8 @@ _ANSWERS = {
 }
 """What an eviction leads to if it is not the evacuation that everybody expects."""
 _FINISHED = ("Succeeded", "Failed")
+NOT_MIGRATABLE = "NotMigratable"
+"""KubeVirt's reason where it names no other."""
 
 
 class Machine(Struct, frozen=True):
@@ -37,6 +41,8 @@ class Machine(Struct, frozen=True):
     evacuating: str = ""
     migrations: tuple[str, ...] = ()
     """Intervals, oldest first."""
+    reason: str = ""
+    """Why it cannot migrate, as its condition names it."""
 
 
 def kubevirt_machines(
@@ -54,14 +60,23 @@ def kubevirt_machines(
         each.metadata.key: Machine(
             strategy=each.spec.eviction_strategy or default_strategy or "None",
             migratable=any(
-                c.type == "LiveMigratable" and c.status == "True" for c in each.status.conditions
+                c.type == LIVE_MIGRATABLE and c.status == "True" for c in each.status.conditions
             ),
             active=each.status.node_name,
             evacuating=each.status.evacuation_node_name,
             migrations=_intervals(each, succeeded.get(each.metadata.key, set())),
+            reason=_reason(each),
         )
         for each in instances
     }
+
+
+def _reason(instance: wire.Instance) -> str:
+    """Empty for a VM that can migrate, and for one that does not say yet."""
+    for condition in instance.status.conditions:
+        if condition.type == LIVE_MIGRATABLE and condition.status == "False":
+            return condition.reason or NOT_MIGRATABLE
+    return ""
 
 
 def _intervals(instance: wire.Instance, succeeded: set[str]) -> tuple[str, ...]:
@@ -78,6 +93,7 @@ def own_machines(vms: Iterable[VirtualMachine]) -> dict[Key, Machine]:
             migratable=vm.spec.live_migratable,
             active=vm.status.pod_name,
             evacuating=vm.status.evacuation_node_name,
+            reason="" if vm.spec.live_migratable else NOT_MIGRATABLE,
         )
         for vm in vms
     }
@@ -102,6 +118,30 @@ def observed_on(pod: wire.Pod, machines: Mapping[Key, Machine]) -> dict[str, str
 def _answer(pod: wire.Pod, machine: Machine) -> str:
     names = (pod.spec.node_name, pod.metadata.name)
     active = not machine.active or machine.active in names
-    return _ANSWERS.get(
-        judge_eviction(machine.strategy, migratable=machine.migratable, active=active), ""
+    verdict = judge_eviction(machine.strategy, migratable=machine.migratable, active=active)
+    answer = _ANSWERS.get(verdict, "")
+    if verdict is EvictionVerdict.PROTECTED and machine.reason not in ("", NOT_MIGRATABLE):
+        return f"{answer} ({machine.reason})"
+    return answer
+
+
+def with_rules(
+    vms: Iterable[SnapshotVm], machines: Mapping[Key, Machine], policies: Mapping[Key, str]
+) -> tuple[SnapshotVm, ...]:
+    """The VMs with what their own objects say of evictions and migrations."""
+    return tuple(_with_rules(vm, machines, policies) for vm in vms)
+
+
+def _with_rules(
+    vm: SnapshotVm, machines: Mapping[Key, Machine], policies: Mapping[Key, str]
+) -> SnapshotVm:
+    key = Key(vm.namespace, vm.name)
+    machine = machines.get(key)
+    if machine is None:
+        return vm
+    return replace(
+        vm,
+        eviction_strategy=machine.strategy,
+        not_migratable=machine.reason,
+        migration_policy=policies.get(key, ""),
     )

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.clock import Clock
+from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, MIGRATION_JOB_LABEL
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     LAUNCHER_LABEL,
     LOAD,
     MEMORY_CONSUMPTION,
+    MIGRATION_LABEL,
     VirtualMachine,
     decode_load,
     is_launcher,
@@ -40,7 +42,8 @@ _RESIDENT = "max by (namespace, name) (kubevirt_vmi_memory_resident_bytes)"
 _DIRTY = "max by (namespace, name) (max_over_time(kubevirt_vmi_dirty_rate_bytes_per_second[30m]))"
 FROM_METRICS = "KubeVirt's metrics in Prometheus, over the last 5 minutes"
 FROM_PODS = "the annotations of the VMs' pods"
-HOSTNAME = "kubernetes.io/hostname"
+_OF_ONE_MIGRATION = (HOSTNAME, COOL_LABEL)
+"""Conditions on a target that stay on the pod of a directed migration."""
 NOT_KNOWN = "what it uses is not known"
 
 
@@ -89,27 +92,34 @@ def demand_from_pod(annotations: Mapping[str, str], clock: Clock, now: float) ->
         return None
 
 
+NOT_LIVE_MIGRATABLE = "it is not live-migratable"
+
+
 class Fate(Struct, frozen=True):
-    """What a VM's own object says: which pod is active, why it cannot move, where it goes."""
+    """What a VM's own object says: which pod is active, why it cannot move, whether it moves."""
 
     active: str
     """The active pod's name, or the node it is on."""
     not_movable: str = ""
-    moving_to: str = ""
+    migration: str = ""
+    """The migration under way, as the label of its target pod names it."""
     selector: Mapping[str, str] | None = None
     """The VM's own node selector; None for our VMs, which have no rules of their own."""
 
 
 def own_fates(vms: Iterable[VirtualMachine]) -> dict[Key, Fate]:
     """VirtualMachines of trimtab.dev by namespace and name."""
-    return {vm.metadata.key: Fate(vm.status.pod_name, _own_reason(vm)) for vm in vms}
+    return {
+        vm.metadata.key: Fate(vm.status.pod_name, _own_reason(vm), vm.status.migration_name)
+        for vm in vms
+    }
 
 
 def _own_reason(vm: VirtualMachine) -> str:
     if not vm.spec.running:
         return "it is being stopped"
     if not vm.spec.live_migratable:
-        return "it is not live-migratable"
+        return NOT_LIVE_MIGRATABLE
     if vm.status.evacuation_node_name:
         return "it is marked for evacuation already"
     if vm.status.migration_name:
@@ -122,12 +132,15 @@ def kubevirt_fates(
 ) -> dict[Key, Fate]:
     """VirtualMachineInstances of KubeVirt by namespace and name."""
     under_way = {
-        Key(each.metadata.namespace, each.spec.vmi_name) for each in migrations if not each.finished
+        Key(each.metadata.namespace, each.spec.vmi_name): each.metadata.uid
+        for each in migrations
+        if not each.finished
     }
     return {
         each.metadata.key: Fate(
             each.status.node_name,
             _kubevirt_reason(each, each.metadata.key in under_way),
+            under_way.get(each.metadata.key, ""),
             selector=each.spec.node_selector,
         )
         for each in instances
@@ -139,6 +152,8 @@ def _kubevirt_reason(instance: wire.Instance, migrates: bool) -> str:
         if condition.type == "LiveMigratable" and condition.status == "False":
             why = condition.message or condition.reason
             return f"it is not live-migratable: {why}" if why else "it is not live-migratable"
+        if condition.type == "EvictionRequested" and condition.status == "True":
+            return "somebody asked for its eviction already"
     if instance.status.evacuation_node_name:
         return "it is marked for evacuation already"
     return "it migrates already" if migrates else ""
@@ -159,39 +174,69 @@ def snapshot_vms(
 ) -> tuple[tuple[SnapshotVm, ...], str]:
     """The VMs that run, each by its active pod, and where their demands come from."""
     found, from_pods = [], False
-    for pod in pods:
-        meta = pod.metadata
-        if not runs_a_vm(meta.labels) or not pod.spec.node_name:
-            continue
-        if pod.status.phase in ("Succeeded", "Failed") or meta.deletion_timestamp is not None:
-            continue
-        key = Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
+    launchers = [(key_of(pod), pod) for pod in pods if _is_placed(pod)]
+    targets = {key: pod for key, pod in launchers if _is_target(pod, fates.get(key))}
+    for key, pod in launchers:
         fate = fates.get(key)
-        if fate is not None and fate.active not in ("", meta.name, pod.spec.node_name):
+        if fate is not None and not _is_active(pod, fate):
             continue  # a migration's target, or what is left of its source
         demand = measured.get(key)
         if demand is None:
-            demand = demand_from_pod(meta.annotations, clock, now)
+            demand = demand_from_pod(pod.metadata.annotations, clock, now)
             from_pods |= demand is not None
-        vm = _vm(key, meta.uid, demand, fate)
-        found.append(vm if fate is None else replace(vm, next_pod=_next_pod(pod, fate)))
+        vm = _vm(key, pod.metadata.uid, demand, fate)
+        found.append(vm if fate is None else _heading(vm, pod, fate, targets.get(key)))
     source = FROM_METRICS if measured else FROM_PODS if from_pods else ""
     return tuple(found), source
+
+
+def key_of(pod: wire.Pod) -> Key:
+    """The VM of a launcher pod."""
+    meta = pod.metadata
+    return Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
+
+
+def _is_placed(pod: wire.Pod) -> bool:
+    """Whether it is a launcher that has a node and is not on its way out."""
+    over = pod.status.phase in ("Succeeded", "Failed") or pod.metadata.deletion_timestamp
+    return runs_a_vm(pod.metadata.labels) and bool(pod.spec.node_name) and not over
+
+
+def _is_active(pod: wire.Pod, fate: Fate) -> bool:
+    return fate.active in ("", pod.metadata.name, pod.spec.node_name)
+
+
+def _is_target(pod: wire.Pod, fate: Fate | None) -> bool:
+    """Whether the VM's migration under way brings it into this pod."""
+    if fate is None or not fate.migration or _is_active(pod, fate):
+        return False
+    labels = pod.metadata.labels
+    return fate.migration in (labels.get(MIGRATION_JOB_LABEL), labels.get(MIGRATION_LABEL))
+
+
+def _heading(vm: SnapshotVm, pod: wire.Pod, fate: Fate, target: wire.Pod | None) -> SnapshotVm:
+    """The VM with what is known of its next pod, and of the one that it is moving to."""
+    vm = replace(vm, next_pod=_next_pod(pod, fate))
+    if target is None:
+        return vm
+    return replace(vm, moving_to=target.spec.node_name, target_pod_uid=target.metadata.uid)
 
 
 def _next_pod(pod: wire.Pod, fate: Fate) -> NextPod | None:
     """What the VM's next pod will not ask for any more, or None if nothing changes.
 
-    Our first pods are bound to their first node by affinity; KubeVirt's pods keep the
-    hostname of a directed migration. Neither is a rule of the VM.
+    Our first pods are bound to their first node by affinity; KubeVirt's pods keep what a
+    directed migration asked of its target. Neither is a rule of the VM.
     """
     affinity, selector = pod_of(pod).node_affinity, dict(pod.spec.node_selector)
     if fate.selector is None:
         return NextPod(selector) if affinity is not None else None
-    if HOSTNAME in selector and HOSTNAME not in fate.selector:
-        del selector[HOSTNAME]
-        return NextPod(selector, affinity)
-    return None
+    free = {
+        label: value
+        for label, value in selector.items()
+        if label not in _OF_ONE_MIGRATION or label in fate.selector
+    }
+    return NextPod(free, affinity) if free != selector else None
 
 
 def _vm(key: Key, pod_uid: str, demand: Demand | None, fate: Fate | None) -> SnapshotVm:
@@ -206,5 +251,4 @@ def _vm(key: Key, pod_uid: str, demand: Demand | None, fate: Fate | None) -> Sna
         memory=f"{demand.memory:.0f}",
         dirty_rate="" if demand.dirty_rate is None else f"{demand.dirty_rate:.0f}",
         not_movable=reason,
-        moving_to=fate.moving_to if fate else "",
     )

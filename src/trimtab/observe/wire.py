@@ -117,6 +117,7 @@ class MigrationState(Wire, frozen=True):
     end_timestamp: str | None = None
     source_node: str = ""
     target_node: str = ""
+    failure_reason: str = ""
 
     @property
     def interval(self) -> str:
@@ -158,8 +159,16 @@ class InstanceMigration(Object, frozen=True):
         return self.status.phase in ("Succeeded", "Failed")
 
 
+class MigrationSettings(Wire, frozen=True):
+    """Limits of the cluster; None where KubeVirt's default holds."""
+
+    parallel_migrations_per_cluster: int | None = None
+    parallel_outbound_migrations_per_node: int | None = None
+
+
 class KubeVirtConfiguration(Wire, frozen=True):
     eviction_strategy: str | None = None
+    migrations: MigrationSettings = MigrationSettings()
 
 
 class KubeVirtSpec(Wire, frozen=True):
@@ -175,6 +184,27 @@ class KubeVirt(Object, frozen=True):
     status: KubeVirtStatus = KubeVirtStatus()
 
 
+class MigrationPolicy(Object, frozen=True):
+    """Settings of migrations for some VMs; besides `selectors` the spec holds what it changes."""
+
+    spec: dict[str, Any] = field(default_factory=dict)
+
+
+class WebhookRule(Wire, frozen=True):
+    api_groups: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+
+
+class Webhook(Wire, frozen=True):
+    name: str = ""
+    rules: tuple[WebhookRule, ...] = ()
+
+
+class WebhookConfiguration(Object, frozen=True):
+    webhooks: tuple[Webhook, ...] = ()
+
+
 PODS = Kind("", "v1", "pods", "Pod", Pod)
 NODES = Kind("", "v1", "nodes", "Node", Node, namespaced=False)
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Claim)
@@ -187,5 +217,21 @@ INSTANCE_MIGRATIONS = Kind(
     "virtualmachineinstancemigrations",
     "VirtualMachineInstanceMigration",
     InstanceMigration,
+)
+MIGRATION_POLICIES = Kind(
+    "migrations.kubevirt.io",
+    "v1alpha1",
+    "migrationpolicies",
+    "MigrationPolicy",
+    MigrationPolicy,
+    namespaced=False,
+)
+VALIDATING_WEBHOOKS = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    WebhookConfiguration,
+    namespaced=False,
 )
 KUBEVIRTS = Kind("kubevirt.io", "v1", "kubevirts", "KubeVirt", KubeVirt)

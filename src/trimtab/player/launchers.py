@@ -126,6 +126,11 @@ def runs_the_guest(vmi: Vmi, launcher: Launcher) -> bool:
     return state is None or state.end_timestamp is not None or name != state.target_pod
 
 
+def lives_as(launcher: Launcher, name: str) -> bool:
+    """True for the launcher of that name, as long as nobody has ended it."""
+    return launcher.metadata.name == name and not (launcher.has_ended or launcher.is_deleted)
+
+
 def finished_status(launcher: Launcher, now: str) -> Free:
     """The status of a pod whose containers have all ended well."""
     kept = [c for c in launcher.status.conditions if c["type"] not in ("Ready", "ContainersReady")]

@@ -34,6 +34,8 @@ class MigrationFacts(Struct, frozen=True, kw_only=True):
     source_answers: bool
     target_answers: bool
     target_address: str
+    target_lives: bool = True
+    """The launcher that the guest is to come to has not ended."""
     copy: Progress | None = None
 
 
@@ -84,6 +86,8 @@ def _during_the_copy(vmi: Vmi, state: MigrationState, facts: MigrationFacts) -> 
     if not facts.target_answers:
         reason = f"Live migration failed: node {state.target_node} does not answer"
         return _failed(facts.now, reason)
+    if not facts.target_lives:
+        return _failed(facts.now, f"Live migration failed: pod {state.target_pod} has ended")
     wanted = vmi.metadata.annotations.get(FAIL_MIGRATION, "")
     if wanted and copy.is_half_done:
         return _failed(facts.now, wanted)

@@ -34,7 +34,14 @@ from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
 from trimtab.player.copies import Copies, Order, Progress
 from trimtab.player.guests import Guest, guest_of, vcpus
-from trimtab.player.launchers import LAUNCHERS, Ending, Launcher, endings, finished_status
+from trimtab.player.launchers import (
+    LAUNCHERS,
+    Ending,
+    Launcher,
+    endings,
+    finished_status,
+    lives_as,
+)
 from trimtab.player.metrics import GuestMetrics, NodeSizes, Running
 from trimtab.player.migration import MigrationFacts
 from trimtab.player.nodes import (
@@ -115,7 +122,7 @@ class Player:
         return outcome
 
     async def _handle(self, vmi: Vmi, launchers: list[Launcher]) -> Outcome:
-        step = next_step(vmi, launchers, self._facts(vmi))
+        step = next_step(vmi, launchers, self._facts(vmi, launchers))
         if step.patch is not None:
             await self._write(vmi, step.patch)
             steps.labels(step.event).inc()
@@ -124,7 +131,7 @@ class Player:
             return Done()
         return After(max(0.0, self._clock.real_s(step.again_s)))
 
-    def _facts(self, vmi: Vmi) -> MigrationFacts:
+    def _facts(self, vmi: Vmi, launchers: list[Launcher]) -> MigrationFacts:
         state = vmi.status.migration_state or MigrationState()
         now = self._now()
         return MigrationFacts(
@@ -132,6 +139,7 @@ class Player:
             source_answers=self._answers(vmi.status.node_name),
             target_answers=self._answers(state.target_node),
             target_address=state.target_node,
+            target_lives=any(lives_as(each, state.target_pod) for each in launchers),
             copy=self._copy(vmi, state),
         )
 

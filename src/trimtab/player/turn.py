@@ -14,6 +14,7 @@ from trimtab.player.migratable import block_migration, migration_conditions
 from trimtab.player.migration import NOTHING, MigrationFacts, Step, migration_step
 
 MACHINE_TYPE = "q35"
+_EVENTS = {"Running": "started", "Succeeded": "shut down", "Failed": "crashed"}
 GUEST_OS = {
     "id": "trimtab",
     "name": "guest played by trimtab",
@@ -29,6 +30,8 @@ def next_step(vmi: Vmi, launchers: Iterable[Launcher], facts: MigrationFacts) ->
     if _is_shutting_down(vmi, launchers):
         # the guest goes with its node: nobody is there to say that it shut down
         return _enter("Succeeded", vmi, facts.now, {}) if facts.source_answers else NOTHING
+    if _has_crashed(vmi, launchers):
+        return _enter("Failed", vmi, facts.now, {}) if facts.source_answers else NOTHING
     if phase == "Scheduled":
         return _started(vmi, facts.now) if facts.source_answers else NOTHING
     step = migration_step(vmi, facts)
@@ -46,6 +49,20 @@ def _is_shutting_down(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
         for each in launchers
         if each.metadata.labels.created_by == vmi.metadata.uid
     )
+
+
+def _has_crashed(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
+    """The launcher under the guest has ended, and nobody had asked for it.
+
+    Launchers that it left stay where they were, and it may have come back to their node.
+    """
+    here = [
+        each
+        for each in launchers
+        if each.metadata.labels.created_by == vmi.metadata.uid
+        and each.spec.node_name == vmi.status.node_name
+    ]
+    return bool(here) and all(each.has_ended for each in here)
 
 
 def _started(vmi: Vmi, now: str) -> Step:
@@ -72,7 +89,7 @@ def _enter(phase: str, vmi: Vmi, now: str, more: Free) -> Step:
         "phaseTransitionTimestamps": [*vmi.status.phase_transition_timestamps, entered],
         **more,
     }
-    return Step({"status": status}, f"guest {'started' if phase == 'Running' else 'shut down'}")
+    return Step({"status": status}, f"guest {_EVENTS[phase]}")
 
 
 def _keep_conditions(vmi: Vmi) -> Step:

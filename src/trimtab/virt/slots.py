@@ -29,6 +29,10 @@ class MigrationLimits(Struct, frozen=True):
         """True if one more may leave a node that `leaving` migrations are leaving."""
         return leaving < self.node
 
+    def hold_up_none_of(self, migrations: int) -> bool:
+        """True if so many may be under way at once, be it that all of them leave one node."""
+        return migrations <= min(self.cluster, self.node)
+
 
 class MigrationPriority(IntEnum):
     """The higher one goes first: KubeVirt's numbers (its gate MigrationPriorityQueue)."""

@@ -2,7 +2,7 @@
 
 import math
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,8 @@ SCRAPE_S = 60
 DELAY = 0.02
 """Cores that every VM waits for."""
 GIB = 2**30
+OVERLAP_S = 180
+"""Before a move both nodes tell of the VM: at the target its domain waits for the memory."""
 
 
 class VmHistory:
@@ -24,6 +26,11 @@ class VmHistory:
 
     def node(self, at: float) -> str:
         return self.places[max(since for since in self.places if since <= at)]
+
+    def coming(self, at: float) -> str | None:
+        """The node that it is about to move to, which tells of it already."""
+        soon = self.node(at + OVERLAP_S)
+        return None if soon == self.node(at) else soon
 
     def use(self, at: float) -> float:
         """Cores: a wave of an hour around the mean."""
@@ -41,10 +48,11 @@ def write_openmetrics(
     beside: float = 0.5,
     skip: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """What virt-handler, virt-controller and node-exporter said; `skip` is a hole in it.
+    """What virt-handler, virt-controller, cAdvisor, node-exporter and OpenShift's rules said.
 
-    Every node uses `beside` cores for itself. 1.5 has no dirty rate; before 1.5 vmi_info did
-    not name the pod, and before 1.3 there was none.
+    `skip` is a hole in it. Every node uses `beside` cores for itself. 1.5 has no dirty rate;
+    before 1.5 vmi_info did not name the pod, and before 1.3 there was none; from 1.7 on guests
+    tell their load, and 1.9 has a new name for what guests use.
     """
     times = [start + SCRAPE_S * k for k in range(int((end - start) / SCRAPE_S) + 1)]
     times = [at for at in times if not skip[0] <= at < skip[1]]
@@ -62,25 +70,11 @@ def write_openmetrics(
         for vm in vms:
             node = vm.node(at)
             spent = vm.use(at) * (at - before)
-            series = f'namespace="shop",name="{vm.name}",node="{node}"'
+            series = _series(vm, node)
             used[series] = used.get(series, 0.0) + spent
             on_node[node] += spent
-            put("kubevirt_vmi_cpu_usage_seconds_total", series, at, used[series])
-            for vcpu in ("0", "1"):
-                put(
-                    "kubevirt_vmi_vcpu_delay_seconds_total",
-                    f'{series},id="{vcpu}"',
-                    at,
-                    DELAY / 2 * (at - start),
-                )
-            put("kubevirt_vmi_memory_resident_bytes", series, at, vm.memory)
-            info = f'{series},phase="running"'
-            if version not in ("1.1", "1.4"):
-                info += f',vmi_pod="virt-launcher-{vm.name}-abcde"'
-            if version != "1.1":
-                put("kubevirt_vmi_info", info, at, 1)
-            if version not in ("1.1", "1.4", "1.5"):
-                put("kubevirt_vmi_dirty_rate_bytes_per_second", series, at, 1e6)
+            for each in filter(None, (node, vm.coming(at))):
+                _tell(put, vm, each, used.get(_series(vm, each), 0.0), at, start, version)
         for node, cores in nodes.items():
             idle = (at - start) - on_node[node] / cores
             for cpu in range(cores):
@@ -88,6 +82,14 @@ def write_openmetrics(
                     "node_cpu_seconds_total", f'instance="{node}",cpu="{cpu}",mode="idle"', at, idle
                 )
             memory = sum(vm.memory for vm in vms if vm.node(at) == node)
+            cpu_share = (beside + sum(vm.use(at) for vm in vms if vm.node(at) == node)) / cores
+            put("descheduler:nodeutilization:cpu:avg1m", f'instance="{node}"', at, cpu_share)
+            put(
+                "descheduler:nodeutilization:memory:avg1m",
+                f'instance="{node}"',
+                at,
+                memory / (64 * GIB),
+            )
             put("node_memory_MemAvailable_bytes", f'instance="{node}"', at, 64 * GIB - memory)
             put("node_memory_MemTotal_bytes", f'instance="{node}"', at, 64 * GIB)
         before = at
@@ -98,6 +100,44 @@ def write_openmetrics(
         text.append(f"# TYPE {family} {'counter' if counter else 'gauge'}")
         text += sorted(samples, key=lambda line: line.rpartition(" ")[0].rpartition(" ")[0])
     path.write_text("\n".join([*text, "# EOF", ""]))
+
+
+def _series(vm: VmHistory, node: str) -> str:
+    """Labels of virt-handler: every label of the VM comes along."""
+    own = f'kubernetes_vmi_label_app="{vm.name}"'
+    return f'namespace="shop",name="{vm.name}",node="{node}",{own}'
+
+
+def _tell(
+    put: Callable[[str, str, float, float], None],
+    vm: VmHistory,
+    node: str,
+    used: float,
+    at: float,
+    start: float,
+    version: str,
+) -> None:
+    """What is said of a VM on a node at a moment."""
+    series, pod = _series(vm, node), f"virt-launcher-{vm.name}-abcde"
+    put("kubevirt_vmi_cpu_usage_seconds_total", series, at, used)
+    for vcpu in ("0", "1"):
+        waited = DELAY / 2 * (at - start) if node == vm.node(at) else 0.0
+        put("kubevirt_vmi_vcpu_delay_seconds_total", f'{series},id="{vcpu}"', at, waited)
+    put("kubevirt_vmi_memory_resident_bytes", series, at, vm.memory)
+    info = f'namespace="shop",name="{vm.name}",node="{node}",phase="running"'
+    if version not in ("1.1", "1.4"):
+        info += f',evictable="true",vmi_pod="{pod}"'
+    if version != "1.1":
+        put("kubevirt_vmi_info", info, at, 1)
+    if version not in ("1.1", "1.4", "1.5"):
+        put("kubevirt_vmi_dirty_rate_bytes_per_second", series, at, 1e6)
+    if version in ("1.7", "1.9"):
+        put("kubevirt_vmi_guest_load_1m", series, at, 0.5)
+    guest = "vmi:kubevirt_vmi_memory_used_bytes:sum"
+    put(guest if version == "1.9" else "kubevirt_vmi_memory_used_bytes", series, at, vm.memory / 2)
+    container = f'namespace="shop",pod="{pod}",container="compute",node="{node}"'
+    put("container_cpu_usage_seconds_total", container, at, used)
+    put("container_memory_working_set_bytes", container, at, vm.memory)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from msgspec import Struct
 
+from builders.values import vm_lint_cases as vms
 from builders.worlds.snapshots import (
     NOON,
     SOFT,
@@ -91,6 +92,7 @@ OF_OPENSHIFT = text(
     ]
 )
 """As OpenShift's operator writes it."""
+FITTING: str = yaml.safe_dump(vms.NODE_FIT, sort_keys=False)
 GOOD = answer("0.8", "0.3", "0.1")
 PAIRS = [
     Pair("policy-refused", facts(text(low=-1)), facts()),
@@ -193,6 +195,11 @@ PAIRS = [
         facts(text(evictor={"evictLocalStoragePods": True})),
     ),
     Pair("local-storage", facts(text(evictor={})), facts()),
+    Pair(
+        "two-balancers",
+        facts(cluster=cluster(), acting_balancer="plan-0a1b2c3d4e"),
+        facts(cluster=cluster()),
+    ),
     Pair("vms-protected", facts(text(evictor={}), cluster=cluster()), facts(cluster=cluster())),
     Pair(
         "node-fit-selector",
@@ -202,6 +209,60 @@ PAIRS = [
         facts(
             text(evictor={"evictLocalStoragePods": True, "nodeFit": True, "nodeSelector": "a=b"})
         ),
+    ),
+    Pair(
+        "launcher-keeps-hostname",
+        facts(FITTING, cluster=vms.bound(vms.FREED)),
+        facts(FITTING, cluster=vms.bound(None)),
+    ),
+    Pair(
+        "vm-not-migratable",
+        facts(
+            cluster=vms.with_vms(
+                vms.a_vm("a", not_migratable="DisksNotLiveMigratable"), vms.a_vm("b")
+            )
+        ),
+        facts(cluster=vms.with_vms(vms.a_vm("a"), vms.a_vm("b"))),
+    ),
+    Pair(
+        "vm-stops-when-evicted",
+        facts(cluster=vms.with_vms(vms.a_vm("a", eviction_strategy="None"))),
+        facts(cluster=vms.with_vms(vms.a_vm("a", eviction_strategy="LiveMigrateIfPossible"))),
+    ),
+    Pair(
+        "vm-moved-by-others",
+        facts(cluster=vms.with_vms(vms.a_vm("a", eviction_strategy="External"))),
+        facts(cluster=vms.with_vms(vms.a_vm("a", eviction_strategy=""))),
+    ),
+    Pair(
+        "two-eviction-webhooks",
+        facts(
+            cluster=vms.with_kubevirt(eviction_webhooks=("trimtab-eviction", "virt-api-validator"))
+        ),
+        facts(cluster=vms.with_kubevirt(eviction_webhooks=("virt-api-validator",))),
+    ),
+    Pair(
+        "completed-launchers",
+        facts(cluster=vms.with_completed("Succeeded")),
+        facts(cluster=vms.with_completed("Running")),
+    ),
+    Pair(
+        "migrations-wait",
+        facts(
+            cluster=vms.with_kubevirt(
+                migrations=vms.migrations(a="Running n1", b="Scheduling n1", c="Pending n1")
+            )
+        ),
+        facts(
+            cluster=vms.with_kubevirt(
+                migrations=vms.migrations(a="Running n1", b="Running n2", c="Pending n1")
+            )
+        ),
+    ),
+    Pair(
+        "migration-policies",
+        facts(cluster=vms.with_policy(bandwidthPerMigration="64Mi")),
+        facts(cluster=vms.with_policy()),
     ),
 ]
 CASES = [pytest.param(pair, id=f"{pair.id} {number}") for number, pair in enumerate(PAIRS)]

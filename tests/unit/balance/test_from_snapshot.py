@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from trimtab.balance import make_plan
 from trimtab.balance.document import document_of
 from trimtab.balance.from_snapshot import problem_from
+from trimtab.balance.state import State
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
@@ -119,11 +121,38 @@ def test_vms_that_keep_apart_are_never_brought_together() -> None:
     assert 0 not in {move.vm for move in make_plan(problem).moves}
 
 
+def test_a_vm_that_keeps_its_like_out_of_its_zone_must_leave_the_zone() -> None:
+    zone = "topology.kubernetes.io/zone"
+    apart = AntiAffinityTerm(topology_key=zone, label_selector=Match(match_labels={"app": "db"}))
+    labelled = {"labels": {"app": "db"}, "anti_affinity": (apart,)}
+    nodes = [
+        a_node("hot", labels={zone: "a"}),
+        a_node("near", labels={zone: "a"}),
+        a_node("far", labels={zone: "b"}),
+    ]
+    pods = [a_pod("a", **labelled), a_pod("b"), a_pod("c")]
+    vms = [a_vm("a", "7"), a_vm("b", "1"), a_vm("c", "1")]
+    state = State(problem_from(a_cluster(nodes, pods, vms)))
+    # Both pods of a VM that is copied exist, and the old one keeps the new one out.
+    assert state.fits(np.array([0]), np.arange(3)).tolist() == [[False, False, True]]
+    assert state.fits(np.array([1]), np.arange(3)).tolist() == [[False, True, True]]
+    assert state.breaks_rule(0) is None
+
+
 def test_a_vm_that_moves_already_counts_at_its_target_and_is_left_alone() -> None:
     pods = [a_pod(name) for name in "abcd"]
     vms = [a_vm("a", moving_to="cold"), a_vm("b", moving_to="cold"), a_vm("c"), a_vm("d")]
     problem = problem_from(a_cluster([a_node("hot"), a_node("cold")], pods, vms))
     assert make_plan(problem).moves == ()
+
+
+def test_the_pod_that_waits_for_a_vm_is_not_counted_beside_it() -> None:
+    pods = [a_pod("a"), a_pod("a-target", "cold")]
+    moving = a_vm("a", moving_to="cold", target_pod_uid=pods[1].uid)
+    problem = problem_from(a_cluster([a_node("hot"), a_node("cold")], pods, [moving]))
+    assert problem.taken.sum() == 0
+    assert problem.ground.sum() == 0
+    assert problem.nodes[problem.where[0]] == "cold"
 
 
 def test_a_drained_node_is_emptied_first() -> None:

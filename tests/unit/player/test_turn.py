@@ -49,7 +49,9 @@ def migrating(**state: Any) -> dict[str, Any]:
     return vmi
 
 
-def a_launcher(name: str, node: str, *, deleted: bool = False, job: str = "") -> Launcher:
+def a_launcher(
+    name: str, node: str, *, deleted: bool = False, job: str = "", phase: str = "Running"
+) -> Launcher:
     labels = {"kubevirt.io/created-by": "u"} | ({"kubevirt.io/migrationJobUID": job} if job else {})
     metadata = {
         "name": name,
@@ -57,7 +59,7 @@ def a_launcher(name: str, node: str, *, deleted: bool = False, job: str = "") ->
         "labels": labels,
         "annotations": {"kubevirt.io/domain": "vm"},
     } | ({"deletionTimestamp": NOW} if deleted else {})
-    made = {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": "Running"}}
+    made = {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
     return convert(made, Launcher)
 
 
@@ -329,3 +331,31 @@ def test_whatever_happens_the_guest_is_on_one_node_and_an_end_stays(
             assert to_builtins(state) == ended, "what has ended does not change"
         if state.ended:
             ended = to_builtins(state)
+
+
+def test_a_copy_to_a_launcher_that_has_ended_fails() -> None:
+    vmi = convert(migrating(startTimestamp=NOW, targetNodeAddress="n2"), Vmi)
+    facts = structs.replace(AWAKE, copy=HALF, target_lives=False)
+    step = next_step(vmi, (a_launcher("pod-1", "n1"),), facts)
+    assert step.patch is not None
+    state = step.patch["status"]["migrationState"]
+    assert state["failed"]
+    assert state["failureReason"] == "Live migration failed: pod pod-2 has ended"
+
+
+@pytest.mark.parametrize(
+    ("launchers", "crashed"),
+    [
+        pytest.param((("pod-1", "n1", "Failed"),), True, id="its only one"),
+        pytest.param((("pod-0", "n1", "Succeeded"), ("pod-1", "n1", "Running")), False, id="back"),
+        pytest.param((("pod-1", "n1", "Running"), ("pod-2", "n2", "Failed")), False, id="target"),
+        pytest.param((), False, id="not seen yet"),
+    ],
+)
+def test_a_guest_whose_launcher_has_ended_has_crashed(
+    launchers: tuple[tuple[str, str, str], ...], crashed: bool
+) -> None:
+    vmi = convert(a_vmi(), Vmi)
+    seen = [a_launcher(name, node, phase=phase) for name, node, phase in launchers]
+    step = next_step(vmi, seen, AWAKE)
+    assert (step.event == "guest crashed") is crashed

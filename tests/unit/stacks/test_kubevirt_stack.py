@@ -19,8 +19,8 @@ from trimtab.stacks.kubevirt.objects import catalogue, install_objects, recordin
 from trimtab.stacks.kubevirt.settings import KubevirtSettings, check_cpu_model
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.settings import LoopSettings
+from trimtab.stacks.loop.stack import OPTIONAL_PORTS, loop_stack
 from trimtab.stacks.loop.stack import PORTS as LOOP_PORTS
-from trimtab.stacks.loop.stack import loop_stack
 
 
 def named(kind: str, name: str, **more: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_blueprint(path: Path, *stacks: str) -> Blueprint:
-    ports = CONTROL_PLANE | LOOP_PORTS | KUBEVIRT_PORTS
+    ports = CONTROL_PLANE | LOOP_PORTS | OPTIONAL_PORTS | KUBEVIRT_PORTS
     spec = structs.replace(a_spec(ports=ports), stacks=stacks)
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     known = {

@@ -6,18 +6,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import MonitoringOptions
+from trimtab.cli.cluster.options import MonitoringOptions
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Json, emit
-from trimtab.cli.lint.live import gather
-from trimtab.errors import ConfigError
-from trimtab.files.yaml import read_documents
-from trimtab.observe.descheduler import deschedulers_in
-from trimtab.truth.lint import Program
-from trimtab.truth.lint import lint as find
-from trimtab.view.lint import sarif as as_sarif
-from trimtab.view.lint import show_findings
-from trimtab.view.terminal import show_json
 
 app = App(
     name="lint",
@@ -64,28 +55,16 @@ def lint(
     sarif
         Print SARIF 2.1.0.
     """
-    facts = asyncio.run(gather(policy, where, rules, _program(deployment, descheduler_version)))
+    from trimtab.cli.lint.live import gather, program
+    from trimtab.truth.lint import lint as find
+    from trimtab.view.lint import sarif as as_sarif
+    from trimtab.view.lint import show_findings
+    from trimtab.view.terminal import show_json
+
+    facts = asyncio.run(gather(policy, where, rules, program(deployment, descheduler_version)))
     findings = find(facts)
     if sarif:
         show_json(as_sarif(findings, facts.file))
     else:
         emit(findings, json, lambda found: show_findings(found, facts))
     return 1 if any(found.severity != "note" for found in findings) else 0
-
-
-def _program(deployment: Path | None, version: str) -> Program:
-    """What a manifest or the user says of the descheduler."""
-    if deployment is None:
-        return Program(version=version)
-    try:
-        text = deployment.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--deployment {deployment}: it is not UTF-8 text") from error
-    documents = read_documents(text, f"--deployment {deployment}")
-    found = deschedulers_in(d for d in documents if isinstance(d, dict))
-    if not found:
-        raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")
-    first = found[0]
-    return Program(first.name, version or first.version, first.in_background, first.openshift)

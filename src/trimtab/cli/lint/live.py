@@ -3,15 +3,23 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from trimtab.cli.cluster.live import MonitoringOptions, find_policy, lab_prometheus
+from msgspec.structs import replace
+
+from trimtab.balancer.requests import acting_balancer
+from trimtab.cli.cluster.live import find_policy, lab_prometheus
+from trimtab.cli.cluster.options import MonitoringOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import read_documents
 from trimtab.model.examples import example_path
 from trimtab.model.snapshot import QueryResult
+from trimtab.observe.descheduler import deschedulers_in
 from trimtab.observe.look import Look, ask, look
 from trimtab.observe.policy_source import Source, is_config_map, read_file
 from trimtab.prom.client import Prometheus
+from trimtab.stacks.loop.settings import STACK as LOOP
+from trimtab.stacks.loop.settings import from_lab
 from trimtab.truth.lint import Facts, Program, lint, records_of
 from trimtab.truth.lint.catalogue import POLICY_REFUSED
 
@@ -43,12 +51,21 @@ async def gather(
         seen = None
         if client is not None:
             seen = await look(client, source, prometheus, must_ask=False)
+            if not evicts_nothing(cluster):
+                facts = replace(facts, acting_balancer=await acting_balancer(client))
         return await _with_surroundings(facts, source, rules, prometheus, seen)
 
 
 def _cluster(policy: str, where: MonitoringOptions) -> Cluster | None:
     """A ConfigMap is in some cluster; a file is judged alone unless a cluster is named."""
     return where.cluster() if is_config_map(policy) or where.names_a_cluster else None
+
+
+def evicts_nothing(cluster: Cluster | None) -> bool:
+    """Whether this is a lab whose descheduler runs dry, as beside a balancer that acts."""
+    spec = cluster.lab.read_spec() if cluster is not None and cluster.lab is not None else None
+    kept = spec.settings.get(LOOP) if spec is not None else None
+    return kept is not None and from_lab(kept).dry_run
 
 
 async def _with_surroundings(
@@ -63,9 +80,8 @@ async def _with_surroundings(
         query = seen.snapshot.query
     elif prometheus is not None:
         query = await ask(prometheus, source)
-    return Facts(
-        policy=facts.policy,
-        file=facts.file,
+    return replace(
+        facts,
         records=await _records(rules, prometheus),
         query=query,
         cluster=seen.snapshot if seen is not None else None,
@@ -101,3 +117,21 @@ def _known(program: Program, seen: Look | None) -> Program:
     gate = found.in_background if program.in_background is None else program.in_background
     openshift = found.openshift if program.openshift is None else program.openshift
     return Program(program.name or found.name, program.version or found.version, gate, openshift)
+
+
+def program(deployment: Path | None, version: str) -> Program:
+    """What a manifest or the user says of the descheduler."""
+    if deployment is None:
+        return Program(version=version)
+    try:
+        text = deployment.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--deployment {deployment}: it is not UTF-8 text") from error
+    documents = read_documents(text, f"--deployment {deployment}")
+    found = deschedulers_in(d for d in documents if isinstance(d, dict))
+    if not found:
+        raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")
+    first = found[0]
+    return Program(first.name, version or first.version, first.in_background, first.openshift)

@@ -15,9 +15,9 @@ from trimtab.policy.view import NodeView, PodView
 from trimtab.truth.explain.changes.trial import Trial
 from trimtab.truth.explain.outcome_texts import listed
 from trimtab.truth.lint.catalogue import CATALOGUE
+from trimtab.truth.lint.catalogue_vms import ABOUT_VMS, MIGRATIONS_WAIT, VM_MOVED_BY_OTHERS
 from trimtab.truth.lint.finding import Finding
 
-HOST_NAME = "kubernetes.io/hostname"
 ABOUT_SAMPLES = {
     "query-failed",
     "query-no-samples",
@@ -29,6 +29,8 @@ ABOUT_SAMPLES = {
     "node-no-sample",
 }
 """Findings of lint that are the cause where a plugin failed for want of usage."""
+EVEN_AS_NOTE = {MIGRATIONS_WAIT.id, VM_MOVED_BY_OTHERS.id}
+"""No faults, and yet the reason why evictions lead nowhere for the moment."""
 
 
 def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator[str]:
@@ -39,7 +41,7 @@ def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator
             if found.id in ABOUT_SAMPLES:
                 yield f"{titles[found.id]}: {found.message}. {found.fix}"
     yield from _about_requests(trial)
-    yield from _about_host_names(trial)
+    yield from _about_vms(findings)
     yield from _about_places(trial, cycle)
     yield from _about_chance(cycle)
 
@@ -53,23 +55,12 @@ def _about_requests(trial: Trial) -> Iterator[str]:
         )
 
 
-def _about_host_names(trial: Trial) -> Iterator[str]:
-    """A directed migration leaves its host name on the launcher; nodeFit believes it."""
-    if not any(profile.evictor.node_fit for profile in trial.policy.profiles):
-        return
-    pods = (pod for node in trial.view.nodes for pod in trial.view.pods_on(node.name))
-    bound = [pod.name for pod in pods if _is_bound(pod)]
-    if bound:
-        yield (
-            f"nodeFit takes {listed(bound)} for bound to one node: a migration to a chosen node "
-            "leaves its host name in the launcher's nodeSelector. The next migration is free of "
-            "it: `virtctl migrate`, without a node."
-        )
-
-
-def _is_bound(pod: PodView) -> bool:
-    traits = pod.traits
-    return traits.labels.get("kubevirt.io") == "virt-launcher" and HOST_NAME in traits.node_selector
+def _about_vms(findings: Sequence[Finding]) -> Iterator[str]:
+    """What KubeVirt does with an eviction, or instead of it; plain notes stay with lint."""
+    titles = {rule.id: rule.title for rule in ABOUT_VMS}
+    for found in findings:
+        if found.id in titles and (found.severity != "note" or found.id in EVEN_AS_NOTE):
+            yield f"{titles[found.id]}: {found.message}. {found.fix}"
 
 
 def _about_places(trial: Trial, cycle: Cycle) -> Iterator[str]:

@@ -15,16 +15,18 @@ from trimtab.policy.file.validation import PolicyError
 from trimtab.truth.lint.catalogue import (
     BOTH,
     CATALOGUE,
-    CLUSTER,
     GATE,
     POLICY_REFUSED,
     PROMETHEUS,
     RECORDS,
     VERSION,
 )
+from trimtab.truth.lint.catalogue_vms import CLUSTER
+from trimtab.truth.lint.checks_balancer import check_balancer
 from trimtab.truth.lint.checks_cluster import check_cluster
 from trimtab.truth.lint.checks_policy import check_policy, check_program
 from trimtab.truth.lint.checks_query import check_query
+from trimtab.truth.lint.checks_vms import check_vms
 from trimtab.truth.lint.facts import Facts, Program, records_of
 from trimtab.truth.lint.finding import Finding, Rule, finding
 from trimtab.truth.lint.lines import line_of
@@ -73,6 +75,8 @@ def _checked(facts: Facts, policy: Policy) -> Iterator[Finding]:
     yield from check_program(facts, policy)
     yield from check_query(facts, policy)
     yield from check_cluster(facts, policy)
+    yield from check_vms(facts, policy)
+    yield from check_balancer(facts, policy)
 
 
 class _Any(dict[str, int]):

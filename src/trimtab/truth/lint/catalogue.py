@@ -1,9 +1,9 @@
 """Every kind of finding. docs/reference/lint.md is written from this file."""
 
+from trimtab.truth.lint.catalogue_vms import ABOUT_VMS, CLUSTER
 from trimtab.truth.lint.finding import Rule
 
 PROMETHEUS = "the policy and --prometheus"
-CLUSTER = "the policy and --kubeconfig"
 BOTH = "the policy, --kubeconfig and --prometheus"
 RECORDS = "the policy and --rules or --prometheus"
 VERSION = "the policy and --deployment, --descheduler-version or --kubeconfig"
@@ -251,6 +251,16 @@ NODE_FIT_SELECTOR = Rule(
     "that nothing fits anywhere, and nothing is evicted.",
     fix="Correct DefaultEvictor's nodeSelector: key=value, key in (a,b), !key.",
 )
+TWO_BALANCERS = Rule(
+    id="two-balancers",
+    severity="error",
+    title="Two balancers act",
+    explanation="trimtab's balancer acts on this cluster while LowNodeUtilization evicts by other "
+    "rules: each undoes what the other did, and VMs migrate to and fro.",
+    fix="Disable LowNodeUtilization, or run the descheduler with --dry-run, or the balancer with "
+    "--mode observe.",
+    needs=CLUSTER,
+)
 
 CATALOGUE = (
     POLICY_REFUSED,
@@ -281,4 +291,6 @@ CATALOGUE = (
     LOCAL_STORAGE,
     VMS_PROTECTED,
     NODE_FIT_SELECTOR,
+    *ABOUT_VMS,
+    TWO_BALANCERS,
 )

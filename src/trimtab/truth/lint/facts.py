@@ -40,6 +40,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     cluster: Snapshot | None = None
     """Nodes and pods; its own policy and query are not looked at."""
     program: Program = Program()
+    acting_balancer: str = ""
+    """The newest plan of a balancer that acts on the cluster."""
 
 
 def records_of(text: str, file: str) -> dict[str, str]:

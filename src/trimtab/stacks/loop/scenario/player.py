@@ -7,7 +7,7 @@ deleted meanwhile stays deleted. Everything is API objects; the vm-controller do
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -20,25 +20,25 @@ from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock, ClockReader
-from trimtab.kube.errors import AlreadyExists, NotFound, TooManyRequests
+from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.http.web import Web
 from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
+from trimtab.kube.scenario.kinds import OwnVms, VmKind, kind_of
+from trimtab.kube.scenario.objects import MANAGED
+from trimtab.kube.scenario.writer import ScenarioVms, until
 from trimtab.kube.worlds import world_of
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 from trimtab.model.machines import RequestsModel
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
-from trimtab.stacks.loop.scenario.fleet import Fleet, KubevirtFleet, OwnFleet
-from trimtab.stacks.loop.scenario.objects import MANAGED, Happening, Script
+from trimtab.stacks.loop.scenario.objects import Happening, Script
 
 NAME = "scenario"
 RUNNING = "every VM runs"
 RETRY_S = 1.0
-AT_ONCE = 8
-"""VMs that are created at the same time."""
 log = get_logger()
 
 
@@ -50,12 +50,12 @@ class Player:
         client: Client,
         script: Script,
         now: Callable[[], float] = time.time,
-        fleet: "Fleet | None" = None,
+        kind: VmKind | None = None,
     ) -> None:
-        fleet = fleet or OwnFleet()
         self._client, self._script, self._now = client, script, now
-        self._fleet = fleet
-        self.vms: Reflector[Any] = Reflector(client, fleet.kind, labels=MANAGED)
+        self._kind = kind or OwnVms()
+        self._written = ScenarioVms(client, self._kind)
+        self.vms: Reflector[Any] = Reflector(client, self._kind.kind, labels=MANAGED)
         self.clocks = Reflector(
             client,
             CONFIG_MAPS,
@@ -65,8 +65,6 @@ class Player:
         )
         self._clock_reader = ClockReader()
         self._loaded = self._ran = False
-        self._changed = asyncio.Event()
-        self.vms.store.subscribe(lambda _old, _new: self._changed.set())
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -74,7 +72,7 @@ class Player:
 
     def progress(self) -> str:
         """What /running says; once every VM has run it stays so."""
-        settled = self._fleet.is_settled
+        settled = self._kind.is_settled
         waiting = [vm.metadata.name for vm in self.vms.store if not settled(vm)]
         self._ran = self._ran or (self._loaded and not waiting)
         if self._ran:
@@ -138,48 +136,27 @@ class Player:
         for node in self._script.nodes:
             await self._patch_node(node.name, node.open)
             await self._patch_node(node.name, node.status, "status")
-        for vms in batched(self._script.vms):
-            await asyncio.gather(*(self._create(vm) for vm in vms))
+        await self._written.create(self._script.vms, again=True)
         closing = [node for node in self._script.nodes if node.closed]
         if closing:
-            await self._until(self._all_run)
+            await until(self._all_run)
         for node in closing:
             await self._patch_node(node.name, node.closed)
         log.info("scenario loaded", scenario=self._script.name, vms=len(self._script.vms))
 
     async def _clear(self) -> None:
         """Remove the VMs of whatever scenario was here before, and wait until they are gone."""
-        for vm in await self._client.list(self._fleet.kind, labels=MANAGED):
-            await self._delete(vm.metadata.name, vm.metadata.namespace)
-        await self._until(lambda: not len(self.vms.store))
+        await self._written.delete(await self._written.list(), "Foreground")
+        await until(lambda: not len(self.vms.store))
 
     def _all_run(self) -> bool:
         vms = list(self.vms.store)
-        return len(vms) == len(self._script.vms) and all(map(self._fleet.is_settled, vms))
+        return len(vms) == len(self._script.vms) and all(map(self._kind.is_settled, vms))
 
     async def _await_vms(self) -> None:
         """Until the store has seen everything that was created here."""
-        mine = await _until_answered(lambda: self._client.list(self._fleet.kind, labels=MANAGED))
-        await self._until(lambda: all(vm.metadata.key in self.vms.store for vm in mine))
-
-    async def _until(self, holds: Callable[[], bool]) -> None:
-        """Look again after every change of a VM."""
-        while not holds():
-            self._changed.clear()
-            await self._changed.wait()
-
-    async def _create(self, vm: Free) -> None:
-        try:
-            await self._client.create(self._fleet.kind, self._fleet.manifest(vm))
-        except AlreadyExists:  # the last process got this far
-            log.debug("vm exists", vm=vm["metadata"]["name"])
-
-    async def _delete(self, name: str, namespace: str) -> None:
-        try:
-            kind = self._fleet.kind
-            await self._client.delete(kind, name, namespace, propagation="Foreground")
-        except NotFound:
-            log.debug("vm gone", vm=name)
+        mine = await _until_answered(self._written.list)
+        await until(lambda: all(vm.metadata.key in self.vms.store for vm in mine))
 
     # Events
 
@@ -187,11 +164,10 @@ class Player:
         match event.what:
             case "arrive":
                 assert event.vm is not None
-                await self._create(event.vm)
+                await self._written.create([event.vm], again=True)
             case "depart":
-                for vm in self.vms.store:
-                    if vm.metadata.name == event.name:
-                        await self._delete(event.name, vm.metadata.namespace)
+                leaving = [vm for vm in self.vms.store if vm.metadata.name == event.name]
+                await self._written.delete(leaving, "Foreground")
             case "fail" | "recover":
                 label = "true" if event.what == "fail" else None
                 await self._patch_node(
@@ -218,12 +194,6 @@ class Player:
                 log.info("eviction answered", pod=pod.metadata.name, answer=str(answer))
 
 
-def batched(vms: Sequence[Free], size: int = AT_ONCE) -> Iterator[Sequence[Free]]:
-    """So many at a time: one after the other, a thousand VMs of KubeVirt take minutes."""
-    for start in range(0, len(vms), size):
-        yield vms[start : start + size]
-
-
 async def _until_answered(step: Callable[[], Awaitable[Any]]) -> Any:
     """Repeat a step while the API server is away; every step may be done twice."""
     while True:
@@ -238,8 +208,7 @@ async def serve(
     client: Client, script: Script, *, host: str, port: int, requests: RequestsModel = "consumption"
 ) -> None:
     """Run until SIGTERM, with VMs of the kind that the cluster has."""
-    theirs = await world_of(client) == "kubevirt"
-    player = Player(client, script, fleet=KubevirtFleet(requests) if theirs else OwnFleet())
+    player = Player(client, script, kind=kind_of(await world_of(client), requests))
 
     async def running(_: Request) -> Response:
         return PlainTextResponse(player.progress() + "\n")

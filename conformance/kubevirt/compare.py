@@ -1,0 +1,84 @@
+"""Two courses of one scenario: what differs, and what of it is known and why. Pure.
+
+A known difference is a rule of `differences`; anything else is a fault of one of the two.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from conformance.kubevirt.course import Course, Fate, Move
+from conformance.kubevirt.differences import KNOWN, Aspect, Pair
+from conformance.kubevirt.scenario import Scenario
+
+Found = tuple[Aspect, object, object]
+
+
+class Difference(Struct, frozen=True):
+    """Something that the two worlds do not have in common; `why` is empty if nobody knows why."""
+
+    aspect: Aspect
+    ours: str
+    theirs: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        said = f" ({self.why})" if self.why else ""
+        return f"{self.aspect}: trimtab {self.ours}, KubeVirt {self.theirs}{said}"
+
+
+class Compared(Struct, frozen=True):
+    scenario: Scenario
+    ours: Course
+    theirs: Course
+    differences: tuple[Difference, ...]
+
+    @property
+    def unexplained(self) -> tuple[Difference, ...]:
+        return tuple(each for each in self.differences if not each.why)
+
+
+def compare(scenario: Scenario, ours: Course, theirs: Course, limit: int) -> Compared:
+    """`limit` is how many migrations may leave a node at a time."""
+    pair = Pair(scenario, ours, theirs)
+    explained = []
+    for aspect, mine, other in [*_differing(pair), *_beyond(ours, theirs, limit)]:
+        why = next((known.name for known in KNOWN if known.covers(pair, aspect)), "")
+        explained.append(Difference(aspect, _text(mine), _text(other), why))
+    return Compared(scenario, ours, theirs, tuple(explained))
+
+
+def _differing(pair: Pair) -> Iterator[Found]:
+    scenario, ours, theirs = pair.scenario, pair.ours, pair.theirs
+    for number in range(len(scenario.steps)):
+        mine, other = ours.answers[number], theirs.answers[number]
+        if mine != other:
+            yield Aspect("answer", number), mine, other
+    for name in ("missed", "settled"):
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        if mine != other:
+            yield Aspect(name), mine, other
+    for number, fates in enumerate(zip(ours.fates, theirs.fates, strict=True)):
+        for name in _names_of(scenario, max(fate.lives for fate in fates)):
+            mine, other = (getattr(fate, name) for fate in fates)
+            if mine != other:
+                yield Aspect(name, number), mine, other
+
+
+def _names_of(scenario: Scenario, lives: int) -> list[str]:
+    """With two nodes it is sure where a VM moves; else, or for a new start, the scheduler says."""
+    names = list(Fate.__struct_fields__)
+    if scenario.nodes > 2 or lives > 1:
+        names.remove("at")
+    return names
+
+
+def _beyond(ours: Course, theirs: Course, limit: int) -> Iterator[Found]:
+    if max(ours.leaving, theirs.leaving) > limit:
+        yield Aspect("leaving", limit), ours.leaving, theirs.leaving
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple) and value and all(isinstance(each, Move) for each in value):
+        return "; ".join(f"{each.cause} {'>'.join(each.phases)}" for each in value)
+    return str(value)

@@ -1,0 +1,181 @@
+"""The two labs, and places in them where scenarios do not meet.
+
+A place is a namespace with its own nodes: a policy inside the API server gives every launcher
+pod there the node selector of its place, whoever makes the pod.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import json
+
+from conformance.kubevirt.ours import Ours
+from conformance.kubevirt.theirs import Theirs
+from conformance.kubevirt.world import Place, World
+from trimtab.kube.apply import apply
+from trimtab.kube.client import Client
+from trimtab.kube.errors import Forbidden
+from trimtab.kube.kubevirt import HOSTNAME
+from trimtab.kube.machines import INITIAL_NODE
+from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Kind, Object
+from trimtab.stacks.kubevirt.beside_loop import initial_node_policy
+
+GROUP_LABEL = "trimtab.dev/place"
+NODES_EACH = 3
+SLOW = "conformance-slow"
+COPY_S = 6.0
+"""How long one copy takes in real seconds, alone: long enough to do something meanwhile."""
+_LABEL = {"trimtab.dev/conformance": "true"}
+_ADMISSION = "admissionregistration.k8s.io"
+_KINDS: dict[str, Kind[Any]] = {
+    "MutatingAdmissionPolicy": Kind(
+        _ADMISSION, "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", Object, False
+    ),
+    "MutatingAdmissionPolicyBinding": Kind(
+        _ADMISSION,
+        "v1",
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        Object,
+        False,
+    ),
+    "MigrationPolicy": Kind(
+        "migrations.kubevirt.io", "v1alpha1", "migrationpolicies", "MigrationPolicy", Object, False
+    ),
+}
+
+
+@asynccontextmanager
+async def ours(kubeconfig: Path, scale: float) -> AsyncIterator[Ours]:
+    """The world of a lab with trimtab's own VMs."""
+    async with _client(kubeconfig) as client:
+        world = Ours(client, scale)
+        async with world.followed():
+            yield world
+
+
+@asynccontextmanager
+async def theirs(kubeconfig: Path) -> AsyncIterator[Theirs]:
+    """The world of a lab with KubeVirt."""
+    async with _client(kubeconfig) as client:
+        world = Theirs(client)
+        async with world.followed():
+            yield world
+
+
+def _client(kubeconfig: Path) -> Client:
+    return Client.from_kubeconfig(
+        kubeconfig, manager="conformance", limit_s=60.0, writes_per_s=500, burst=500
+    )
+
+
+async def make_places(world: World, first: int, count: int, scale: float) -> list[Place]:
+    """`count` places on the lab's nodes from number `first` on, each with three of them."""
+    for thing in [*_place_policy(), *_extras(world, scale)]:
+        await apply(world.client, _KINDS[thing["kind"]], thing, force=True)
+    places = [_place(number, first) for number in range(count)]
+    for place in places:
+        meta = {"name": place.namespace, "labels": _LABEL}
+        await apply(world.client, NAMESPACES, {"metadata": meta}, force=True)
+        for node in place.nodes:
+            label = {"metadata": {"labels": {GROUP_LABEL: place.namespace}}}
+            await world.client.patch(NODES, node, label)
+    await _await_policies(world, places[-1])
+    return places
+
+
+def _place(number: int, first: int) -> Place:
+    begin = first + number * NODES_EACH
+    nodes = tuple(f"kwok-node-{node}" for node in range(begin, begin + NODES_EACH))
+    return Place(f"place-{number}", nodes)
+
+
+def _extras(world: World, scale: float) -> Sequence[Free]:
+    """KubeVirt gets a slow migration network for these VMs, and the way to a first node."""
+    if not isinstance(world, Theirs):
+        return ()
+    slow = {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": {"name": SLOW},
+        "spec": {
+            "bandwidthPerMigration": str(bandwidth_for(scale)),
+            "selectors": {"namespaceSelector": _LABEL},
+        },
+    }
+    return [*initial_node_policy(), slow]
+
+
+def bandwidth_for(scale: float) -> int:
+    """Bytes a second of our own lab, so that a copy takes `COPY_S`."""
+    return round(0.8 * 1024**3 / (COPY_S * scale))
+
+
+def _place_policy() -> list[Free]:
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    path = f"/spec/nodeSelector/{GROUP_LABEL.replace('/', '~1')}"
+    patch = f'[JSONPatch{{op: "add", path: "{path}", value: object.metadata.namespace}}]'
+    policy = {
+        "apiVersion": f"{_ADMISSION}/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "conformance-place"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {
+                "resourceRules": [rule],
+                "namespaceSelector": {"matchLabels": _LABEL},
+            },
+            "matchConditions": [
+                {"name": "selects", "expression": "has(object.spec.nodeSelector)"},
+            ],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+        },
+    }
+    binding = {
+        "apiVersion": f"{_ADMISSION}/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "conformance-place"},
+        "spec": {"policyName": "conformance-place"},
+    }
+    return [policy, binding]
+
+
+async def _await_policies(world: World, place: Place) -> None:
+    """The API server learns policies a moment after it has stored them."""
+    wanted = {GROUP_LABEL, *([HOSTNAME] if isinstance(world, Theirs) else [])}
+    body: Free = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "trial",
+            "namespace": place.namespace,
+            "labels": {"kubevirt.io": "virt-launcher"},
+            "annotations": {INITIAL_NODE: place.nodes[0]},
+        },
+        "spec": {
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            "containers": [{"name": "trial", "image": "trial"}],
+        },
+    }
+    async with asyncio.timeout(60.0):
+        while not wanted <= await _selected(world.client, place.namespace, body):
+            await asyncio.sleep(0.3)
+
+
+async def _selected(client: Client, namespace: str, body: Free) -> set[str]:
+    """The keys of the node selector that such a pod would get."""
+    path, params = PODS.path(namespace), {"dryRun": "All"}
+    try:
+        made = json.decode(await client.request("POST", path, params, json.encode(body)))
+    except Forbidden:  # the namespace has no account yet
+        return set()
+    return set(made["spec"]["nodeSelector"])

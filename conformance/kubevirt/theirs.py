@@ -1,0 +1,156 @@
+"""KubeVirt's VMs: virt-api and virt-controller as they are, their handlers played."""
+
+from typing import Any
+
+from conformance.kubevirt.course import Cause, Record
+from conformance.kubevirt.scenario import Machine
+from conformance.kubevirt.world import Life, Sight, World, delete_all, manifest, now
+from trimtab.kube.client import Client
+from trimtab.kube.kubevirt import (
+    CREATED_BY_LABEL,
+    HOSTNAME,
+    KUBEVIRT_VMS,
+    MIGRATION_JOB_LABEL,
+    VMIMS,
+    VMIS,
+    Vmi,
+    Vmim,
+)
+from trimtab.kube.machines import INITIAL_NODE
+from trimtab.kube.resources import Free, Key
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.translate import kubevirt_vm, migration_view
+
+EVACUATION = "kubevirt.io/evacuationMigration"
+"""Annotation of a migration that virt-controller makes for a VMI that is to leave its node."""
+
+
+class Theirs(World):
+    name = "KubeVirt"
+
+    def __init__(self, client: Client, scale: float = 1.0) -> None:
+        super().__init__(client, scale)
+        self.vms = Reflector(client, KUBEVIRT_VMS)
+        self.vmis = Reflector(client, VMIS)
+        self.migrations = Reflector(client, VMIMS)
+        self.migrations.store.subscribe(self._migration)
+        self.vmis.store.subscribe(self._vmi)
+
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        return self.vms, self.vmis, self.migrations
+
+    def _migration(self, old: Vmim | None, new: Vmim | None) -> None:
+        seen = new or old
+        assert seen is not None
+        meta = seen.metadata
+        vm = Key(meta.namespace, seen.spec.vmi_name)
+        cause: Cause = "eviction" if EVACUATION in meta.annotations else "person"
+        record = self.records.setdefault(meta.uid, Record(str(vm), cause))
+        record.asked_to_end |= meta.deletion_timestamp is not None and record.is_unfinished
+        if not record.source and (vmi := self.vmis.store.get(vm.name, vm.namespace)):
+            record.source = vmi.status.node_name
+        if new is None:
+            record.gone(now())
+        else:
+            phase = migration_view(seen).status.phase
+            record.note(now(), "Copying" if phase == "PreCopy" else phase)
+
+    def _vmi(self, old: Vmi | None, new: Vmi | None) -> None:
+        if new is None:
+            return
+        life = self.lives.setdefault(new.metadata.key, Life([]))
+        if life.starts[-1:] != [new.metadata.uid]:
+            life.starts.append(new.metadata.uid)
+        elif old is not None and old.status.node_name and old.metadata.uid == new.metadata.uid:
+            life.moved += old.status.node_name != new.status.node_name
+
+    def sight(self, vm: Key) -> Sight | None:
+        found = self.vms.store.get(vm.name, vm.namespace)
+        vmi = self.vmis.store.get(vm.name, vm.namespace)
+        if found is None:
+            return None
+        wanted = found.spec.wanted and found.metadata.deletion_timestamp is None
+        deleted = found.metadata.deletion_timestamp is not None
+        if vmi is None:
+            return Sight(wanted, running=False, marked=False, going=deleted)
+        going = vmi.metadata.deletion_timestamp is not None
+        return Sight(
+            wanted=wanted,
+            running=vmi.status.phase == "Running" and not going,
+            marked=bool(vmi.status.evacuation_node_name),
+            node=vmi.status.node_name,
+            going=deleted,
+        )
+
+    def active_pod(self, vm: Key) -> str:
+        vmi = self.vmis.store.get(vm.name, vm.namespace)
+        if vmi is None:
+            return ""
+        return next(
+            (
+                pod.metadata.name
+                for pod in self.launchers(vm)
+                if pod.metadata.labels.get(CREATED_BY_LABEL) == vmi.metadata.uid
+                and pod.spec.node_name == vmi.status.node_name
+            ),
+            "",
+        )
+
+    def target_pod(self, vm: Key) -> str:
+        jobs = {each.metadata.uid for each in self._unfinished(vm)}
+        return next(
+            (
+                pod.metadata.name
+                for pod in self.launchers(vm)
+                if pod.metadata.labels.get(MIGRATION_JOB_LABEL) in jobs
+            ),
+            "",
+        )
+
+    def _unfinished(self, vm: Key) -> list[Vmim]:
+        return [
+            each
+            for each in self.migrations.store
+            if each.metadata.namespace == vm.namespace
+            and each.spec.vmi_name == vm.name
+            and not each.finished
+        ]
+
+    def kept(self, vm: Key) -> int:
+        return sum(
+            each.finished and each.spec.vmi_name == vm.name
+            for each in self.migrations.store
+            if each.metadata.namespace == vm.namespace
+        )
+
+    async def create(self, vm: Key, machine: Machine, node: str) -> None:
+        body = kubevirt_vm(manifest(vm, machine))
+        body["spec"]["template"]["metadata"]["annotations"][INITIAL_NODE] = node
+        await self.client.create(KUBEVIRT_VMS, body)
+
+    async def release(self, vm: Key) -> None:
+        notes = {"annotations": {INITIAL_NODE: None}}
+        patch = {"spec": {"template": {"metadata": notes}}}
+        await self.client.patch(KUBEVIRT_VMS, vm.name, patch, vm.namespace)
+
+    async def migrate(self, vm: Key, to: str) -> None:
+        spec: Free = {"vmiName": vm.name}
+        if to:
+            spec["addedNodeSelector"] = {HOSTNAME: to}
+        meta = {"generateName": f"move-{vm.name}-", "namespace": vm.namespace}
+        await self.client.create(VMIMS, {"metadata": meta, "spec": spec})
+
+    async def run(self, vm: Key, *, wanted: bool) -> None:
+        strategy = "Always" if wanted else "Halted"
+        patch = {"spec": {"runStrategy": strategy}}
+        await self.client.patch(KUBEVIRT_VMS, vm.name, patch, vm.namespace)
+
+    async def delete(self, vm: Key) -> None:
+        await self.client.delete(KUBEVIRT_VMS, vm.name, vm.namespace)
+
+    async def cancel(self, vm: Key) -> None:
+        await delete_all(self.client, VMIMS, self._unfinished(vm))
+
+    async def clear(self, namespace: str) -> None:
+        vms = [each for each in self.vms.store if each.metadata.namespace == namespace]
+        await delete_all(self.client, KUBEVIRT_VMS, vms)
