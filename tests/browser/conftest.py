@@ -3,9 +3,12 @@
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+
+from builders.labs.pages import Opened
 
 FLAGS = (
     "--no-sandbox",
@@ -26,3 +29,12 @@ def browser() -> Iterator[Browser]:
         running = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield running
         running.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[Opened]:
+    """The `report` of a file of tests, drawn; it must not complain."""
+    found = Opened(browser, report).drawn()
+    yield found
+    found.context.close()
+    assert found.complaints == []

@@ -8,21 +8,25 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import NOWHERE, LookOptions, connections, find_policy, loop_of
+from trimtab.cli.cluster.live import connections, find_policy, loop_of
+from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.cluster.which import Cluster
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import within
+from trimtab.cli.common.output import Flag
 from trimtab.cli.common.output_files import check_file
 from trimtab.cli.lab.context import home
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
 from trimtab.model.examples import example_path
 from trimtab.observe.policy_source import Source
-from trimtab.stacks.loop.settings import POLICY_FILE
-from trimtab.view.terminal import err, out
-from trimtab.web.access import kept_token
-from trimtab.web.feed.sources import ClusterSource, FeedSource, file_source
+from trimtab.stacks.loop.settings import POLICY_FILE, POLICY_KEY, POLICY_MAP
+from trimtab.view.terminal import err, out, progress
+from trimtab.web.access import TokenHolders, Viewers, kept_token
+from trimtab.web.changes import PolicyMap
+from trimtab.web.feed.sources import ClusterSource, FeedSource, PictureSource, file_source
 from trimtab.web.server import serve_page
+from trimtab.web.sign_in import SignedIn
 
 app = App(
     name="web",
@@ -31,7 +35,10 @@ app = App(
         "trimtab web",
         "trimtab web --lab default --port 9000",
         "trimtab web --kubeconfig ~/.kube/config --prometheus http://127.0.0.1:9090",
+        "trimtab web --lab default --allow-changes",
         "trimtab web now.yaml",
+        "trimtab web my.trimtab",
+        "trimtab web results/demo",
         "trimtab web --lab default --keep today.jsonl && trimtab web today.jsonl",
     ),
 )
@@ -47,16 +54,19 @@ def web(
     port: Annotated[int | None, Parameter(validator=within(0, 65535))] = None,
     every: Annotated[float, Parameter(validator=within(0.5, 3600))] = 2.0,
     keep: Path | None = None,
+    allow_changes: Flag = False,
+    sign_in: Flag = False,
 ) -> None:
-    """Serve a page that shows a lab, a cluster or a file, until Ctrl-C. It changes nothing.
+    """Serve a page that shows a lab, a cluster or a file, until Ctrl-C.
 
     The address that is printed holds a token: whoever has it may look. The page is served to
-    this computer only unless --host says otherwise.
+    this computer only unless --host says otherwise, and changes nothing without --allow-changes.
 
     Parameters
     ----------
     file
-        A snapshot, the name of an example, or a feed (.jsonl) that --keep wrote.
+        A snapshot, the name of an example, a recording (.trimtab), the directory of a run of
+        `trimtab sim -o` or `trimtab study --out`, or a feed (.jsonl) that --keep wrote.
     host
         The address to listen on. The page has no encryption of its own: beyond this computer
         put it behind a proxy that has.
@@ -68,17 +78,44 @@ def web(
         Seconds between two looks at the cluster; more where a look takes long.
     keep
         Write what the page shows to a file as well, one JSON object a line.
+    allow_changes
+        Whoever may look may also migrate VMs, cancel that and keep VMs where they are: with your
+        rights, or with their own where they sign in.
+    sign_in
+        Instead of a token of the page, viewers give a token of the cluster and have their own
+        rights. You must be allowed to create TokenReviews and SubjectAccessReviews.
     """
     if keep is not None:
         check_file(keep, "--keep")
     if file is not None and where.names_a_cluster:
         raise ConfigError("give a file or a cluster, not both")
-    token = kept_token(home().path / "web" / "token")
+    if file is not None and (allow_changes or sign_in):
+        raise ConfigError("a file has no VMs to change and nobody to sign in; leave that out")
+    token = "" if sign_in else kept_token(home().path / "web" / "token")
+
+    def tell(address: str) -> None:
+        shown = f"{address}#{token}" if token else address
+        out.print(f"page: {shown}", markup=False, soft_wrap=True)
+        who = "whoever has this address" if token else "whoever signs in"
+        what = "look and change VMs" if allow_changes else "look"
+        err.print(f"Ctrl-C ends it; {who} may {what}", markup=False)
 
     async def run() -> None:
-        async with _source(file, where, every) as source:
+        async with page_source(file, where, every) as (source, client):
+            lab = None if file is not None else loop_of(where.cluster())
+            viewers: Viewers = TokenHolders(token, client)
+            if sign_in and client is not None:
+                viewers = SignedIn(client)
             await serve_page(
-                source, token=token, host=host, port=port, names=name, keep=keep, ready=_tell
+                source,
+                viewers,
+                host=host,
+                port=port,
+                names=name,
+                keep=keep,
+                changes=allow_changes,
+                policy_map=PolicyMap(*POLICY_MAP, POLICY_KEY) if lab is not None else None,
+                ready=tell,
             )
 
     try:
@@ -87,23 +124,20 @@ def web(
         raise errors.exceptions[0] from None
 
 
-def _tell(address: str) -> None:
-    out.print(f"page: {address}", markup=False, soft_wrap=True)
-    err.print("Ctrl-C ends it; whoever has this address may look", markup=False)
-
-
 @asynccontextmanager
-async def _source(file: Path | None, where: LookOptions, every: float) -> AsyncIterator[FeedSource]:
+async def page_source(
+    file: Path | None, where: LookOptions, every: float
+) -> AsyncIterator[tuple[FeedSource, Client | None]]:
+    """What the page and `top` follow, and the API server behind it; None for a file."""
     if file is not None:
-        known = file if file.suffix == ".jsonl" else example_path(file, "snapshots")
-        yield file_source(known)
+        yield _file_source(file), None
         return
     cluster = where.cluster()
     background = where.background
     if background is None and loop_of(cluster) is not None:
         background = True  # a lab's descheduler always runs with the gate
     async with connections(where, cluster) as (client, prometheus, _):
-        yield ClusterSource(
+        source = ClusterSource(
             f"lab {cluster.lab.name}" if cluster.lab is not None else str(cluster),
             client,
             prometheus,
@@ -111,6 +145,19 @@ async def _source(file: Path | None, where: LookOptions, every: float) -> AsyncI
             in_background=background,
             every_s=every,
         )
+        yield source, client
+
+
+def _file_source(file: Path) -> FeedSource:
+    if file.is_dir():
+        from trimtab.study.pictures import run_pictures  # half a second of imports
+
+        with progress(f"simulating {file} again"):
+            title, pictures = run_pictures(file)
+        return PictureSource(title, ((picture, None) for picture in pictures))
+    if file.suffix in (".jsonl", ".trimtab"):
+        return file_source(file)
+    return file_source(example_path(file, "snapshots"))
 
 
 def _policy_reader(

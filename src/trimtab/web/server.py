@@ -1,6 +1,6 @@
 """The page's server: static files, the history, one stream of changes, and answers to clicks.
 
-Read-only: nothing here writes to the cluster.
+Nothing here writes to the cluster but `_change`, behind everything that `Gate.client_for` asks.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from gzip import compress
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +20,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError
+from trimtab.kube.errors import ApiError
 from trimtab.kube.http.authorize import AccessDenied
+from trimtab.kube.http.callers import TooLarge, bounded_body
 from trimtab.kube.http.web import Web
 from trimtab.obs import get_logger
-from trimtab.web.access import Gate
+from trimtab.web.access import Gate, Viewers
+from trimtab.web.changes import PolicyMap, VmChange, apply_candidate, carry_out
+from trimtab.web.compare import PolicyCandidate
 from trimtab.web.feed.history import History
 from trimtab.web.feed.sources import FeedSource, Seen
 from trimtab.web.why import Answers
@@ -30,6 +35,8 @@ from trimtab.web.why import Answers
 log = get_logger()
 MOST_VIEWERS = 200
 STUCK_S = 30.0
+MOST_BYTES = 4096
+"""A change that is asked for is smaller."""
 FIRST_PORT, PORTS_TRIED = 8080, 100
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -44,6 +51,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -69,28 +77,50 @@ def assets() -> dict[str, Asset]:
 class Page:
     """One feed with everybody who looks at it."""
 
-    def __init__(self, source: FeedSource, gate: Gate, keep: Path | None = None) -> None:
+    def __init__(
+        self,
+        source: FeedSource,
+        gate: Gate,
+        keep: Path | None = None,
+        policy_map: PolicyMap | None = None,
+    ) -> None:
+        """`policy_map` is where a lab's policy is, which candidates can be applied to."""
         self._source, self._gate, self._keep = source, gate, keep
+        self._policy_map = policy_map
         self._assets = assets()
         self.history = History()
         self._answers: Answers | None = None
+        self._asked = asyncio.Event()
 
     def routes(self) -> list[BaseRoute]:
         shown = [Route(path, self._open(self._asset)) for path in self._assets]
         return [
             *shown,
             Route("/v1/session", self._open(self._enter), methods=["POST"]),
+            Route("/v1/session", self._closed(self._session)),
+            Route("/v1/change", self._closed(self._change), methods=["POST"]),
             Route("/v1/history", self._closed(self._history)),
             Route("/v1/events", self._closed(self._events)),
             Route("/v1/node", self._closed(self._node)),
             Route("/v1/vm", self._closed(self._vm)),
             Route("/v1/scores", self._closed(self._scores)),
+            Route("/v1/compare", self._closed(self._compare)),
+            Route("/v1/places", self._closed(self._places)),
+            Route("/v1/policy", self._closed(self._policy), methods=["POST"]),
         ]
 
     async def follow(self) -> None:
         """Take in what the source sees, until it ends; the page goes on showing the last."""
+        await self._until_wanted()
         async for seen in self._source.looks():
             self._take(seen)
+            await self._until_wanted()
+
+    async def _until_wanted(self) -> None:
+        """While nobody looks and nothing is kept, a cluster is not asked."""
+        if self._source.on_demand and self._keep is None and not self.history.viewers:
+            self._asked.clear()
+            await self._asked.wait()
 
     def _take(self, seen: Seen) -> None:
         first = self.history.number == 0
@@ -115,9 +145,10 @@ class Page:
                 response = await handler(request)
             except AccessDenied as denied:
                 response = denied.answer()
+                if denied.status == 401 and self._gate.viewers.signs_in:
+                    response.headers["X-Trimtab-Sign-In"] = "yes"
             except TrimtabError as error:
-                status = 404 if isinstance(error, ConfigError) else 503
-                response = JSONResponse({"error": str(error)}, status)
+                response = JSONResponse({"error": str(error)}, _status(error))
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
             return response
@@ -128,7 +159,8 @@ class Page:
         """For those with the cookie or the token only."""
 
         async def checked(request: Request) -> Response:
-            self._gate.check(request)
+            await self._gate.check(request)
+            self._asked.set()
             return await handler(request)
 
         return self._open(checked)
@@ -139,8 +171,32 @@ class Page:
 
     async def _enter(self, request: Request) -> Response:
         response = Response(status_code=204)
-        self._gate.admit(request, response)
+        await self._gate.admit(request, response)
         return response
+
+    async def _session(self, request: Request) -> Response:
+        allowed = self._gate.changes
+        told = {
+            "changes": allowed,
+            "csrf": self._gate.csrf(request) if allowed else "",
+            "applies": allowed and self._policy_map is not None,
+            "prometheus": _web_address(self._source.prometheus),
+        }
+        return _json(told)
+
+    async def _change(self, request: Request) -> Response:
+        client_of = self._gate.client_for(request)
+        change = await _body(request, VmChange)
+        return _json({"asked": await carry_out(change, client_of)})
+
+    async def _policy(self, request: Request) -> Response:
+        client_of = self._gate.client_for(request)
+        candidate = await _body(request, PolicyCandidate)
+        if self._policy_map is None:
+            raise AccessDenied(
+                403, "only a lab's policy is changed here; in a cluster: trimtab advisor"
+            )
+        return _json({"asked": await apply_candidate(candidate, self._policy_map, client_of)})
 
     async def _history(self, _: Request) -> Response:
         packed = await asyncio.to_thread(self.history.packed)
@@ -185,12 +241,51 @@ class Page:
         samples = await self._source.scores()
         return _json(await asyncio.to_thread(answers.scores, samples))
 
+    async def _compare(self, request: Request) -> Response:
+        a, b = (_candidate(request.query_params.get(side, "{}")) for side in ("a", "b"))
+        answers = self._known()
+        samples = await self._source.scores()
+        return _json(await asyncio.to_thread(answers.compare, a, b, samples))
+
+    async def _places(self, _: Request) -> Response:
+        return _json(await self._source.places())
+
     def _known(self) -> Answers:
         if self._answers is None:
             raise NotReady(
                 "nothing was seen yet that explains; a feed from a file holds numbers only"
             )
         return self._answers
+
+
+def _status(error: TrimtabError) -> int:
+    """As the API server said it, where it said something."""
+    if isinstance(error, ApiError) and 400 <= error.code < 500:
+        # a session of the page's own is not over because the API server refused something
+        return 403 if error.code == 401 else error.code
+    return 404 if isinstance(error, ConfigError) else 503
+
+
+async def _body(request: Request, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(await bounded_body(request.receive, MOST_BYTES), type=kind)
+    except TooLarge as error:
+        raise AccessDenied(413, f"a change has at most {MOST_BYTES} bytes") from error
+    except msgspec.MsgspecError as error:
+        raise AccessDenied(400, f"not a change that the page knows: {error}") from error
+
+
+def _candidate(text: str) -> PolicyCandidate:
+    try:
+        return msgspec.json.decode(text, type=PolicyCandidate)
+    except msgspec.MsgspecError as error:
+        raise AccessDenied(400, f"not a candidate: {error}") from error
+
+
+def _web_address(url: str) -> str:
+    """What a browser may open; never a link that runs something, or with a password in it."""
+    fine = url.startswith(("http://", "https://")) and "@" not in url
+    return url if fine else ""
 
 
 def _json(answer: object) -> Response:
@@ -222,20 +317,22 @@ def hosts_of(host: str, port: int) -> list[str]:
 
 async def serve_page(
     source: FeedSource,
+    viewers: Viewers,
     *,
-    token: str,
     host: str = "127.0.0.1",
     port: int | None = None,
     names: tuple[str, ...] = (),
     keep: Path | None = None,
+    changes: bool = False,
+    policy_map: PolicyMap | None = None,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve until cancelled; `ready` hears the address. `names` are further hosts to answer to."""
     web = Web(host=host, port=free_port(host) if port is None else port)
     hosts = [*hosts_of(host, web.port), *(f"{name}:{web.port}" for name in names)]
-    page = Page(source, Gate(token, hosts, web.port), keep)
+    page = Page(source, Gate(viewers, hosts, web.port, changes=changes), keep, policy_map)
     web.routes.extend(page.routes())
-    ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/#{token}")
+    ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/")
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(web.run())
         tasks.create_task(page.follow())

@@ -27,6 +27,7 @@ from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.explanation import EvictionExplained, Explanation, explain
 from trimtab.truth.explain.nodes import NodeExplained
 from trimtab.truth.explain.pods import PodExplained
+from trimtab.web.compare import PolicyCandidate, TriedCandidate, try_candidate
 
 
 class _Answer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -78,6 +79,16 @@ class ScoreAnswer(_Answer, frozen=True):
     under: tuple[str, ...] = ()
     evictions: int = 0
     problem: str = ""
+    query: str = ""
+    """What Prometheus is asked for it."""
+
+
+class CompareAnswer(_Answer, frozen=True):
+    """Two candidates on the same look."""
+
+    at: float
+    a: TriedCandidate
+    b: TriedCandidate
 
 
 class Answers:
@@ -136,11 +147,20 @@ class Answers:
             by_record.setdefault(sample.labels.get("__name__", ""), []).append(sample)
         return tuple(self._score(score, by_record) for score in CATALOG.values())
 
+    def compare(
+        self, a: PolicyCandidate, b: PolicyCandidate, samples: Sequence[Sample]
+    ) -> CompareAnswer:
+        """What this very cycle would have decided with either of them."""
+        one, other = (try_candidate(self._trial, each, samples) for each in (a, b))
+        return CompareAnswer(at=self._at, a=one, b=other)
+
     def _score(self, score: Score, by_record: dict[str, list[Sample]]) -> ScoreAnswer:
         records = [score_record(name, "avg1m") for name in (score.name, *score.aliases)]
         query = self._snapshot.query.query if self._snapshot.query else ""
         found = next((by_record[name] for name in records if name in by_record), [])
-        answer = ScoreAnswer(name=score.name, choose=score.choose, chosen=query in records)
+        answer = ScoreAnswer(
+            name=score.name, choose=score.choose, chosen=query in records, query=records[0]
+        )
         if not found:
             return replace(answer, problem="it is not recorded")
         values = {

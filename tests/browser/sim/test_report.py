@@ -1,6 +1,5 @@
 """The report of one run in a real browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,14 +35,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert path
     return path
-
-
-@pytest.fixture
-def opened(browser: Browser, report: Path) -> Iterator[Opened]:
-    found = Opened(browser, report).drawn()
-    yield found
-    found.context.close()
-    assert found.complaints == []
 
 
 def test_every_chart_has_data(opened: Opened) -> None:

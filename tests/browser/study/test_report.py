@@ -1,6 +1,5 @@
 """The report in a real browser: it draws, it answers clicks, it asks the network for nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,14 +39,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(plan, *finished(plan), f"name: {NASTY}\n"), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def opened(browser: Browser, report: Path) -> Iterator[Opened]:
-    found = Opened(browser, report).drawn()
-    yield found
-    found.context.close()
-    assert found.complaints == []
 
 
 def test_every_chart_has_data(opened: Opened) -> None:

@@ -44,6 +44,13 @@ def served(loop: LoopLab, state: Path) -> Iterator[ServedPage]:
         yield page
 
 
+@pytest.fixture
+def writable(loop: LoopLab, state: Path) -> Iterator[ServedPage]:
+    options = ("--lab", loop.lab.lab.name, "--every", "1", "--allow-changes")
+    with ServedPage(state, *options) as page:
+        yield page
+
+
 def test_a_hot_node_is_over_vms_move_away_and_the_cluster_is_level(
     loop: LoopLab, served: ServedPage, open_page: Opener
 ) -> None:
@@ -68,6 +75,33 @@ def test_a_hot_node_is_over_vms_move_away_and_the_cluster_is_level(
     }
     classes = seen.page.evaluate("() => trimtabPage.map.boxes.map(b => [b.name, b.node.kind])")
     assert dict(classes) == {node.name: node.kind for node in apart(loop.glance).nodes}
+
+
+def test_a_vm_is_migrated_from_its_panel_then_kept_where_it_is_and_let_go(
+    loop: LoopLab, writable: ServedPage, open_page: Opener
+) -> None:
+    seen = open_page(writable.address).drawn()
+    vm = next(vm for vm in apart(loop.vms) if vm.metadata.name.startswith("calm"))
+    name, before = f"default/{vm.metadata.name}", vm.status.node_name
+
+    def press(button: str, words: str) -> None:
+        seen.click_vm(name)
+        seen.page.locator(f"#{button}").click()
+        asked = seen.page.locator("[data-part=asked]")
+        asked.filter(has_text=words).wait_for(timeout=PATIENCE_MS)
+
+    press("migrate", "was asked for")
+    moved = "([name, node]) => trimtabPage.timeline.latest.vms.get(name)?.node !== node"
+    seen.page.wait_for_function(moved, arg=[name, before], timeout=PATIENCE_MS)
+    kept = "([name, on]) => !!trimtabPage.timeline.latest.vms.get(name)?.protected === on"
+    press("protect", "it stays where it is")
+    seen.page.wait_for_function(kept, arg=[name, True], timeout=PATIENCE_MS)
+    after = {each.metadata.name: each for each in apart(loop.vms)}[vm.metadata.name]
+    assert not after.spec.live_migratable
+    press("release", "it may move again")
+    seen.page.wait_for_function(kept, arg=[name, False], timeout=PATIENCE_MS)
+    asked = [m for m in apart(loop.migrations) if m.metadata.name.startswith("move-calm")]
+    assert [m.status.phase for m in asked] == ["Succeeded"]
 
 
 def test_every_score_is_told_for_every_node(

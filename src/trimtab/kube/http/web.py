@@ -62,7 +62,7 @@ class Tls(Struct, frozen=True):
 
 
 def tells(word: str, holds: Callable[[], bool]) -> Route:
-    """GET /word: 200 once it holds, 503 before; for whoever waits for it."""
+    """GET /word: 200 once it holds, 503 before; probes ask for it."""
 
     async def answer(_: Request) -> Response:
         return PlainTextResponse(f"{word}\n") if holds() else PlainTextResponse("not yet\n", 503)

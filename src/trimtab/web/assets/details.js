@@ -1,13 +1,15 @@
 // What a click answers: why a node is over or under, why a VM goes or stays.
 
 import { byId, clean, clock, el, gib, named, percent, points, table } from "./dom.js";
+import { vmActions } from "./changes.js";
 import { ask } from "./feed.js";
 
 export class Details {
-  /** `open(what)` selects another node or VM. */
-  constructor(place, open) {
+  /** `open(what)` selects another node or VM; `session()` says what the viewer may change. */
+  constructor(place, open, session) {
     this.place = place;
     this.open = open;
+    this.session = session;
     this.asked = 0;
   }
 
@@ -23,9 +25,11 @@ export class Details {
     const mine = ++this.asked;
     const state = timeline.stateAt(index);
     const body = what.vm ? this.vmFacts(what.vm, state, timeline, index) : this.nodeFacts(what.node, state);
+    const vm = what.vm && !silent ? state.vms.get(what.vm) : null;
+    const actions = vm ? vmActions(what.vm, vm, state, this.session()) : null;
     const why = el("div", { "aria-live": "polite" }, silent ? "" : "asking why…");
     const close = el("button", { class: "close", type: "button", "aria-label": "Close details", onclick: () => this.close() }, "×");
-    this.place.replaceChildren(close, ...body.head, why, ...body.rest);
+    this.place.replaceChildren(close, ...body.head, ...(actions ? [actions] : []), why, ...body.rest);
     this.place.hidden = false;
     if (silent) {
       why.replaceChildren(el("p", { class: "quiet" }, silent));
@@ -138,7 +142,7 @@ function vmWhy(answer) {
 }
 
 /** All scores side by side, and which of them would act now. */
-export async function showScores(place, silent) {
+export async function showScores(place, silent, session) {
   if (silent) {
     place.replaceChildren(el("h2", {}, "All scores, now"), el("p", { class: "quiet" }, silent));
     return;
@@ -146,21 +150,21 @@ export async function showScores(place, silent) {
   place.replaceChildren(el("h2", {}, "All scores, now"), el("p", {}, "asking…"));
   try {
     const scores = await ask("scores");
-    place.replaceChildren(el("h2", {}, "All scores, now"), scoreTable(scores));
+    place.replaceChildren(el("h2", {}, "All scores, now"), scoreTable(scores, session.prometheus));
   } catch (error) {
     place.replaceChildren(el("h2", {}, "All scores, now"), el("p", { class: "quiet" }, error.message));
   }
   place.dataset.answered = "1";
 }
 
-function scoreTable(scores) {
+function scoreTable(scores, prometheus) {
   const nodes = [...new Set(scores.flatMap((score) => Object.keys(score.values)))].sort().slice(0, 40);
   const rows = scores.map((score) => {
     const acts = score.problem || (score.evictions ? `evicts ${score.evictions}` : "does nothing");
     const over = new Set(score.over);
     const under = new Set(score.under);
     return [
-      el("span", { title: score.choose }, score.name, score.chosen ? " (chosen)" : ""),
+      el("span", { title: score.choose }, prometheus ? queryLink(prometheus, score) : score.name, score.chosen ? " (chosen)" : ""),
       acts,
       ...nodes.map((node) => {
         const value = Object.hasOwn(score.values, node) ? (100 * score.values[node]).toFixed(0) : "–";
@@ -170,6 +174,12 @@ function scoreTable(scores) {
     ];
   });
   return table("Per cent for each node; ▲ over, ▼ under with this score", ["score", "a cycle now", ...nodes], rows);
+}
+
+/** A score leads to its numbers in Prometheus' own pages. */
+function queryLink(prometheus, score) {
+  const href = `${prometheus}/query?${new URLSearchParams({ "g0.expr": score.query, "g0.tab": "table" })}`;
+  return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, score.name);
 }
 
 /** The table behind the picture. Rows stay and only texts that changed are written: that costs

@@ -3,35 +3,44 @@
 const RETRY_MS = [1000, 2000, 4000, 8000];
 
 export class Feed {
-  /** `hooks`: history(history, source), change(change), status(text, lost). */
+  /** `hooks`: history(history, source), change(change), status(text, lost), signIn(). */
   constructor(hooks) {
     this.hooks = hooks;
     this.failures = 0;
     this.stream = null;
     this.explains = false;
+    this.session = { changes: false, csrf: "", user: "" };
   }
 
   async start() {
     const token = location.hash.slice(1);
-    if (token) {
-      // The token leaves the address bar before anything else can read it from there.
-      history.replaceState(null, "", location.pathname + location.search);
-      const headers = { Authorization: `Bearer ${token}` };
-      await fetch("v1/session", { method: "POST", headers }).catch(() => null);
-    }
+    // The token leaves the address bar before anything else can read it from there.
+    if (token) history.replaceState(null, "", location.pathname + location.search);
+    if (token) await this.enter(token).catch(() => null);
     await this.load();
+  }
+
+  /** Exchanges a token for a cookie; the server's words if it does not take it. */
+  async enter(token) {
+    const answer = await fetch("v1/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
+    return answer.ok ? "" : (await answer.text()).trim();
   }
 
   async load() {
     this.stream?.close();
     try {
       const answer = await fetch("v1/history");
+      if (answer.status === 401 && answer.headers.get("X-Trimtab-Sign-In") === "yes") {
+        this.hooks.signIn();
+        return;
+      }
       if (answer.status === 401) {
         this.hooks.status("This page needs the address that `trimtab web` printed, with its #token.", true);
         return;
       }
       if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
       const found = await answer.json();
+      this.session = await ask("session");
       this.explains = answer.headers.get("X-Trimtab-Explains") === "yes";
       this.hooks.history(found, answer.headers.get("X-Trimtab-Source") ?? "");
       this.follow(`${found.epoch}-${found.number}`);
@@ -69,4 +78,19 @@ export async function ask(path, parameters = {}) {
   const found = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(found.error ?? `the server answers ${answer.status}`);
   return found;
+}
+
+/** Asks for a change; what was asked for, in the server's words. */
+export async function request(path, body, csrf) {
+  const headers = { "Content-Type": "application/json", "X-Trimtab-Csrf": csrf };
+  const answer = await fetch(`v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = await answer.text();
+  let found = {};
+  try {
+    found = JSON.parse(text);
+  } catch {
+    found = { error: text.trim() };
+  }
+  if (!answer.ok) throw new Error(found.error || `the server answers ${answer.status}`);
+  return found.asked;
 }

@@ -1,9 +1,11 @@
 // The page: one timeline, one moment that is shown, and everything follows it.
 
 import { byId, clean, clock } from "./dom.js";
+import { showCompare } from "./compare.js";
 import { Details, fillTable, showScores } from "./details.js";
 import { Feed } from "./feed.js";
 import { NodeMap, niceAbove, readTheme } from "./map.js";
+import { showPlaces } from "./places.js";
 import { Strip } from "./strip.js";
 import { Timeline } from "./timeline.js";
 
@@ -15,10 +17,10 @@ let live = true;
 let playing = null;
 let tableAt = -Infinity;
 
-const details = new Details(byId("details"), (what) => map.select(what));
+const details = new Details(byId("details"), (what) => map.select(what), () => feed.session);
 const map = new NodeMap(byId("map"), pick);
 const strip = new Strip(byId("strip"), (at) => goTo(timeline.indexAt(at)));
-const feed = new Feed({ history: takeHistory, change: takeChange, status: sayStatus });
+const feed = new Feed({ history: takeHistory, change: takeChange, status: sayStatus, signIn: askToken });
 
 function takeHistory(history, source) {
   timeline.take(history);
@@ -41,6 +43,24 @@ function sayStatus(text, lost) {
   if (place.textContent !== text) place.textContent = text;
   place.classList.toggle("lost", lost);
   document.documentElement.dataset.connected = lost ? "no" : "yes";
+}
+
+/** Viewers of a cluster sign in with their own token; it leaves the page at once. */
+function askToken() {
+  sayStatus("sign in to look", true);
+  if (!byId("sign-in").open) byId("sign-in").showModal();
+}
+
+async function signIn(event) {
+  event.preventDefault();
+  const field = byId("token");
+  const token = field.value.trim();
+  field.value = "";
+  const refused = await feed.enter(token).catch((error) => error.message);
+  byId("refused").textContent = refused;
+  if (refused) return;
+  byId("sign-in").close();
+  await feed.load();
 }
 
 /** Everything for the moment that is shown; `stripOnly` while the past is looked at. */
@@ -136,11 +156,22 @@ function play() {
   byId("play").textContent = playing ? "Pause" : "Play";
 }
 
-function toggleScores() {
-  const place = byId("scores");
-  place.hidden = !place.hidden;
-  byId("ask").setAttribute("aria-expanded", String(!place.hidden));
-  if (!place.hidden) showScores(place, unasked());
+/** Places beside the map, by their buttons: one is open at a time. */
+const PLACES = {
+  ask: ["scores", (place) => showScores(place, unasked(), feed.session)],
+  try: ["compare", (place) => showCompare(place, unasked(), feed.session)],
+  others: ["places", (place) => showPlaces(place)],
+};
+
+function toggle(button) {
+  for (const [each, [id, show]] of Object.entries(PLACES)) {
+    const place = byId(id);
+    place.hidden = each === button ? !place.hidden : true;
+    byId(each).setAttribute("aria-expanded", String(!place.hidden));
+    delete place.dataset.answered;
+    if (!place.hidden) show(place);
+    else place.replaceChildren();
+  }
 }
 
 function toggleTable() {
@@ -159,18 +190,25 @@ function nextOrder() {
   sort.dispatchEvent(new Event("change"));
 }
 
+function closePlaces() {
+  const open = Object.entries(PLACES).find(([, [id]]) => !byId(id).hidden);
+  if (open) toggle(open[0]);
+}
+
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const KEYS = {
   "/": () => byId("search").focus(),
   "?": () => byId("keys").showModal(),
   s: nextOrder,
-  c: toggleScores,
+  c: () => toggle("ask"),
+  v: () => toggle("try"),
+  p: () => toggle("others"),
   t: toggleTable,
   l: () => goTo(Infinity, true),
   "[": () => goTo(index - 1),
   "]": () => goTo(index + 1),
   " ": play,
-  Escape: () => details.close(),
+  Escape: () => (details.place.hidden ? closePlaces() : details.close()),
 };
 
 function onMapKey(event) {
@@ -186,7 +224,7 @@ function onMapKey(event) {
 }
 
 function onKey(event) {
-  const typing = event.target.matches("input[type=search], select");
+  const typing = event.target.matches("input:not([type=range]), select");
   const button = event.target.matches("button, input[type=range]") && event.key === " ";
   if (typing || button || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
   const act = KEYS[event.key];
@@ -225,12 +263,13 @@ byId("search").addEventListener("keydown", onSearchKey);
 byId("moment").addEventListener("input", (event) => goTo(Number(event.target.value)));
 byId("play").addEventListener("click", play);
 byId("live").addEventListener("click", () => goTo(Infinity, true));
-byId("ask").addEventListener("click", toggleScores);
+for (const button of Object.keys(PLACES)) byId(button).addEventListener("click", () => toggle(button));
 byId("tables").addEventListener("click", toggleTable);
 byId("help").addEventListener("click", () => byId("keys").showModal());
 byId("map").addEventListener("keydown", onMapKey);
+byId("sign-in-form").addEventListener("submit", signIn);
 document.addEventListener("keydown", onKey);
 
-// for tests and the curious: nothing here can change the cluster
+// for tests and the curious
 globalThis.trimtabPage = { timeline, map, feed };
 await feed.start();

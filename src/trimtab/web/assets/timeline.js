@@ -4,6 +4,7 @@
 const PARTS = ["nodes", "vms", "moves"];
 const KEY_EVERY = 64;
 const MOST = 3600;
+const GAP_S = 120; // nobody looked for so long: no line leads over it
 
 const emptyState = () => ({ at: 0, cluster: {}, nodes: new Map(), vms: new Map(), moves: new Map() });
 
@@ -120,6 +121,11 @@ export class Timeline {
     let cluster = this.base.cluster;
     for (const change of this.changes) {
       cluster = change.cluster ?? cluster;
+      const before = columns[0].at(-1);
+      if (before !== undefined && (change.at ?? 0) - before > GAP_S) {
+        columns[0].push(before + 1);
+        for (const column of columns.slice(1)) column.push(null);
+      }
       columns[0].push(change.at ?? 0);
       columns[1].push(cluster.imbalance ?? null);
       columns[2].push(cluster.over ?? 0);

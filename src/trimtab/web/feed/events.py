@@ -48,6 +48,8 @@ class VmState(_Wire, frozen=True):
     memory: float | None = None
     stays: str = ""
     """Why it cannot move now; empty if it may."""
+    protected: bool = False
+    """Whether somebody said that it stays where it is."""
     evict: bool = False
     """Whether a cycle at this moment would evict it."""
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.snapshot import Snapshot, SnapshotNode
+from trimtab.observe.vm_loads import NOT_LIVE_MIGRATABLE
 from trimtab.policy.cycle import Cycle
 from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.nodes import NodeExplained, explain_nodes
@@ -140,6 +141,7 @@ def _vms(snapshot: Snapshot, evicted: frozenset[str]) -> dict[str, VmState]:
             # whole MiB: a guest's last pages are no reason to send it again
             memory=float(parse_quantity(vm.memory, "vm")) // _MIB * _MIB if vm.memory else None,
             stays=vm.not_movable,
+            protected=vm.not_movable == NOT_LIVE_MIGRATABLE,
             evict=vm.pod_uid in evicted,
         )
         for vm in snapshot.vms

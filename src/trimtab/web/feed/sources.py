@@ -7,7 +7,7 @@ that grows is followed.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube.client import Client
+from trimtab.model.recorded.archive import read_recording
 from trimtab.model.snapshot import Snapshot, load
 from trimtab.obs import get_logger
 from trimtab.observe.look import look
@@ -26,6 +27,8 @@ from trimtab.scores.prometheus.rules import EXPORTED
 from trimtab.web.feed.events import Change, Picture, apply
 from trimtab.web.feed.moves import read_moves
 from trimtab.web.feed.pictures import MeasuredNode, picture_of
+from trimtab.web.feed.places import Places, read_places
+from trimtab.web.feed.recordings import pictures_of
 
 log = get_logger()
 T = TypeVar("T")
@@ -50,6 +53,8 @@ class FeedSource(Protocol):
     name: str
     explains: bool
     """Whether its looks come with snapshots, so that a click can be answered."""
+    on_demand: bool
+    """Whether a look costs the cluster something, so that none is made while nobody looks."""
 
     def looks(self) -> AsyncIterator[Seen]:
         """Picture after picture; ends where nothing more can come."""
@@ -59,11 +64,21 @@ class FeedSource(Protocol):
         """The scores that are recorded now, with their names; empty where nobody records."""
         ...
 
+    async def places(self) -> Places:
+        """What other services of the cluster say of themselves."""
+        ...
+
+    @property
+    def prometheus(self) -> str:
+        """The address of Prometheus' own pages; empty where there are none."""
+        ...
+
 
 class ClusterSource:
     """A cluster, read with lists and gets only."""
 
     explains = True
+    on_demand = True
 
     def __init__(
         self,
@@ -95,12 +110,21 @@ class ClusterSource:
                 seen = Seen(replace(last, at=time.time(), cluster=stale))
                 pauses = 0  # it took long because nobody answered, not because much was read
             last = seen.picture
-            yield seen
             took = time.monotonic() - begun
-            await asyncio.sleep(max(self._every_s - took, pauses * took, 0.5))
+            yield seen
+            # whoever asks for the next look may have let hours pass, which cost nothing
+            since = time.monotonic() - begun
+            await asyncio.sleep(max(self._every_s, (pauses + 1) * took, took + 0.5) - since)
 
     async def scores(self) -> Sequence[Sample]:
         return await self._prometheus.instant(SCORES) if self._prometheus else ()
+
+    async def places(self) -> Places:
+        return await read_places(self._client)
+
+    @property
+    def prometheus(self) -> str:
+        return self._prometheus.url if self._prometheus else ""
 
     async def _look(self) -> Seen:
         policy = await self._policy()
@@ -145,10 +169,20 @@ class ClusterSource:
         }
 
 
-class SnapshotSource:
+class _File:
+    """What files have in common: nobody else is there to be asked."""
+
+    prometheus = ""
+
+    async def places(self) -> Places:
+        return Places()
+
+
+class SnapshotSource(_File):
     """One snapshot from a file."""
 
     explains = True
+    on_demand = False
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -168,10 +202,31 @@ class SnapshotSource:
         return [Sample(named | each.labels, at, float(each.value)) for each in query.samples]
 
 
-class FileSource:
+class PictureSource(_File):
+    """Pictures that are all there already: a recording, or a simulated run."""
+
+    on_demand = False
+
+    def __init__(self, name: str, pictures: Iterable[tuple[Picture, Snapshot | None]]) -> None:
+        self.name = name
+        self._pictures = list(pictures)
+        self.explains = any(snapshot is not None for _, snapshot in self._pictures)
+
+    async def looks(self) -> AsyncIterator[Seen]:
+        for picture, snapshot in self._pictures:
+            yield Seen(picture, snapshot)
+            await asyncio.sleep(0)  # viewers are served while a long history comes in
+        self._pictures.clear()
+
+    async def scores(self) -> Sequence[Sample]:
+        return ()
+
+
+class FileSource(_File):
     """A feed from a file; lines that are added later are followed."""
 
     explains = False
+    on_demand = False
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -202,9 +257,11 @@ class FileSource:
 
 
 def file_source(path: Path) -> FeedSource:
-    """A snapshot or a feed, by its name: feeds end in .jsonl."""
+    """A feed (.jsonl), a recording (.trimtab) or a snapshot, by its name."""
     if path.suffix == ".jsonl":
         return FileSource(path)
+    if path.suffix == ".trimtab":
+        return PictureSource(path.name, pictures_of(read_recording(path)))
     return SnapshotSource(path)
 
 

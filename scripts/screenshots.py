@@ -1,0 +1,123 @@
+"""The page's places as PNG files in docs/images, light and dark.
+
+A simulated run shows the cluster while VMs move; an example snapshot answers why and compares.
+Both are the same every time, so pictures change only when the page does.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+MOST_BYTES = 200_000
+SIZE = ViewportSize(width=1100, height=760)
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+TRIMTAB = (sys.executable, "-m", "trimtab.cli")
+Scheme = Literal["light", "dark"]
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        state = Path(folder)
+        run = state / "run"
+        subprocess.run(
+            [*TRIMTAB, "sim", "one-hot-node", "-o", str(run)], check=True, stdout=subprocess.DEVNULL
+        )
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        schemes: tuple[Scheme, ...] = ("light", "dark")
+        for scheme in schemes:
+            with served(state, run) as address:
+                cluster(opened(browser, address, scheme), scheme)
+            with served(state, Path("evicts")) as address:
+                why(opened(browser, address, scheme), scheme)
+                compare(opened(browser, address, scheme), scheme)
+        browser.close()
+
+
+def chromium() -> str:
+    found = shutil.which("chromium")
+    if found is None:
+        raise SystemExit("no Chromium on PATH; on Debian: apt install chromium")
+    return found
+
+
+def cluster(page: Page, scheme: Scheme) -> None:
+    """The moment with most moves under way."""
+    page.evaluate(
+        """() => { const moving = trimtabPage.timeline.lines()[4];
+                   const slider = document.getElementById("moment");
+                   slider.value = moving.indexOf(Math.max(...moving));
+                   slider.dispatchEvent(new Event("input")); }"""
+    )
+    keep(page, "cluster", scheme)
+
+
+def why(page: Page, scheme: Scheme) -> None:
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#details[data-answered]")
+    keep(page, "why", scheme)
+
+
+def compare(page: Page, scheme: Scheme) -> None:
+    page.keyboard.press("v")
+    page.locator("[data-side=B] [data-field=high]").fill("40")
+    page.locator("[data-side=B] [data-field=high]").press("Tab")
+    page.locator("#compare [data-part=verdict]").wait_for()
+    page.locator("#compare").scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    keep(page, "compare", scheme)
+
+
+def opened(browser: Browser, address: str, scheme: Scheme) -> Page:
+    page = browser.new_page(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce")
+    page.goto(address)
+    page.wait_for_function("() => Number(document.documentElement.dataset.drawn) >= 1")
+    page.wait_for_timeout(1500)
+    return page
+
+
+def keep(page: Page, place: str, scheme: Scheme) -> None:
+    file = IMAGES / f"page-{place}-{scheme}.png"
+    page.wait_for_timeout(300)
+    page.screenshot(path=file)
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise SystemExit(f"{file} has {size} bytes, more than {MOST_BYTES}")
+    print(f"{file}: {size // 1000} kB")
+    page.close()
+
+
+@contextmanager
+def served(state: Path, what: Path) -> Iterator[str]:
+    """`trimtab web` with this file or directory; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    process = subprocess.Popen(
+        [*TRIMTAB, "web", str(what), "--port", str(port)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": str(state)},
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().removeprefix("page: ").strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

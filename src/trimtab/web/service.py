@@ -1,0 +1,69 @@
+"""The page as a service, as a lab runs it: read-only, under an account of its own.
+
+It is ready at once and asks the cluster nothing until somebody opens the page.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from trimtab.errors import ConfigError, NotReady
+from trimtab.kube.client import Client
+from trimtab.kube.http.web import Web
+from trimtab.kube.runtime.service import Service
+from trimtab.observe.policy_source import PLACES, Source, read_config_map
+from trimtab.prom.client import Prometheus
+from trimtab.web.access import Gate, TokenHolders, Viewers, kept_token
+from trimtab.web.feed.sources import ClusterSource
+from trimtab.web.server import Page, hosts_of
+from trimtab.web.settings import NAME, Settings
+from trimtab.web.sign_in import SignedIn
+
+
+async def serve(client: Client, settings: Settings) -> None:
+    """Run the page until SIGTERM."""
+    async with AsyncExitStack() as stack:
+        prometheus = None
+        if settings.prometheus:
+            prometheus = await stack.enter_async_context(Prometheus(settings.prometheus))
+        source = ClusterSource(
+            settings.title,
+            client,
+            prometheus,
+            policy_reader(client, settings.policy),
+            in_background=True if settings.background else None,
+            every_s=settings.every_s,
+        )
+        web = Web(host=settings.host, port=settings.port)
+        hosts = [*hosts_of(settings.host, web.port), *settings.names]
+        gate = Gate(_viewers(client, settings), hosts, web.port, changes=settings.allow_changes)
+        page = Page(source, gate)
+        web.routes.extend(page.routes())
+        await Service(NAME, jobs=[page.follow], web=web).run()
+
+
+def _viewers(client: Client, settings: Settings) -> Viewers:
+    if settings.sign_in:
+        return SignedIn(client)
+    if settings.token_file is None:
+        raise ConfigError("give --token-file, or --sign-in: somebody must be allowed to look")
+    if settings.allow_changes:
+        raise ConfigError("--allow-changes needs --sign-in: viewers act with their own rights")
+    return TokenHolders(kept_token(settings.token_file))
+
+
+def policy_reader(client: Client, file: Path | None) -> Callable[[], Awaitable[Source]]:
+    """Reads the policy anew for each look: a lab may switch to another score."""
+
+    async def read() -> Source:
+        if file is None:
+            return await read_config_map(client)
+        try:
+            text = await asyncio.to_thread(file.read_text)
+        except OSError as error:
+            raise NotReady(f"{file}: cannot be read: {error.strerror}") from error
+        # a descheduler that runs as a workload is looked for where its policy lives
+        return Source(text, str(file), PLACES[0][0])
+
+    return read
