@@ -23,7 +23,7 @@ from trimtab.kube.machines import (
     decode_load,
     encode_load,
 )
-from trimtab.kube.resources import PODS, Free, Key
+from trimtab.kube.resources import PODS, Event, Free, Key
 from trimtab.kube.translate import (
     ASKED_FOR,
     active_pod,
@@ -42,6 +42,8 @@ _LAUNCHERS = "=".join(LAUNCHER_LABEL)
 
 class KubevirtRequests(VmRequests):
     """Requests about the VMs of one namespace of a cluster with KubeVirt."""
+
+    kind = KUBEVIRT_VMS
 
     # Looking
 
@@ -68,6 +70,11 @@ class KubevirtRequests(VmRequests):
     async def migrations(self, name: str) -> list[VirtualMachineMigration]:
         found = await self.client.list(VMIMS, self.namespace)
         return by_age([migration_view(each) for each in found if each.spec.vmi_name == name])
+
+    async def events(self, vm: VirtualMachine) -> list[Event]:
+        """KubeVirt tells starts of the VM, and everything else of its VMI."""
+        vmi = await self._vmi(vm.metadata.name)
+        return await self._events_of(vm.metadata.uid, *([vmi.metadata.uid] if vmi else []))
 
     # Asking
 

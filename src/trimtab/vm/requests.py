@@ -7,7 +7,7 @@ the rest. The same requests can be made with kubectl.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import to_builtins
 
@@ -37,6 +37,8 @@ def _silent(_: str) -> None:
 
 class VmRequests:
     """Requests about the VMs of one namespace."""
+
+    kind: ClassVar[Kind[Any]] = VMS
 
     def __init__(
         self,
@@ -82,9 +84,14 @@ class VmRequests:
 
     async def events(self, vm: VirtualMachine) -> list[Event]:
         """What was told about the VM, the latest last."""
-        fields = f"regarding.uid={vm.metadata.uid}"
-        found = await self.client.list(EVENTS, self.namespace, fields=fields)
-        return sorted(found, key=lambda each: each.event_time.timestamp() if each.event_time else 0)
+        return await self._events_of(vm.metadata.uid)
+
+    async def _events_of(self, *uids: str) -> list[Event]:
+        found: list[Event] = []
+        for uid in uids:
+            fields = f"regarding.uid={uid}"
+            found += await self.client.list(EVENTS, self.namespace, fields=fields)
+        return sorted(found, key=lambda each: each.last_seen.timestamp() if each.last_seen else 0)
 
     # Asking
 
@@ -172,11 +179,25 @@ class VmRequests:
 
     async def await_gone(self, name: str) -> None:
         """Until neither the VM nor a pod of it is left."""
-        label = f"vm.kubevirt.io/name={name[:63]}"
         async with self._limit(f"VM {name} is still there"):
-            while await self.client.list(PODS, self.namespace, labels=label):
-                self._say("its pods are leaving")
+            while left := await self._left_of(name):
+                self._say(f"{left} not gone yet")
                 await asyncio.sleep(POLL_S)
+
+    async def _left_of(self, name: str) -> str:
+        """What is left of a VM that was deleted.
+
+        KubeVirt's finalizer keeps the VM itself after its pods, and while it is there no VM
+        of that name can be created.
+        """
+        label = f"vm.kubevirt.io/name={name[:63]}"
+        if await self.client.list(PODS, self.namespace, labels=label):
+            return "its pods are"
+        try:
+            await self.client.get(self.kind, name, self.namespace)
+        except NotFound:
+            return ""
+        return "the VM is"
 
     async def await_migrated(self, migration: str) -> VirtualMachineMigration:
         """Until it is over; a migration that did not succeed is an error with its reason."""

@@ -11,7 +11,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import pytest
@@ -22,7 +22,7 @@ from trimtab.engines import cache_dir, chosen, locate
 from trimtab.engines.cache import find
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.kubevirt import VMIMS, VMIS, Vmi, Vmim
+from trimtab.kube.kubevirt import KUBEVIRT_VMS, VMIMS, VMIS, Vmi, Vmim
 from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import PODS, Pod
 from trimtab.lab import Stack
@@ -120,15 +120,22 @@ class KubevirtLab:
         assert done.returncode == 0, f"virtctl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
+    def vms(self) -> list[str]:
+        """Names of the VirtualMachines, also of stopped ones and those that are being deleted."""
+        return [vm.metadata.name for vm in self.ask(lambda client: client.list(KUBEVIRT_VMS))]
+
     def delete_all(self) -> None:
-        for vmi in self.vmis():
-            name = vmi.metadata.name
+        """Until a VM of any name can be created: KubeVirt removes the VM after its VMI."""
 
-            async def gone(requests: KubevirtRequests, name: str = name) -> None:
-                await requests.delete(name)
+        async def deleted(client: Client) -> None:
+            for vm in await client.list(KUBEVIRT_VMS):
+                with suppress(NotFound):
+                    await client.delete(KUBEVIRT_VMS, vm.metadata.name, vm.metadata.namespace)
 
-            self.request(gone)
-        wait_until(lambda: not self.vmis() and not self.launchers(), "VMs are left")
+        self.ask(deleted)
+        wait_until(
+            lambda: not (self.vms() or self.vmis() or self.launchers()), "something of a VM is left"
+        )
 
     def is_gone(self, name: str) -> bool:
         try:

@@ -8,6 +8,7 @@ from builders.waiting import wait_until
 from trimtab.install.rights import Role
 from trimtab.kube.kubevirt import LIVE_MIGRATABLE
 from trimtab.stacks.services import virt_handler_player
+from trimtab.vm.kubevirt_requests import KubevirtRequests
 
 pytestmark = [pytest.mark.engines, needs_kubevirt]
 
@@ -19,6 +20,18 @@ def test_a_vm_starts_is_ready_and_leaves_nothing_behind(kubevirt: KubevirtLab) -
     assert kubevirt.vmi("web").migratable
     kubevirt.delete_all()
     assert kubevirt.is_gone("web")
+
+
+def test_the_name_of_a_vm_whose_deletion_was_awaited_is_free(kubevirt: KubevirtLab) -> None:
+    kubevirt.create("web")
+
+    async def deleted_and_created(requests: KubevirtRequests) -> None:
+        await requests.delete("web")
+        await requests.await_gone("web")
+        await requests.create("web", {"resources": {"cpu": "1", "memory": "1Gi"}})
+
+    kubevirt.request(deleted_and_created)
+    assert kubevirt.await_running("web")
 
 
 def test_an_eviction_becomes_a_live_migration(kubevirt: KubevirtLab) -> None:
