@@ -9,9 +9,12 @@ from msgspec import Struct
 
 from conformance.kubevirt.course import Course, Fate, Move
 from conformance.kubevirt.differences import KNOWN, Aspect, Pair
-from conformance.kubevirt.scenario import Scenario
+from conformance.kubevirt.scenario import LIMITS, Scenario
+from trimtab.virt.slots import MigrationLimits
 
 Found = tuple[Aspect, object, object]
+ABOUT_SLOTS = ("leaving", "together", "overtaken")
+"""Compared where a scenario has the cluster's slots to itself and wants more than there are."""
 
 
 class Difference(Struct, frozen=True):
@@ -38,11 +41,11 @@ class Compared(Struct, frozen=True):
         return tuple(each for each in self.differences if not each.why)
 
 
-def compare(scenario: Scenario, ours: Course, theirs: Course, limit: int) -> Compared:
-    """`limit` is how many migrations may leave a node at a time."""
+def compare(scenario: Scenario, ours: Course, theirs: Course, limits: MigrationLimits) -> Compared:
+    """`limits` are those of both labs."""
     pair = Pair(scenario, ours, theirs)
     explained = []
-    for aspect, mine, other in [*_differing(pair), *_beyond(ours, theirs, limit)]:
+    for aspect, mine, other in [*_differing(pair), *_beyond(ours, theirs, limits)]:
         why = next((known.name for known in KNOWN if known.covers(pair, aspect)), "")
         explained.append(Difference(aspect, _text(mine), _text(other), why))
     return Compared(scenario, ours, theirs, tuple(explained))
@@ -54,7 +57,7 @@ def _differing(pair: Pair) -> Iterator[Found]:
         mine, other = ours.answers[number], theirs.answers[number]
         if mine != other:
             yield Aspect("answer", number), mine, other
-    for name in ("missed", "settled"):
+    for name in ("missed", "settled", *(ABOUT_SLOTS if scenario.theme == LIMITS else ())):
         mine, other = getattr(ours, name), getattr(theirs, name)
         if mine != other:
             yield Aspect(name), mine, other
@@ -73,9 +76,11 @@ def _names_of(scenario: Scenario, lives: int) -> list[str]:
     return names
 
 
-def _beyond(ours: Course, theirs: Course, limit: int) -> Iterator[Found]:
-    if max(ours.leaving, theirs.leaving) > limit:
-        yield Aspect("leaving", limit), ours.leaving, theirs.leaving
+def _beyond(ours: Course, theirs: Course, limits: MigrationLimits) -> Iterator[Found]:
+    for name, limit in (("leaving", limits.node), ("together", limits.cluster)):
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        if max(mine, other) > limit:
+            yield Aspect(f"{name} beyond", limit), mine, other
 
 
 def _text(value: object) -> str:

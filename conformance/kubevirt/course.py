@@ -12,7 +12,8 @@ from msgspec import Struct, field
 
 Cause = Literal["eviction", "person"]
 UNFINISHED = frozenset(("Pending", "Scheduling", "Copying"))
-RUNNING = frozenset(("Scheduling", "Copying"))
+UNNOTICED_S = 2.0
+"""So long after its creation a migration may wait without a look at it."""
 
 
 class Record(Struct):
@@ -86,6 +87,10 @@ class Course(Struct, frozen=True, kw_only=True):
     fates: tuple[Fate, ...] = ()
     leaving: int = 0
     """The most migrations that left one node at a time."""
+    together: int = 0
+    """The most migrations that ran at a time, from all nodes."""
+    overtaken: int = 0
+    """Migrations that went before another of the same node with a higher priority."""
     settled: bool = True
 
 
@@ -109,6 +114,30 @@ def power_of_wait(seconds: float) -> int:
     while seconds > 20.0 * 2.0 ** (power + 1) - 2.0:
         power += 1
     return power
+
+
+def overtakings(records: Sequence[Record]) -> int:
+    """How many of people's migrations went before an evacuation of the same node that waited.
+
+    KubeVirt lets nobody but itself give a migration a priority, so people's have the lowest.
+    One that came a moment ago may be overtaken: nobody had looked at it yet.
+    """
+    waits = [
+        (record.source, asked, began)
+        for record in records
+        if record.cause == "eviction"
+        and (asked := record.since("Pending")) is not None
+        and (began := record.since("Scheduling")) is not None
+    ]
+    went = [
+        (record.source, began)
+        for record in records
+        if record.cause == "person" and (began := record.since("Scheduling")) is not None
+    ]
+    return sum(
+        any(node == source and asked + UNNOTICED_S < at < began for source, asked, began in waits)
+        for node, at in went
+    )
 
 
 def most_leaving(records: Iterable[Record]) -> dict[str, int]:

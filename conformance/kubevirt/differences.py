@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from conformance.kubevirt.course import Course, Move
+from conformance.kubevirt.course import Course, Fate, Move
 from conformance.kubevirt.scenario import Scenario
+from trimtab.virt.attempts import FINISHED_KEPT
 
 
 class Aspect(Struct, frozen=True):
@@ -21,8 +22,8 @@ class Aspect(Struct, frozen=True):
     def __str__(self) -> str:
         if self.name == "answer":
             return f"answer to step {self.number}"
-        if self.name == "leaving":
-            return f"migrations from one node (limit {self.number})"
+        if self.name.endswith("beyond"):
+            return f"{self.name} the limit of {self.number}"
         return self.name if self.number < 0 else f"{self.name} of VM {self.number}"
 
 
@@ -36,8 +37,8 @@ class Pair(Struct, frozen=True):
     def answers(self, step: int) -> tuple[str, str]:
         return self.ours.answers[step], self.theirs.answers[step]
 
-    def moves(self, vm: int) -> tuple[tuple[Move, ...], tuple[Move, ...]]:
-        return self.ours.fates[vm].moves, self.theirs.fates[vm].moves
+    def fates(self, vm: int) -> tuple[Fate, Fate]:
+        return self.ours.fates[vm], self.theirs.fates[vm]
 
 
 class Known(Struct, frozen=True):
@@ -58,33 +59,40 @@ def _second_migration(pair: Pair, aspect: Aspect) -> bool:
     """Ours waits for its turn and is carried out; KubeVirt refuses it."""
     if aspect.name == "answer":
         return pair.answers(aspect.number) == IN_FLIGHT
-    extra = _requests(pair, aspect.number, IN_FLIGHT)
-    if not extra or aspect.name not in ("moves", "moved", "at", "kept"):
-        return False
-    ours, theirs = pair.moves(aspect.number)
-    rest = list(ours)
-    for move in reversed(ours):
-        if move.cause == "person" and extra:
-            rest.remove(move)
-            extra -= 1
-    return tuple(rest) == theirs
+    return _has_more(pair, aspect, IN_FLIGHT, Move("person", (*COPIED, "Succeeded")))
 
 
 def _refused_later(pair: Pair, aspect: Aspect) -> bool:
     """Ours fails at once; KubeVirt does not let it be created."""
     if aspect.name == "answer":
         return pair.answers(aspect.number) == CANNOT
-    extra = _requests(pair, aspect.number, CANNOT)
-    if not extra or aspect.name not in ("moves", "kept"):
-        return False
-    ours, theirs = pair.moves(aspect.number)
-    return tuple(move for move in ours if move != NEVER_BEGUN) == theirs
+    return _has_more(pair, aspect, CANNOT, NEVER_BEGUN)
 
 
-def _requests(pair: Pair, vm: int, answers: tuple[str, str]) -> int:
-    """How many of a VM's steps were answered so."""
+def _has_more(pair: Pair, aspect: Aspect, answers: tuple[str, str], extra: Move) -> bool:
+    """Ours has one `extra` move for each step answered so, and all else of the VM follows."""
     steps = enumerate(pair.scenario.steps)
-    return sum(step.on == vm and pair.answers(number) == answers for number, step in steps)
+    if aspect.name not in ("moves", "moved", "at", "kept"):
+        return False
+    count = sum(
+        step.on == aspect.number and step.deed == "migrate" and pair.answers(number) == answers
+        for number, step in steps
+    )
+    ours, theirs = pair.fates(aspect.number)
+    moved = count if extra.phases[-1] == "Succeeded" else 0
+    rest = list(ours.moves)
+    for _ in range(min(count, rest.count(extra))):
+        rest.reverse()
+        rest.remove(extra)  # the last one
+        rest.reverse()
+    return (
+        count > 0
+        and len(ours.moves) - len(rest) == count
+        and tuple(rest) == theirs.moves
+        and ours.moved - theirs.moved == moved
+        and (ours.at != theirs.at) == (moved % 2 == 1 and pair.scenario.nodes == 2)
+        and ours.kept == min(FINISHED_KEPT, theirs.kept + count)
+    )
 
 
 def _target_of_a_marked_vm(pair: Pair, aspect: Aspect) -> bool:
@@ -95,22 +103,35 @@ def _target_of_a_marked_vm(pair: Pair, aspect: Aspect) -> bool:
 
 
 def _history_of_an_instance(pair: Pair, aspect: Aspect) -> bool:
+    """Both have started anew equally often, and ours keeps all that ended."""
     if aspect.name != "kept":
         return False
-    ours, theirs = (side.fates[aspect.number] for side in (pair.ours, pair.theirs))
-    return ours.lives == theirs.lives > 1 and ours.kept > theirs.kept
+    ours, theirs = pair.fates(aspect.number)
+    ended = min(FINISHED_KEPT, len(ours.moves))
+    return ours.lives == theirs.lives > 1 and ours.kept == ended > theirs.kept
 
 
 def _lost_target(pair: Pair, aspect: Aspect) -> bool:
-    """Up to the copy all is alike; then ours ends well, and KubeVirt's fails."""
-    if not any(step.deed == "lose" for step in pair.scenario.steps) or aspect.name == "answer":
+    """Up to the copy all is alike; then ours ends well, and KubeVirt's fails.
+
+    KubeVirt tries an evacuation again, so the VM moves in the end; a person has to ask again.
+    """
+    if not any(step.deed == "lose" for step in pair.scenario.steps):
         return False
-    ours, theirs = (moves[0] for moves in pair.moves(0))
-    return (
-        ours.cause == theirs.cause
-        and ours.phases == (*COPIED, "Succeeded")
-        and theirs.phases == (*COPIED, "Failed")
-    )
+    ours, theirs = pair.fates(0)
+    cause = pair.ours.fates[0].moves[0].cause if ours.moves else "person"
+    well, badly = (Move(cause, (*COPIED, end)) for end in ("Succeeded", "Failed"))
+    again = (well,) if cause == "eviction" else ()
+    if ours.moves != (well,) or theirs.moves != (badly, *again):
+        return False
+    if aspect.name == "missed":
+        return set(pair.ours.missed) - set(pair.theirs.missed) == _revivals(pair.scenario)
+    return aspect.name in ("moves", "moved", "at", "kept", "backoff")
+
+
+def _revivals(scenario: Scenario) -> set[int]:
+    """Steps that wait for a failure which ours never has."""
+    return {at for at, step in enumerate(scenario.steps) if step.when.kind == "failed"}
 
 
 KNOWN: tuple[Known, ...] = (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import get_args
 
-from conformance.kubevirt.scenario import Deed, Machine, Moment, Scenario, Step
+from conformance.kubevirt.scenario import LIMITS, Deed, Machine, Moment, Scenario, Step
 from trimtab.virt.eviction import EvictionStrategy
 
 Drawn = tuple[int, tuple[Machine, ...], tuple[Step, ...]]
@@ -37,15 +37,14 @@ def people(chance: Random) -> Drawn:
 
 
 def failures(chance: Random) -> Drawn:
-    """The target pod dies under the copy, once or twice."""
-    first: Deed = chance.choice(("evict", "migrate", "evict"))
-    steps = [Step(first, 0), Step("kill-target", 0, Moment("copying"))]
-    if first == "migrate":
-        steps.append(Step(chance.choice(("migrate", "evict")), 0))
-        if chance.random() < 0.3:
-            steps.append(Step("kill-target", 0, Moment("copying")))
-    elif chance.random() < 0.3:
-        steps.append(Step("kill-target", 0, Moment("copying")))
+    """The target pod dies under the copy, up to three times; people may ask again, or a drain."""
+    times: int = chance.choices((1, 2, 3), (6, 3, 1))[0]
+    crash = Step("kill-target", 0, Moment("copying"))
+    if chance.random() < 0.7:
+        steps = [Step("evict", 0), *[crash] * times]
+    else:
+        again: Deed = chance.choice(("migrate", "evict"))
+        steps = [Step("migrate", 0), crash, Step(again, 0), *[crash] * (times - 1)]
     return chance.choice((2, 3)), (Machine(),), tuple(steps)
 
 
@@ -94,6 +93,16 @@ def drains(chance: Random) -> Drawn:
     return nodes, machines, (Step("drain", 0), Step("uncordon", 0))
 
 
+def crowds(chance: Random) -> Drawn:
+    """People migrate some VMs of a node while others are evicted from it; one may be deleted."""
+    machines = tuple(Machine(0) for _ in range(chance.randint(3, 5)))
+    deeds: Sequence[Deed] = ("evict", "migrate")
+    steps = [Step(chance.choice(deeds), at, Moment("now")) for at in range(len(machines))]
+    if chance.random() < 0.4:
+        steps.append(Step("delete", 0, Moment("copying", 0)))
+    return chance.choice((2, 3)), machines, tuple(steps)
+
+
 def stuck(chance: Random) -> Drawn:
     """No node takes the VM for a while; then one does."""
     first: Deed = chance.choice(("evict", "migrate"))
@@ -119,7 +128,7 @@ def losses(chance: Random) -> Drawn:
 
 THEMES: dict[str, Callable[[Random], Drawn]] = {
     each.__name__: each
-    for each in (evictions, people, failures, cancellations, endings, drains, stuck, losses)
+    for each in (evictions, people, failures, cancellations, endings, drains, crowds, stuck, losses)
 }
 
 
@@ -131,16 +140,19 @@ def scenario(seed: int, number: int) -> Scenario:
 
 
 def limits(seed: int, number: int) -> Scenario:
-    """Many VMs on three nodes want to leave at once: who waits for whom."""
+    """Many VMs on three nodes want to leave at once: who waits for whom.
+
+    One of the first may fail or be deleted on its way, which frees a slot.
+    """
     chance = Random(f"limits {seed} {number}")
-    machines = tuple(Machine(node=chance.randrange(3)) for _ in range(chance.randint(8, 12)))
-    deeds: Sequence[Deed] = ("evict", "evict", "migrate")
-    together = chance.random() < 0.5
-    steps = tuple(
-        Step(chance.choice(deeds) if not together else "evict", at, Moment("now"))
-        for at in chance.sample(range(len(machines)), len(machines))
-    )
-    return Scenario(seed, number, "limits", 3, machines, steps)
+    machines = tuple(Machine(chance.choice((0, 0, 1, 2))) for _ in range(chance.randint(9, 12)))
+    deeds: Sequence[Deed] = chance.choice((("evict",), ("evict", "migrate"), ("migrate",)))
+    turns = chance.sample(range(len(machines)), len(machines))
+    steps = [Step(chance.choice(deeds), at, Moment("now")) for at in turns]
+    if chance.random() < 0.5:
+        deed: Deed = chance.choice(("kill-target", "delete"))
+        steps.append(Step(deed, turns[0], Moment("copying", turns[0])))
+    return Scenario(seed, number, LIMITS, 3, machines, tuple(steps))
 
 
 def _any_machine(chance: Random, *, node: int, movable: float = 0.7) -> Machine:

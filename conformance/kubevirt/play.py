@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from conformance.kubevirt.course import Course, Fate, Move, backoffs, most_leaving
+from conformance.kubevirt.course import Course, Fate, Move, backoffs, most_leaving, overtakings
 from conformance.kubevirt.scenario import Moment, Scenario, Step
 from conformance.kubevirt.world import Place, World, answered
 
@@ -38,11 +38,15 @@ class _Player:
                 missed.append(number)
             answers.append(await self._do(step))
         settled = await self._await_moment(Moment())
+        records = [record for vm in self._vms for record in self._world.of_vm(vm)]
+        most = most_leaving(records)
         course = Course(
             answers=tuple(answers),
             missed=tuple(missed),
             fates=tuple(self._fate(number) for number in range(len(self._vms))),
-            leaving=self._leaving(),
+            leaving=max((count for node, count in most.items() if node), default=0),
+            together=most[""],
+            overtaken=overtakings(records),
             settled=settled,
         )
         await self._end()
@@ -152,10 +156,6 @@ class _Player:
             at=nodes.index(sight.node) if sight is not None and sight.node in nodes else -1,
             kept=world.kept(vm),
         )
-
-    def _leaving(self) -> int:
-        of_all = [record for vm in self._vms for record in self._world.of_vm(vm)]
-        return max((n for node, n in most_leaving(of_all).items() if node), default=0)
 
 
 async def _until(

@@ -1,19 +1,18 @@
 """Batches of scenarios, side by side in both labs at once, compared one by one."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
 
-from conformance.kubevirt.compare import Compared, compare
+from conformance.kubevirt.compare import Compared
 from conformance.kubevirt.course import Course
 from conformance.kubevirt.play import NotStarted, play
+from conformance.kubevirt.recording import Played
 from conformance.kubevirt.scenario import Scenario
 from conformance.kubevirt.world import Place, World
-from trimtab.virt.slots import MigrationLimits
 
-Report = Callable[["Tally"], None]
+Report = Callable[[Played, Compared], None]
 
 
 class Tally(Struct):
@@ -27,24 +26,13 @@ class Tally(Struct):
     def unexplained(self) -> list[Compared]:
         return [each for each in self.compared if each.unexplained]
 
-    def explained(self) -> Counter[str]:
-        """Scenarios by the known differences that they show."""
-        return Counter(
-            why for each in self.compared for why in {d.why for d in each.differences} - {""}
-        )
-
-    def answers(self) -> Counter[str]:
-        """What the steps were answered by KubeVirt."""
-        return Counter(answer for each in self.compared for answer in each.theirs.answers)
-
 
 async def run(
     scenarios: Iterable[Scenario],
     ours: tuple[World, Sequence[Place]],
     theirs: tuple[World, Sequence[Place]],
     *,
-    limit: int = MigrationLimits().node,
-    report: Report = lambda _: None,
+    report: Report = lambda _, __: None,
 ) -> Tally:
     """Each place takes the next scenario as soon as it is empty."""
     tally, waiting = Tally(), list(reversed(list(scenarios)))
@@ -57,8 +45,9 @@ async def run(
             except NotStarted as error:
                 tally.failures.append(str(error))
                 return  # what is left behind would disturb the next one
-            tally.compared.append(compare(scenario, a, b, limit))
-            report(tally)
+            played = Played(scenario, a, b)
+            tally.compared.append(played.compared())
+            report(played, tally.compared[-1])
 
     await asyncio.gather(*(work(a, b) for a, b in zip(ours[1], theirs[1], strict=True)))
     tally.failures += [f"{scenario.name}: no place was left" for scenario in waiting]

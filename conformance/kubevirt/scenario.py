@@ -26,6 +26,8 @@ Deed = Literal[
     "lose",
     "revive",
 ]
+LIMITS = "limits"
+"""The theme of scenarios that are played one at a time, because of slots of the cluster."""
 ON_NODES: frozenset[Deed] = frozenset(("cordon", "uncordon", "drain", "lose", "revive"))
 
 

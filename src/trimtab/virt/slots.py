@@ -40,8 +40,11 @@ class MigrationPriority(IntEnum):
     SYSTEM_CRITICAL = 100
     """Evacuations that an administrator causes, such as the drain of a node."""
     USER_TRIGGERED = 50
+    """What a change of a VM asks for, such as more memory for it while it runs."""
     SYSTEM_MAINTENANCE = 20
     """Evacuations that the descheduler causes."""
+    DEFAULT = 0
+    """Everybody else's: KubeVirt takes a priority from nobody but its own controller."""
 
 
 class MigrationRequest(Struct, Generic[Key], frozen=True):

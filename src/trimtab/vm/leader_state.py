@@ -17,8 +17,11 @@ from trimtab.vm.decide.slots import Slots
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.settings import Settings
 
-EVACUATION, USER = MigrationPriority.SYSTEM_MAINTENANCE, MigrationPriority.USER_TRIGGERED
-"""A mark does not tell who caused it, so no evacuation is taken for an administrator's."""
+EVACUATION, REQUESTED = MigrationPriority.SYSTEM_MAINTENANCE, MigrationPriority.DEFAULT
+"""A mark does not tell who caused it, so no evacuation is taken for an administrator's.
+
+Whatever people and balancers ask for waits behind evacuations, so a drain never waits for it.
+"""
 FORGIVEN_S = 600.0
 """A pod that ran for so long (of the lab's time) was not lost in a row with the one before."""
 
@@ -48,7 +51,7 @@ class LeaderState:
         created = start.migration.metadata.creation_timestamp
         evacuation = is_evacuation(start.migration)
         request = MigrationRequest(
-            EVACUATION if evacuation else USER,
+            EVACUATION if evacuation else REQUESTED,
             created=created.timestamp() if created else 0.0,
             key=s.key,
             node=start.source,

@@ -15,20 +15,24 @@ from conformance.kubevirt.course import (
     Record,
     backoffs,
     most_leaving,
+    overtakings,
     power_of_wait,
 )
 from conformance.kubevirt.differences import KNOWN
 from conformance.kubevirt.draws import THEMES, limits, scenario
-from conformance.kubevirt.scenario import ON_NODES, Machine, Scenario, Step
+from conformance.kubevirt.recording import Played, append, left_over, load
+from conformance.kubevirt.scenario import LIMITS, ON_NODES, Machine, Moment, Scenario, Step
+from conformance.kubevirt.table import table
+from trimtab.virt.slots import MigrationLimits
 
-LIMIT = 2
+LIMIT = MigrationLimits()
 numbers = st.integers(0, 10_000)
 MOVED = Move("eviction", ("Pending", "Scheduling", "Copying", "Succeeded"))
 FATE = Fate(moves=(MOVED,), moved=1, at=1, kept=1)
 
 
-def a_scenario(nodes: int = 2) -> Scenario:
-    return Scenario(1, 1, "evictions", nodes, (Machine(),), (Step("evict"),))
+def a_scenario(nodes: int = 2, theme: str = "evictions", *more: Step) -> Scenario:
+    return Scenario(1, 1, theme, nodes, (Machine(),), (Step("evict"), *more))
 
 
 def a_course(**changes: object) -> Course:
@@ -63,7 +67,9 @@ def test_any_few_scenarios_have_all_themes() -> None:
 @given(numbers)
 def test_a_scenario_about_limits_has_more_moves_than_slots(number: int) -> None:
     drawn = limits(1, number)
-    assert len(drawn.steps) == len(drawn.machines) > 5
+    asked = [step.on for step in drawn.steps if step.deed in ("evict", "migrate")]
+    assert sorted(asked) == list(range(len(drawn.machines)))
+    assert len(asked) > LIMIT.cluster
 
 
 def test_equal_courses_have_no_differences() -> None:
@@ -76,7 +82,8 @@ def test_equal_courses_have_no_differences() -> None:
         pytest.param({"answers": ("done",)}, id="answer"),
         pytest.param({"missed": (0,)}, id="moment"),
         pytest.param({"settled": False}, id="settled"),
-        pytest.param({"leaving": LIMIT + 1}, id="limit"),
+        pytest.param({"leaving": LIMIT.node + 1}, id="limit of a node"),
+        pytest.param({"together": LIMIT.cluster + 1}, id="limit of the cluster"),
     ],
 )
 def test_what_differs_is_noticed(changes: dict[str, object]) -> None:
@@ -101,6 +108,13 @@ def test_what_differs_is_noticed(changes: dict[str, object]) -> None:
 def test_what_differs_of_a_vm_is_noticed(changes: dict[str, object]) -> None:
     other = a_course(fates=(structs.replace(FATE, **changes),))
     assert len(compare(a_scenario(), a_course(), other, LIMIT).unexplained) == 1
+
+
+@pytest.mark.parametrize("changes", [{"leaving": 2}, {"together": 2}, {"overtaken": 1}])
+def test_slots_are_compared_where_they_are_short(changes: dict[str, int]) -> None:
+    here, there = (a_scenario(theme=theme) for theme in ("evictions", LIMITS))
+    assert compare(here, a_course(**changes), a_course(), LIMIT).differences == ()
+    assert len(compare(there, a_course(**changes), a_course(), LIMIT).unexplained) == 1
 
 
 def test_with_three_nodes_the_scheduler_may_choose() -> None:
@@ -139,6 +153,94 @@ def test_migrations_count_from_their_slot_to_their_end() -> None:
     third = a_record("Pending", "Scheduling", source="b", begun=2.0)
     waiting = a_record("Pending")
     assert most_leaving([first, second, third, waiting]) == {"a": 2, "b": 1, "": 2}
+
+
+def test_an_evacuation_that_waits_is_not_to_be_overtaken() -> None:
+    waiting = a_record("Pending")
+    waiting.note(9.0, "Scheduling")
+    quick = a_record("Pending", "Scheduling", cause="person", begun=5.0)
+    elsewhere = a_record("Pending", "Scheduling", cause="person", begun=5.0, source="b")
+    at_once = a_record("Pending", "Scheduling", cause="person", begun=0.5)
+    after = a_record("Pending", "Scheduling", cause="person", begun=9.0)
+    assert overtakings([waiting, quick]) == 1
+    assert overtakings([waiting, elsewhere, at_once, after]) == 0
+    assert overtakings([quick, after]) == 0
+
+
+SECOND = Step("migrate", 0, Moment("copying"))
+BY_HAND = structs.replace(MOVED, cause="person")
+
+
+@pytest.mark.parametrize(
+    ("changes", "explained"),
+    [
+        pytest.param({}, True, id="it comes after the first"),
+        pytest.param({"moved": 1, "at": 1}, False, id="but does not move the VM"),
+        pytest.param({"kept": 1}, False, id="but is forgotten"),
+        pytest.param({"moves": (MOVED,)}, False, id="but never existed"),
+        pytest.param({"moves": (MOVED, BY_HAND, BY_HAND)}, False, id="but comes twice"),
+        pytest.param({"lives": 2}, False, id="but the VM is started anew"),
+        pytest.param({"backoff": (0,)}, False, id="but something waits"),
+    ],
+)
+def test_what_follows_from_a_second_migration_must_follow_exactly(
+    changes: dict[str, object], explained: bool
+) -> None:
+    second = Fate(moves=(MOVED, BY_HAND), moved=2, at=0, kept=2)
+    ours = a_course(answers=("429 marked", "done"), fates=(structs.replace(second, **changes),))
+    theirs = a_course(answers=("429 marked", "400 in flight"))
+    found = compare(a_scenario(2, "evictions", SECOND), ours, theirs, LIMIT)
+    assert found.differences
+    assert (not found.unexplained) == explained
+
+
+LOST = (Step("lose", 1, Moment("copying")), Step("revive", 1, Moment("failed")))
+FAILED = Move("eviction", ("Pending", "Scheduling", "Copying", "Failed"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "explained"),
+    [
+        ({}, True),
+        ({"lives": 2}, False),
+        ({"end": "waiting"}, False),
+        ({"moves": (FAILED,)}, False),
+        ({"moves": (FAILED, FAILED, MOVED)}, False),
+    ],
+    ids=str,
+)
+def test_a_lost_target_explains_a_failure_and_its_repetition_only(
+    changes: dict[str, object], explained: bool
+) -> None:
+    fate = Fate(moves=(FAILED, MOVED), backoff=(0,), moved=1, at=1, kept=2)
+    answers = ("429 marked", "done", "done")
+    ours = a_course(answers=answers, missed=(2,))
+    theirs = a_course(answers=answers, fates=(structs.replace(fate, **changes),))
+    found = compare(a_scenario(2, "losses", *LOST), ours, theirs, LIMIT)
+    assert (not found.unexplained) == explained
+
+
+def test_what_was_played_is_kept_and_not_played_again(tmp_path: Path) -> None:
+    file = tmp_path / "played.jsonl"
+    assert load(file) == []
+    first = Played(scenario(1, 0), a_course(), a_course())
+    append(file, first)
+    append(file, structs.replace(first, scenario=scenario(1, 1)))
+    assert load(file)[0] == first
+    wanted = [scenario(1, number) for number in range(3)]
+    assert list(left_over(wanted, load(file))) == wanted[2:]
+
+
+def test_the_table_counts_each_scenario_once_for_each_rule() -> None:
+    answers = ("429 marked", "done"), ("429 marked", "400 in flight")
+    fate = Fate(moves=(MOVED, BY_HAND), moved=2, at=0, kept=2)
+    second = a_scenario(2, "evictions", SECOND)
+    differing = compare(
+        second, a_course(answers=answers[0], fates=(fate,)), a_course(answers=answers[1]), LIMIT
+    )
+    equal = compare(a_scenario(), a_course(), a_course(), LIMIT)
+    *_, all_themes = table([equal, differing])
+    assert all_themes.startswith("| all | 2 | 1 | 1 |")
 
 
 def test_every_known_difference_has_its_row_on_the_page() -> None:

@@ -201,7 +201,7 @@ def test_what_did_not_fail_is_not_waited_for(phase: str) -> None:
     assert attempt_number(s, s.migrations[0]) == 1
 
 
-def test_people_go_before_evacuations() -> None:
+def test_of_one_vm_what_people_ask_for_goes_before_its_evacuation() -> None:
     world = running()
     world.evict(world.active)  # type: ignore[arg-type]
     while not world.unfinished():

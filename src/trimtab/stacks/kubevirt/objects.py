@@ -87,12 +87,10 @@ def kubevirt(settings: KubevirtSettings) -> Manifest:
         "parallelMigrationsPerCluster": settings.parallel,
         "parallelOutboundMigrationsPerNode": settings.parallel_per_node,
     }
-    return {
-        **_identity(),
-        "spec": {
-            "configuration": {"evictionStrategy": "LiveMigrate", "migrations": migrations},
-        },
-    }
+    configuration: Manifest = {"evictionStrategy": "LiveMigrate", "migrations": migrations}
+    if settings.priority_queue:
+        configuration["developerConfiguration"] = {"featureGates": ["MigrationPriorityQueue"]}
+    return {**_identity(), "spec": {"configuration": configuration}}
 
 
 def kubevirt_status(version: str) -> Manifest:

@@ -26,6 +26,8 @@ class KubevirtSettings(Struct, frozen=True, kw_only=True):
     parallel: int = 5
     parallel_per_node: int = 2
     cpu_models: tuple[str, ...] = ("Intel:Skylake-Server",)
+    priority_queue: bool = False
+    """KubeVirt's feature gate MigrationPriorityQueue: drains first, people's migrations last."""
 
 
 def from_lab(kept: dict[str, Any]) -> KubevirtSettings:

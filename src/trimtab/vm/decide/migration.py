@@ -139,7 +139,10 @@ def _impossible(s: Situation, migration: VirtualMachineMigration, node: str) -> 
 
 
 def start(s: Situation, _: Vm) -> Step | None:
-    """Begin the next migration: people's before evacuations, the oldest first."""
+    """Begin the VM's next migration: what somebody asked for rather than an evacuation.
+
+    KubeVirt has only one at a time. Slots are another matter: there evacuations go first.
+    """
     pod, vm = s.active, s.the_vm
     if s.status.migration_name or pod is None or not is_running(pod):
         return None
