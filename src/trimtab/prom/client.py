@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
+from trimtab.prom.pace import Pace
 from trimtab.prom.tls import tls_trouble
 
 T = TypeVar("T")
@@ -125,8 +126,11 @@ class Prometheus:
         token: str | None = None,
         limit_s: float = 10.0,
         verify: bool | ssl.SSLContext = True,
+        pace_s: float = 0.0,
     ) -> None:
+        """pace_s: the least time between two requests, for servers that ask for it."""
         self.url = url.rstrip("/")
+        self.pace = Pace(pace_s)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx2.AsyncClient(
             base_url=self.url, headers=headers, timeout=limit_s, verify=verify
@@ -216,6 +220,7 @@ class Prometheus:
         *,
         whole: bool = False,
     ) -> T:
+        await self.pace.turn()
         try:
             if verb == "POST":
                 response = await self._http.post(path, data=params)

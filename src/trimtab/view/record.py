@@ -28,10 +28,10 @@ class Display:
         steps.note("going on with an unfinished recording" if resumed else "looking at the cluster")
 
     def sources(self, found: Sources, pace_s: float) -> None:
-        self._steps.note(f"loads of VMs from {SOURCE_NAMES[found.vms]}")
-        self._steps.note(f"loads of nodes from {found.node_source or 'nowhere'}")
+        _say(f"loads of VMs from {SOURCE_NAMES[found.vms]}")
+        _say(f"loads of nodes from {found.node_source or 'nowhere: no metric tells them'}")
         if pace_s:
-            self._steps.note(f"one query every {format_duration(pace_s)}; --pace changes that")
+            _say(f"one query every {format_duration(pace_s)}; --pace changes that")
 
     def total(self, begun: Begun) -> int:
         """The number of queries."""
@@ -46,7 +46,7 @@ class Display:
         self._steps.advance(told.done - self._done)
         self._done = told.done
         tenth = 10 * told.done // max(told.total, 1)
-        if tenth != self._said:  # a log needs no line for each of a thousand queries
+        if tenth != self._said or err.is_terminal:  # a log needs no line for each of them
             self._said = tenth
             left = f", about {_rough(told.left_s)} left" if told.left_s else ""
             self._steps.note(f"{told.done} of {told.total} answers{left}")
@@ -105,6 +105,11 @@ def show_recorded(recording: ClusterRecording, file: Path, queries: int) -> None
     if not said.anonymous:
         _say("it holds names of nodes, VMs, pods and labels; --anonymise replaces them")
     _say(f"next: trimtab record show {file}")
+
+
+def show_interrupted(directory: Path) -> None:
+    """After Ctrl-C."""
+    _say(f"interrupted; what was read is kept in {directory}: the same command goes on")
 
 
 def finding_text(finding: Finding) -> str:

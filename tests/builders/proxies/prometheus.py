@@ -85,20 +85,17 @@ class ScriptedPrometheus:
         if fault == "hang":
             self._ended.wait(60)  # whoever asked gives up long before
             return
-        if any(metric in parse_qs(body.decode())["query"][0] for metric in self._hidden):
-            kind = "matrix" if request.path.endswith("query_range") else "vector"
-            nothing = {"status": "success", "data": {"resultType": kind, "result": []}}
-            self._send(request, 200, json.dumps(nothing).encode())
-            return
-        code, data = self._forward(request, self._earlier(body))
+        code, data = self._forward(request, self._asked(body))
         data = self._later(data) if self._skew_s else data
         if fault == "partial":
             data = json.dumps({**json.loads(data), "warnings": ["a store is missing"]}).encode()
         self._send(request, code, data, cut=fault == "cut")
 
-    def _earlier(self, body: bytes) -> bytes:
-        """The question in the real server's time."""
+    def _asked(self, body: bytes) -> bytes:
+        """The question in the real server's time, with names that nobody has for hidden metrics."""
         asked = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+        for metric in self._hidden:
+            asked["query"] = asked["query"].replace(metric, "hidden_")
         for name in ("time", "start", "end"):
             if name in asked:
                 asked[name] = repr(float(asked[name]) - self._skew_s)

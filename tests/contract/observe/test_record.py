@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,30 +21,19 @@ from builders.labs.kubevirt_metrics import (
     prometheus_with,
     write_openmetrics,
 )
+from builders.labs.recorded import a_launcher, a_node, arguments, grant
 from builders.proxies.prometheus import ScriptedPrometheus
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
-from trimtab.install.observe.rbac import snapshot_rbac
 from trimtab.kube.client import Client
-from trimtab.kube.resources import NAMESPACES, NODES, PODS, free_kind
+from trimtab.kube.resources import NODES, PODS
 from trimtab.model.recorded.archive import read_recording
 from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.recorded.recording import ClusterRecording
 
 pytestmark = pytest.mark.engines
 
-ACCOUNT = "system:serviceaccount:kube-descheduler:snapshot"
-_RBAC = "rbac.authorization.k8s.io"
-KINDS = {
-    "ServiceAccount": free_kind("", "v1", "serviceaccounts", "ServiceAccount"),
-    "ClusterRole": free_kind(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
-    "ClusterRoleBinding": free_kind(
-        _RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
-    ),
-    "Role": free_kind(_RBAC, "v1", "roles", "Role"),
-    "RoleBinding": free_kind(_RBAC, "v1", "rolebindings", "RoleBinding"),
-}
 HOURS = 6
 NODE_CORES = {"n1": 8, "n2": 8}
 END = time.time() // 300 * 300
@@ -58,37 +46,14 @@ VMS = [
 ]
 
 
-def a_node(name: str, cores: int) -> dict[str, Any]:
-    has = {"cpu": str(cores), "memory": "64Gi", "pods": "110"}
-    return {"metadata": {"name": name}, "status": {"capacity": has, "allocatable": has}}
-
-
-def a_launcher(vm: VmHistory) -> dict[str, Any]:
-    asked = {"requests": {"cpu": "200m", "memory": f"{int(vm.memory) >> 20}Mi"}}
-    return {
-        "metadata": {
-            "name": f"virt-launcher-{vm.name}-abcde",
-            "namespace": "shop",
-            "labels": {"kubevirt.io": "virt-launcher", "kubevirt.io/domain": vm.name},
-            "annotations": {"kubevirt.io/domain": vm.name},
-        },
-        "spec": {
-            "nodeName": vm.node(END),
-            "containers": [{"name": "compute", "image": "x", "resources": asked}],
-        },
-    }
-
-
 async def furnish(server: ApiServer) -> None:
     async with Client.from_kubeconfig(server.kubeconfig) as client:
-        for name in ("kube-descheduler", "shop"):
-            await client.create(NAMESPACES, {"metadata": {"name": name}})
-        for manifest in snapshot_rbac():
-            await client.create(KINDS[manifest["kind"]], manifest)
+        await grant(client)
         for name, cores in NODE_CORES.items():
             await client.create(NODES, a_node(name, cores))
         for vm in VMS:
-            await client.create(PODS, a_launcher(vm))
+            memory = f"{int(vm.memory) >> 20}Mi"
+            await client.create(PODS, a_launcher(vm.name, vm.node(END), memory))
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +72,13 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def arguments(server: ApiServer, url: str, output: Path, *more: str) -> list[str]:
-    account = server.kubeconfig_for(server.url, ACCOUNT)
-    where = ["--kubeconfig", str(account), "--prometheus", url]
+def command_for(server: ApiServer, url: str, output: Path, *more: str) -> list[str]:
     period = () if "--days" in more else ("--days", str(HOURS / 24))
-    return ["record", *where, *period, "-o", str(output), *more]
+    return arguments(server, url, output, *period, *more)
 
 
 def record(server: ApiServer, url: str, output: Path, *more: str) -> ClusterRecording:
-    command = arguments(server, url, output, *more)
+    command = command_for(server, url, output, *more)
     app(command, result_action="return_value", exit_on_error=False)
     return read_recording(output)
 
@@ -309,6 +272,28 @@ def test_names_and_labels_of_other_versions_are_understood(
     assert np.allclose(means, [1.0, 0.5, 2.0], rtol=0.15)
 
 
+def test_any_pods_can_be_recorded_by_their_labels(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path
+) -> None:
+    chosen = "kubevirt.io=virt-launcher,kubevirt.io/domain!=mail"
+    found = record(server, prometheus, tmp_path / "my.trimtab", "--pods", chosen)
+    assert found.manifest.vms == ("shop/virt-launcher-db-abcde", "shop/virt-launcher-web-abcde")
+    assert len(recorded_moves(found.placement)) == 1
+    first = round((found.manifest.start - recorded.manifest.start) / 300)
+    same = min(len(found.vm_cpu), len(recorded.vm_cpu) - first)
+    as_vms = recorded.vm_cpu[first : first + same][:, [0, 2]]
+    np.testing.assert_allclose(found.vm_cpu[:same], as_vms, rtol=1e-5)
+    sources = {each.table: each.source for each in found.manifest.sources}
+    assert sources["vm_cpu"] == "cAdvisor's metrics of the chosen pods"
+
+
+def test_labels_that_no_pod_has_are_an_error(
+    server: ApiServer, prometheus: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TrimtabError, match="no running pod has these labels"):
+        record(server, prometheus, tmp_path / "my.trimtab", "--pods", "app=nothing")
+
+
 def test_without_any_metric_of_vms_there_is_an_error_that_says_what_to_do(
     server: ApiServer, prometheus: str, tmp_path: Path
 ) -> None:
@@ -343,7 +328,7 @@ def test_a_recording_that_is_killed_ten_times_ends_with_the_same_bytes(
     chance = random.Random(7)
     output, whole = tmp_path / "my.trimtab", tmp_path / "whole.trimtab"
     with ScriptedPrometheus(prometheus, [], delay_s=0.05, most=18) as proxy:
-        command = [sys.executable, "-m", "trimtab.cli", *arguments(server, proxy.url, output)]
+        command = [sys.executable, "-m", "trimtab.cli", *command_for(server, proxy.url, output)]
         parts = output.with_name("my.trimtab.parts")
         for kill in range(10):
             process = subprocess.Popen(command, stderr=subprocess.DEVNULL)

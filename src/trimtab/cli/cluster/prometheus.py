@@ -19,7 +19,12 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 async def open_prometheus(
-    url: str, access: Access, client: Client | None, *, limit_s: float = 10.0
+    url: str,
+    access: Access,
+    client: Client | None,
+    *,
+    limit_s: float = 10.0,
+    pace_s: float = 0.0,
 ) -> Prometheus:
     """A client of the Prometheus at `url` that waits `limit_s` for answers; nothing is sent yet."""
     if not url.startswith(("http://", "https://")):
@@ -30,7 +35,8 @@ async def open_prometheus(
         authorities += filter(None, [client.certificate_authority()])
         if not token and belongs_to(url, client.server):
             token = await client.token()
-    return Prometheus(url, token=token or None, limit_s=limit_s, verify=trusting(authorities))
+    verify = trusting(authorities)
+    return Prometheus(url, token=token or None, limit_s=limit_s, verify=verify, pace_s=pace_s)
 
 
 def belongs_to(url: str, server: str) -> bool:

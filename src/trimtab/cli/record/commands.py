@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from msgspec import Struct
 
 from trimtab.cli.cluster.live import find_policy, lab_prometheus, loop_of
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
@@ -26,13 +27,20 @@ from trimtab.observe.record.recorder import Recorder, Wanted, begun_in, discard,
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.connection import open_loop
-from trimtab.view.record import Display, show_recorded, show_recording, summary_of
+from trimtab.view.record import (
+    Display,
+    show_interrupted,
+    show_recorded,
+    show_recording,
+    summary_of,
+)
 from trimtab.view.terminal import progress
 
 ANSWER_S = 150.0
 """How long an answer may take: Prometheus itself gives up after two minutes."""
 OPENSHIFT_PACE = "30s"
 MOST_JITTER = 0.5
+INTERRUPTED = 130
 
 app = App(
     name="record",
@@ -42,6 +50,7 @@ app = App(
         "trimtab record --context prod --prometheus https://thanos-querier-openshift-monitoring."
         "apps.example.com --days 14 -o my.trimtab",
         "trimtab record --lab default --days 0.02 --step 15s -o lab.trimtab",
+        "trimtab record --pods app=web --prometheus http://127.0.0.1:9090 -o web.trimtab",
         "trimtab record --kubeconfig F --prometheus URL --anonymise --jitter 0.02 -o show.trimtab",
         "trimtab record show my.trimtab",
     ),
@@ -56,10 +65,11 @@ def record(
     days: float = 7.0,
     step: str = "5m",
     pace: str = "",
+    pods: str = "",
     anonymise: Flag = False,
     jitter: float = 0.0,
     fresh: Flag = False,
-) -> None:
+) -> int:
     """Read a cluster and its Prometheus, without changing anything, and write the archive.
 
     Loads are asked for in pieces that are kept in OUTPUT.parts: after Ctrl-C, a kill or a lost
@@ -76,6 +86,8 @@ def record(
     pace
         At least this long between two queries; 30s against Thanos on OpenShift, as its makers
         ask for, otherwise 0s.
+    pods
+        A label selector: record these pods instead of VMs.
     anonymise
         Replace every name by a pseudonym.
     jitter
@@ -91,12 +103,18 @@ def record(
         if fresh:
             for each in directory.glob("*[.]*"):
                 each.unlink()
-        made, seed, queried = asyncio.run(_read(live, cluster, directory, days, step_s, pace))
+        asked = _Asked(days, step_s, pace, pods)
+        try:
+            made, seed, queried = asyncio.run(_read(live, cluster, directory, asked))
+        except KeyboardInterrupt:
+            show_interrupted(directory)
+            return INTERRUPTED
         shown = anonymous(made, jitter, seed) if anonymise else made
         with writing(output, "--output"):
             write_recording(shown, output)
         discard(directory)
     show_recorded(shown, output, queried)
+    return 0
 
 
 def _check(days: float, step_s: float, jitter: float, anonymise: bool) -> None:
@@ -112,14 +130,27 @@ def _check(days: float, step_s: float, jitter: float, anonymise: bool) -> None:
         raise ConfigError("--jitter: of no use without --anonymise")
 
 
+class _Asked(Struct, frozen=True):
+    """The options as they were given."""
+
+    days: float
+    step_s: float
+    pace: str
+    pods: str
+
+    def pace_s(self, url: str) -> float:
+        usual = OPENSHIFT_PACE if "thanos" in url or "openshift" in url else "0s"
+        return parse_duration(self.pace or usual, "--pace")
+
+
 async def _read(
-    live: LookOptions, cluster: Cluster, directory: Path, days: float, step_s: float, pace: str
+    live: LookOptions, cluster: Cluster, directory: Path, asked: _Asked
 ) -> tuple[ClusterRecording, int, int]:
-    async with _connections(live, cluster) as (client, prometheus, policy, notes):
+    async with _connections(live, cluster, asked) as (client, prometheus, policy, notes):
         url = prometheus.url if prometheus is not None else ""
-        pace_s = parse_duration(pace or _usual_pace(url), "--pace")
+        pace_s = asked.pace_s(url)
         recorder = Recorder(client, prometheus, directory, pace_s)
-        wanted = Wanted(client.server, url, days, step_s)
+        wanted = Wanted(client.server, url, asked.days, asked.step_s, asked.pods)
         begun = begun_in(directory, wanted)
         with progress("record") as steps:
             display = Display(steps, resumed=begun is not None)
@@ -129,16 +160,12 @@ async def _read(
         total = display.total(begun)
         with progress("record", total) as steps:
             made = await recorder.read(begun, display.into(steps))
-    return made, begun.seed, total
-
-
-def _usual_pace(url: str) -> str:
-    return OPENSHIFT_PACE if "thanos" in url or "openshift" in url else "0s"
+    return made, begun.seed, prometheus.pace.turns if prometheus is not None else 0
 
 
 @asynccontextmanager
 async def _connections(
-    live: LookOptions, cluster: Cluster
+    live: LookOptions, cluster: Cluster, asked: _Asked
 ) -> AsyncIterator[tuple[Client, Prometheus | None, Source, tuple[str, ...]]]:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(cluster.connect())
@@ -157,7 +184,10 @@ async def _connections(
         url = live.prometheus or lab_prometheus(cluster)
         prometheus = None
         if url:
-            opened = await open_prometheus(url, live.access, client, limit_s=ANSWER_S)
+            pace_s = asked.pace_s(url)
+            opened = await open_prometheus(
+                url, live.access, client, limit_s=ANSWER_S, pace_s=pace_s
+            )
             prometheus = await stack.enter_async_context(opened)
         yield client, prometheus, policy, tuple(notes)
 

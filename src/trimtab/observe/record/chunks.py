@@ -6,7 +6,6 @@ the result is the same however often it was interrupted.
 """
 
 import asyncio
-import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
@@ -71,24 +70,18 @@ def pieces_of(table: Table, grid: Grid, scrape_s: float) -> list[Piece]:
 
 
 class Fetcher:
-    """Asks for pieces one after the other, with a pause between two queries."""
+    """Asks for pieces one after the other."""
 
     def __init__(
         self,
         prometheus: Prometheus,
         directory: Path,
         grid: Grid,
-        pace_s: float,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._prometheus, self._directory, self._grid = prometheus, directory, grid
-        self._pace_s, self._sleep, self._now = pace_s, sleep, now
-        self._next_at = 0.0
-        self.queries = 0
-        self.repeated = 0
-        """Queries that had to be asked again, or in halves."""
+        self._sleep = sleep
 
     async def fetch(self, table: Table, piece: Piece) -> None:
         """Have the piece in its file, in halves of halves if need be."""
@@ -103,7 +96,6 @@ class Fetcher:
             except (QueryFailed, NotReady, NoAnswer, PartialAnswer) as error:
                 if isinstance(error, QueryFailed) and error.kind == "bad_data":
                     raise
-                self.repeated += 1
                 attempt += 1
                 if _is_too_much(error) and piece.last - piece.first > 1:
                     await self._sleep(WAIT_S)
@@ -122,9 +114,6 @@ class Fetcher:
         return any(piece.first <= each.first and each.last <= piece.last for each in there)
 
     async def _ask(self, table: Table, piece: Piece) -> None:
-        await self._sleep(max(self._next_at - self._now(), 0.0))
-        self._next_at = self._now() + self._pace_s
-        self.queries += 1
         start, end = self._grid.at(piece.first), self._grid.at(piece.last - 1)
         step_s = self._grid.step_s
         found = await self._prometheus.whole_range(table.query, start, end, step_s)

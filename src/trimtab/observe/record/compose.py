@@ -66,7 +66,8 @@ class _Composer:
         self._node_number = {name: at for at, name in enumerate(self._nodes)}
         keys = {Key(vm.namespace, vm.name) for vm in snapshot.vms} | set(answers.own_keys)
         for name in ("vm_cpu", "placement"):
-            if name in answers.tables:
+            # of chosen pods only the present ones are known to be chosen
+            if name in answers.tables and answers.sources.vms != "selected":
                 keys |= {vm_key(labels) for labels in answers.tables[name].labels}
         self._keys = sorted(keys)
         self._vm_number = {key: at for at, key in enumerate(self._keys)}
@@ -154,9 +155,9 @@ class _Composer:
             seen = []
             for column, labels in enumerate(columns.labels):
                 node = self._node_number.get(node_name(labels.get("node", "")))
-                if node is not None:
-                    reported = np.isfinite(columns.values[:, column])
-                    seen.append((self._vm_number[vm_key(labels)], node, reported))
+                number = self._vm_number.get(vm_key(labels))
+                if node is not None and number is not None:
+                    seen.append((number, node, np.isfinite(columns.values[:, column])))
             placement, twice = placement_from(seen, grid.moments, len(self._keys))
             self._found(
                 "moments at which two nodes reported one VM",

@@ -18,7 +18,7 @@ from trimtab.kube.machines import (
     decode_load,
 )
 from trimtab.kube.resources import Key
-from trimtab.model.load.curve import Constant, Curve, Times, means
+from trimtab.model.load.curve import Constant, Curve, Times, means, value_at
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
@@ -130,14 +130,18 @@ def known_from(migrations: Iterable[VirtualMachineMigration]) -> float:
 
 
 def own_loads(vms: Sequence[OwnVm], grid: Grid, clock: Clock) -> tuple[Loads, Loads]:
-    """(moments, vms) cores and bytes: the exact mean of each curve over the step before."""
+    """(moments, vms) cores and bytes: the exact mean of each curve over the step before.
+
+    Before the clock's epoch every curve stands at its beginning.
+    """
     edges = np.array([clock.lab_s(grid.at(moment - 1)) for moment in range(grid.moments + 1)])
     edges = np.maximum.accumulate(np.maximum(edges, 0.0))
     cpu = np.full((grid.moments, len(vms)), np.nan, dtype=np.float32)
     memory = cpu.copy()
-    begun = np.diff(edges) > 0  # before the clock's epoch there are no loads
+    begun = np.diff(edges) > 0
     for column, vm in enumerate(vms):
         for table, curve, size in ((cpu, vm.cpu, vm.cores), (memory, vm.memory, vm.bytes)):
+            table[~begun, column] = value_at(curve, 0.0) * size
             table[begun, column] = _means(curve, edges, begun) * size
     return cpu, memory
 

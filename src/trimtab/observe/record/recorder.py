@@ -39,6 +39,7 @@ from trimtab.observe.record.own_vms import (
     own_vms,
     past_moves,
 )
+from trimtab.observe.record.selected_pods import with_pods_as_vms
 from trimtab.observe.record.sources import Sources, find_sources
 from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
 from trimtab.virt.attempts import FINISHED_KEPT
@@ -56,6 +57,8 @@ class Wanted(Struct, frozen=True, rename="camel"):
     prometheus: str
     days: float
     step_s: float
+    pods: str = ""
+    """A selector of pods that are recorded instead of VMs."""
 
 
 class Begun(Struct, frozen=True, rename="camel"):
@@ -122,12 +125,17 @@ class Recorder:
     def __init__(
         self, client: Client, prometheus: Prometheus | None, directory: Path, pace_s: float
     ) -> None:
+        """pace_s: how long the client waits between two queries, to tell how long it will take."""
         self._client, self._prometheus = client, prometheus
         self._directory, self._pace_s = directory, pace_s
 
     async def begin(self, wanted: Wanted, policy: Source, notes: tuple[str, ...]) -> Begun:
         """Look at the cluster, find the sources, decide on the moments; keep all of it."""
         seen = await look(self._client, policy, self._prometheus, must_ask=False)
+        snapshot, namespaces = seen.snapshot, list[str]()
+        if wanted.pods:
+            snapshot = with_pods_as_vms(snapshot, wanted.pods)
+            namespaces = sorted({vm.namespace for vm in snapshot.vms})
         now, skew = await self._now()
         end = floor(now / wanted.step_s) * wanted.step_s
         moments = max(int(wanted.days * 86_400 / wanted.step_s), 1)
@@ -136,21 +144,23 @@ class Recorder:
                 f"{moments:,} moments are more than {MOST_MOMENTS:,}; give a longer --step"
             )
         grid = Grid(end - (moments - 1) * wanted.step_s, wanted.step_s, moments)
-        nodes = [node.name for node in seen.snapshot.nodes]
-        sources = await find_sources(self._prometheus, nodes, wanted.step_s, end)
+        nodes = [node.name for node in snapshot.nodes]
+        sources = await find_sources(self._prometheus, nodes, wanted.step_s, end, namespaces)
+        if wanted.pods and "vm_cpu" not in sources.names:
+            raise ConfigError(_NO_PODS)
         clock = lab_clock.Clock()
         own: list[OwnVm] = []
         moves: list[PastMove] = []
         if sources.vms == "pods":
             clock = await self._clock()
-            own, moves, since = await self._own(seen.snapshot)
+            own, moves, since = await self._own(snapshot)
             grid, told = moments_after(grid, since)
             notes = (*notes, *told)
             if not own:
                 raise ConfigError(_NO_LOADS)
         begun = Begun(
             wanted,
-            encode(seen.snapshot).decode(),
+            encode(snapshot).decode(),
             grid,
             sources,
             (*notes, *seen.notes, *skew),
@@ -230,7 +240,7 @@ class Recorder:
         )
 
     async def _fetch(self, prometheus: Prometheus, begun: Begun, tell: Tell) -> None:
-        fetcher = Fetcher(prometheus, self._directory, begun.grid, self._pace_s)
+        fetcher = Fetcher(prometheus, self._directory, begun.grid)
         scrape_s = begun.sources.scrape_s
         work = [
             (table, piece)
@@ -238,9 +248,10 @@ class Recorder:
             for piece in pieces_of(table, begun.grid, scrape_s)
         ]
         started, asked = time.monotonic(), 0
+        missing = sum(not (self._directory / piece.file).exists() for _, piece in work)
         for done, (table, piece) in enumerate(work):
-            left = (time.monotonic() - started) / asked * (len(work) - done) if asked else None
-            tell(Told(done, len(work), table.name, left))
+            each_s = (time.monotonic() - started) / asked if asked else self._pace_s
+            tell(Told(done, len(work), table.name, each_s * (missing - asked) or None))
             asked += not (self._directory / piece.file).exists()
             try:
                 await fetcher.fetch(table, piece)
@@ -261,6 +272,10 @@ def moments_after(grid: Grid, since: float) -> tuple[Grid, tuple[str, ...]]:
     return Grid(grid.at(out), grid.step_s, grid.moments - out), (note,)
 
 
+_NO_PODS = (
+    "no metric tells what the pods use: container_cpu_usage_seconds_total of the kubelets is not "
+    "in Prometheus; give --prometheus URL of the server that scrapes them"
+)
 _NO_LOADS = (
     "no source tells what VMs use: neither KubeVirt's metrics nor cAdvisor's are in Prometheus, "
     "and no pod of a VM has a load; give --prometheus URL of the server that scrapes KubeVirt"

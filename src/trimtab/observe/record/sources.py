@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.kube.resources import Key
-from trimtab.prom.client import Prometheus
+from trimtab.prom.client import Prometheus, QueryFailed
 
 SCRAPE_PERIODS_S = (600, 120, 30)
 ENOUGH_SAMPLES = 4
@@ -22,11 +23,12 @@ ENOUGH_SAMPLES = 4
 DEFAULT_SCRAPE_S = 30.0
 _PODS = 'container="compute",pod=~"virt-launcher-.+"'
 _LAUNCHER = re.compile(r"virt-launcher-(?P<vm>.+)-[a-z0-9]{5}")
-VmSource = Literal["kubevirt", "cadvisor", "pods"]
+VmSource = Literal["kubevirt", "cadvisor", "pods", "selected"]
 SOURCE_NAMES: dict[VmSource, str] = {
     "kubevirt": "KubeVirt's metrics",
     "cadvisor": "cAdvisor's metrics of the VMs' pods",
     "pods": "the load curves in the VMs' pods",
+    "selected": "cAdvisor's metrics of the chosen pods",
 }
 
 
@@ -56,43 +58,66 @@ class Sources(Struct, frozen=True):
 
 
 async def find_sources(
-    prometheus: Prometheus | None, nodes: Sequence[str], step_s: float, at: float
+    prometheus: Prometheus | None,
+    nodes: Sequence[str],
+    step_s: float,
+    at: float,
+    namespaces: Sequence[str] = (),
 ) -> Sources:
-    """Ask what there is; a handful of instant queries."""
+    """Ask what there is; a handful of instant queries. `namespaces` are those of chosen pods."""
     if prometheus is None:
         return Sources("pods")
-    vms, metric = await _vm_source(prometheus, at)
+    vms, metric = await _vm_source(prometheus, at, namespaces)
     scrape_s = await _scrape_s(prometheus, metric or "up", at)
     window = f"{math.ceil(max(step_s, 4 * scrape_s))}s"
-    tables: list[Table] = []
-    for table in _vm_tables(vms, window):
-        found = await _count(prometheus, table.query, at)
-        if found and table.name == "resets":  # one column, but the server reads all counters
-            found = tables[0].series
-        if found and not (table.name == "placement" and "placement" in {t.name for t in tables}):
-            tables.append(_sized(table, found))
+    tables = await _found(prometheus, _vm_tables(vms, window, namespaces), at)
     short = f"{math.ceil(max(step_s, 2 * scrape_s))}s"
     nodes_from, label, node_tables = await _node_tables(prometheus, nodes, (window, short), at)
     return Sources(vms, (*tables, *node_tables), nodes_from, label, scrape_s)
 
 
-async def _vm_source(prometheus: Prometheus, at: float) -> tuple[VmSource, str]:
+async def _found(prometheus: Prometheus, tables: Sequence[Table], at: float) -> list[Table]:
+    """Those that have a series, with how many; of two with one name the first."""
+    counts = await _together(prometheus, [f"count({table.query})" for table in tables], at)
+    found: dict[str, Table] = {}
+    for table, count in zip(tables, counts, strict=True):
+        if count and table.name == "resets":  # one column, but the server reads all counters
+            count = found["vm_cpu"].series if "vm_cpu" in found else count
+        if count and table.name not in found:
+            found[table.name] = replace(table, series=int(count))
+    return list(found.values())
+
+
+async def _vm_source(
+    prometheus: Prometheus, at: float, namespaces: Sequence[str]
+) -> tuple[VmSource, str]:
+    if namespaces:
+        return "selected", _of_pods("container_cpu_usage_seconds_total", namespaces)
     candidates: tuple[tuple[VmSource, str], ...] = (
         ("kubevirt", "kubevirt_vmi_cpu_usage_seconds_total"),
         ("cadvisor", f"container_cpu_usage_seconds_total{{{_PODS}}}"),
     )
-    for source, metric in candidates:
-        if await _count(prometheus, f"count_over_time({metric}[1h])", at):
-            return source, metric
+    asked = [f"count(count_over_time({metric}[1h]))" for _, metric in candidates]
+    for candidate, count in zip(candidates, await _together(prometheus, asked, at), strict=True):
+        if count:
+            return candidate
     return "pods", ""
 
 
 async def _scrape_s(prometheus: Prometheus, metric: str, at: float) -> float:
-    counts: dict[int, float] = {}
-    for period in SCRAPE_PERIODS_S:
-        found = await prometheus.instant(f"max(count_over_time({metric}[{period}s]))", at)
-        counts[period] = max((sample.value for sample in found), default=0.0)
-    return scrape_interval(counts)
+    asked = [f"max(count_over_time({metric}[{period}s]))" for period in SCRAPE_PERIODS_S]
+    counts = await _together(prometheus, asked, at)
+    return scrape_interval(dict(zip(SCRAPE_PERIODS_S, counts, strict=True)))
+
+
+async def _together(prometheus: Prometheus, queries: Sequence[str], at: float) -> list[float]:
+    """The one value of each query, 0 for nothing, by one query: servers ask for few of them."""
+    if not queries:
+        return []
+    marked = [f'label_replace({q}, "asked", "{n}", "", "")' for n, q in enumerate(queries)]
+    found = await prometheus.instant(" or ".join(marked), at)
+    values = {sample.labels["asked"]: sample.value for sample in found}
+    return [values.get(str(number), 0.0) for number in range(len(queries))]
 
 
 def scrape_interval(counts: Mapping[int, float]) -> float:
@@ -109,8 +134,34 @@ def scrape_interval(counts: Mapping[int, float]) -> float:
     return min(max(min(seen), 1.0), 300.0) if seen else DEFAULT_SCRAPE_S
 
 
-def _vm_tables(source: VmSource, window: str) -> tuple[Table, ...]:
+def _of_pods(metric: str, namespaces: Sequence[str]) -> str:
+    """Of containers: cAdvisor also tells of whole pods, and of what holds their network."""
+    where = "|".join(namespaces)
+    return f'{metric}{{container!="",container!="POD",namespace=~"{where}"}}'
+
+
+def _selected_tables(window: str, namespaces: Sequence[str]) -> tuple[Table, ...]:
+    said, name = SOURCE_NAMES["selected"], ("namespace", "name")
+    used = _of_pods("container_cpu_usage_seconds_total", namespaces)
+    memory = _of_pods("container_memory_working_set_bytes", namespaces)
+
+    def by_name(query: str) -> str:
+        return f'label_replace({query}, "name", "$1", "pod", "(.+)")'
+
+    return (
+        Table("vm_cpu", said, by_name(f"sum by (namespace, pod) (rate({used}[{window}]))"), name),
+        Table("vm_memory", said, by_name(f"sum by (namespace, pod) ({memory})"), name),
+        Table(
+            "placement", said, by_name(f"max by (namespace, pod, node) ({used})"), (*name, "node")
+        ),
+        Table("resets", said, f"sum(resets({used}[{window}]))"),
+    )
+
+
+def _vm_tables(source: VmSource, window: str, namespaces: Sequence[str] = ()) -> tuple[Table, ...]:
     vm = ("namespace", "name")
+    if source == "selected":
+        return _selected_tables(window, namespaces)
     if source == "kubevirt":
         by, said = "sum by (namespace, name)", SOURCE_NAMES[source]
         used = "kubevirt_vmi_cpu_usage_seconds_total"
@@ -186,7 +237,12 @@ async def _node_tables(
     """The source that knows most of the nodes by name, the first of equals."""
     best: tuple[int, _NodeSource] | None = None
     for candidate in _node_sources(*windows):
-        found = await prometheus.instant(candidate.cpu, at)
+        if best is not None and best[0] == len(nodes):
+            break
+        try:
+            found = await prometheus.instant(candidate.cpu, at)
+        except QueryFailed:  # several series for one node: not a source to rely on
+            continue
         known = {node_name(sample.labels.get(candidate.label, "")) for sample in found}
         count = len(known & set(nodes))
         if count and (best is None or count > best[0]):
@@ -195,18 +251,9 @@ async def _node_tables(
         return "", "", []
     chosen, columns = best[1], (best[1].label,)
     tables = [Table("node_cpu", chosen.said, chosen.cpu, columns, len(nodes))]
-    if await _count(prometheus, chosen.memory, at):
+    if await prometheus.instant(f"count({chosen.memory})", at):
         tables.append(Table("node_memory", chosen.said, chosen.memory, columns, len(nodes)))
     return chosen.said, chosen.label, tables
-
-
-async def _count(prometheus: Prometheus, query: str, at: float) -> int:
-    found = await prometheus.instant(f"count({query})", at)
-    return int(sum(sample.value for sample in found))
-
-
-def _sized(table: Table, series: int) -> Table:
-    return Table(table.name, table.source, table.query, table.labels, series)
 
 
 def node_name(label: str) -> str:

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
+from trimtab.kube.clock import Clock
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     DOMAIN,
@@ -14,9 +16,16 @@ from trimtab.kube.machines import (
     VirtualMachineMigration,
 )
 from trimtab.kube.resources import Key, ObjectMeta
+from trimtab.model.load.curve_kinds import Steps
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid
-from trimtab.observe.record.own_vms import known_from, own_placement, own_vms, past_moves
+from trimtab.observe.record.own_vms import (
+    known_from,
+    own_loads,
+    own_placement,
+    own_vms,
+    past_moves,
+)
 from trimtab.observe.record.recorder import moments_after
 from trimtab.virt.attempts import FINISHED_KEPT
 
@@ -48,6 +57,15 @@ def a_pod(uid: str, node: str, created: float) -> wire.Pod:
         ),
         spec=wire.PodSpec(node_name=node),
     )
+
+
+def test_before_the_epoch_of_the_clock_every_load_stands_at_its_beginning() -> None:
+    (vm,) = own_vms([a_pod("p", "c", 195)], {}, frozenset({"p"}))
+    rising = replace(vm, cpu=Steps(((0.0, 0.25), (100.0, 0.75))))
+    cpu, _ = own_loads([rising], Grid(100.0, 50.0, 4), Clock(epoch=200.0, scale=2.0))
+    assert (cpu[:, 0] / vm.cores).tolist() == [0.25, 0.25, 0.25, 0.25]
+    cpu, _ = own_loads([rising], Grid(300.0, 50.0, 1), Clock(epoch=200.0, scale=2.0))
+    assert (cpu[:, 0] / vm.cores).tolist() == [0.75]
 
 
 def test_the_past_is_told_backwards_from_where_a_vm_is() -> None:
