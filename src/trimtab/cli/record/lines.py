@@ -14,9 +14,7 @@ NODES = 20
 
 def show_replay(found: Replay) -> None:
     """The verdict, then the nodes with the largest errors."""
-    out.print(verdict(found), markup=False)
-    for reason in found.why:
-        out.print(f"- {reason}", markup=False)
+    _show_verdict(found)
     if not found.nodes:
         return
     out.print()
@@ -42,10 +40,14 @@ def _points(value: float) -> str:
 
 def show_replay_verdict(found: Replay) -> None:
     """On top of an answer."""
-    out.print(verdict(found), markup=False)
-    for reason in found.why:
-        out.print(f"- {reason}", markup=False)
+    _show_verdict(found)
     out.print()
+
+
+def _show_verdict(found: Replay) -> None:
+    out.print(verdict(found), markup=False)
+    for line in (*found.why, *found.claims):
+        out.print(f"- {line}", markup=False)
 
 
 def show_answer(answer: WhatifAnswer) -> None:

@@ -44,6 +44,7 @@ def whatif(
     more: int = 1,
     drain: str = "",
     growth: float = 1.2,
+    migrations: str = "",
     sweep: Annotated[bool, Parameter(negative="--no-sweep")] = True,
     balancer: Flag = False,
     interval: str = "5m",
@@ -56,9 +57,9 @@ def whatif(
 ) -> int:
     """Simulate ready-made questions on a recording and answer in words, then in a table.
 
-    The replay's verdict stands on top. WhatifOptions is: nothing, the policy in use, other scores,
-    thresholds and limits, one node fewer, more nodes, more load, and a drain if a node is
-    named. Exits with 1 if the recording is not to be trusted.
+    The replay's verdict stands on top. Asked is: nothing, the policy in use, other scores,
+    thresholds and limits, one node fewer, more nodes, more load, other limits on migrations, and
+    a drain if a node is named. Exits with 1 if the recording is not to be trusted.
 
     Parameters
     ----------
@@ -72,6 +73,9 @@ def whatif(
         A node to drain at the beginning.
     growth
         How many times the recorded CPU load, for the question about more load.
+    migrations
+        How many VMs may migrate at a time, and away from one node: 10/4, say. Default: twice as
+        many as KubeVirt allows now.
     sweep
         Compare other scores, thresholds and limits with the policy in use.
     balancer
@@ -107,7 +111,13 @@ def whatif(
     pages = _pages(out, report)
     recording = read_recording(file)
     asked = WhatifOptions(
-        more, drain, growth, parse_duration(interval, "--interval"), sweep, balancer
+        more=more,
+        drain=drain,
+        growth=growth,
+        interval_s=parse_duration(interval, "--interval"),
+        sweep=sweep,
+        migrations=_pair(migrations),
+        balancer=balancer,
     )
     mine = policy_in_use(recording, policy_text(policy))
     questions = ready_questions(recording, mine, asked)
@@ -150,6 +160,18 @@ def _write_pages(pages: list[Path], text: str) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
         err.print(f"open it in a browser: {path.resolve().as_uri()}", markup=False)
+
+
+def _pair(text: str) -> tuple[int, int] | None:
+    """`10/4` as numbers."""
+    if not text:
+        return None
+    total, _, per_node = text.partition("/")
+    if not (total.isdecimal() and per_node.isdecimal() and int(total) and int(per_node)):
+        raise ConfigError(
+            f"--migrations {text}: give two numbers above 0, in the cluster and a node: 10/4"
+        )
+    return int(total), int(per_node)
 
 
 def _check(more: int, growth: float, seeds: int) -> None:

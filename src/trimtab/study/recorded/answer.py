@@ -29,6 +29,7 @@ from trimtab.study.results.record import FullChunk
 from trimtab.study.results.statistics import Floats
 
 MINE, NOTHING, BALANCER = "my policy", "nothing", "balancer"
+MIGRATIONS = "migrations "
 
 
 class QuestionResult(Struct, frozen=True, rename="camel"):
@@ -210,6 +211,8 @@ def _others(lines: dict[str, QuestionResult], beside: dict[str, Versus]) -> list
             told.append(
                 f"To {line.name} takes {format_duration(round(line.drained_s))}{_left(line)}."
             )
+        elif line.name.startswith(MIGRATIONS):
+            told.append(f"With {line.name} at a time: {_figures(line)}.")
         elif line.name == "one node fewer" or line.name.endswith("% load"):
             worse = line.overload[0] > mine.overload[0] + 0.1
             word = "is too much" if worse else "is carried"
@@ -309,13 +312,11 @@ def _percent(share: float) -> str:
 
 def _figures(line: QuestionResult) -> str:
     return (
-        f"nodes {line.level[0]:.1f} points from level, {line.overload[0]:.1f} node-hours of "
-        f"overload and {_between(line.migrations)} migrations a day"
+        f"nodes {_between(line.level, 1)} points from level, {_between(line.overload, 1)} "
+        f"node-hours of overload and {_between(line.migrations)} migrations a day"
     )
 
 
-def _between(value: Interval) -> str:
-    mean, low, high = value
-    if round(low) == round(high):
-        return f"{mean:.0f}"
-    return f"{mean:.0f} ({low:.0f} to {high:.0f})"
+def _between(value: Interval, digits: int = 0) -> str:
+    mean, low, high = (f"{each:.{digits}f}" for each in value)
+    return mean if low == high else f"{mean} ({low} to {high})"

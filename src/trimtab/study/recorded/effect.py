@@ -54,7 +54,7 @@ def predicted_effect(
         verdict(trust),
         f"On this recording the plan is {than_mine(versus)}.",
         answer.lines,
-        (*trust.why, *mine.notes, *_notes(options)),
+        (*trust.why, *trust.claims, *mine.notes, *_notes(options)),
     )
 
 

@@ -34,6 +34,8 @@ class WhatifOptions(Struct, frozen=True):
     growth: float = GROWTH
     interval_s: float = 300.0
     sweep: bool = True
+    migrations: tuple[int, int] | None = None
+    """At a time in the cluster, and away from a node; None is twice as many as now."""
     balancer: bool = False
 
 
@@ -132,6 +134,7 @@ def ready_questions(
         said = f"{asked.more} more like the first, my policy"
         name = f"{asked.more} nodes more" if asked.more > 1 else "one node more"
         found.append(_elsewhere(base, name, said, _with_more(scenario, asked.more)))
+    found.append(_other_migrations(base, asked.migrations))
     if asked.drain:
         drained = _drained(scenario, asked.drain)
         found.append(_elsewhere(base, f"drain {asked.drain}", "at once, my policy", drained))
@@ -152,6 +155,16 @@ def _settings(base: RunSpec, mine: PolicyInUse) -> Iterator[Question]:
 
 def _elsewhere(base: RunSpec, name: str, said: str, scenario: Scenario) -> Question:
     return Question(name, said, replace(base, scenario=scenario))
+
+
+def _other_migrations(base: RunSpec, wanted: tuple[int, int] | None) -> Question:
+    """My policy where more or fewer VMs may migrate at the same time."""
+    now = base.scenario.migration
+    total, per_node = wanted or (2 * now.per_cluster, 2 * now.per_node_outbound)
+    model = replace(now, per_cluster=total, per_node_outbound=per_node)
+    said = f"at a time and a node; now {now.per_cluster}/{now.per_node_outbound}, my policy"
+    scenario = replace(base.scenario, migration=model)
+    return _elsewhere(base, f"migrations {total}/{per_node}", said, scenario)
 
 
 def _without_the_largest(scenario: Scenario) -> tuple[str, Scenario]:

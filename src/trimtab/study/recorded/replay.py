@@ -5,13 +5,17 @@ they were measured. What is left is what no what-if on this recording can know: 
 explains and that changes, VMs without metrics, gaps.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from trimtab.model.duration import format_duration
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing
+from trimtab.study.recorded.certainty import FEWEST
 from trimtab.study.recorded.scenario import recorded_scenario
 
 MOST_MEAN, MOST_NODE = 5.0, 15.0
@@ -39,6 +43,8 @@ class Replay(Struct, frozen=True, rename="camel"):
     nodes: tuple[NodeError, ...] = ()
     over_time: tuple[float, ...] = ()
     """The mean error of all nodes' CPU, in points, at each moment."""
+    claims: tuple[str, ...] = ()
+    """What a what-if on this recording can claim, and what it cannot."""
 
 
 def verdict(found: Replay) -> str:
@@ -87,7 +93,8 @@ def _judged(
 ) -> Replay:
     if not np.isfinite(cpu).any():
         why = "no source told the load of nodes, so the replay cannot be checked"
-        return Replay(False, (why,), np.nan, np.nan, np.nan)
+        nothing = (np.nan, np.nan, np.nan)
+        return Replay(False, (why,), *nothing, claims=tuple(_claims(recording, np.nan)))
     nodes = tuple(
         NodeError(name, _mean(cpu[:, at]), _p95(cpu[:, at]), _mean(memory[:, at]))
         for at, name in enumerate(names)
@@ -111,9 +118,27 @@ def _judged(
             if any(word in finding.what for word in _SUSPECTS)
         ]
     over_time = tuple(_mean(row) for row in cpu)
-    return Replay(not reasons, tuple(reasons), mean, _p95(cpu), _mean(memory), nodes, over_time)
+    p95 = _p95(cpu)
+    claims = tuple(_claims(recording, p95))
+    return Replay(not reasons, tuple(reasons), mean, p95, _mean(memory), nodes, over_time, claims)
 
 
+def _claims(recording: ClusterRecording, p95: float) -> Iterator[str]:
+    days = recording.duration_s / 86_400
+    if np.isfinite(p95):
+        yield f"a what-if on it knows the nodes' CPU to about {max(p95, 0.1):.1f} points"
+    if days < FEWEST:
+        yield (
+            f"it speaks of the {format_duration(round(recording.duration_s))} that were recorded; "
+            f"of other days only a recording of {FEWEST} days or more does"
+        )
+    for finding in recording.manifest.findings:
+        if OPTIMISTIC in finding.meaning:
+            yield f"{finding.what} ({finding.count:,}): {finding.meaning}"
+
+
+OPTIMISTIC = "optimistic"
+"""In the meaning of a finding: what is left out would make answers worse."""
 _SUSPECTS = ("no VM explains", "without metrics", "longer gaps", "no metric")
 
 

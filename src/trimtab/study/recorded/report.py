@@ -58,7 +58,7 @@ def _words(page: WhatifPage) -> dict[str, Any]:
         "versions": versions(),
         "verdict": page.verdict,
         "trusted": answer.replay.trusted,
-        "why": answer.replay.why,
+        "why": (*answer.replay.why, *answer.replay.claims),
         "words": answer.words,
         "notes": answer.notes,
         "tiles": [

@@ -20,7 +20,7 @@ from trimtab.model.load.curve import Trace
 from trimtab.model.machines import CPU_OVERCOMMIT, Node, Vm
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.model.recorded.recording import NOWHERE, ClusterRecording, Loads
-from trimtab.model.scenarios.scenario import MAX_NAME, Scenario, ScenarioEvent
+from trimtab.model.scenarios.scenario import MAX_NAME, Migration, Scenario, ScenarioEvent
 from trimtab.model.snapshot import SnapshotPod
 from trimtab.policy.pods.requests import requests_of
 from trimtab.sim.placement.rules import CORDON
@@ -120,6 +120,7 @@ class _Builder:
             vms=tuple(vms),
             duration_s=self._recording.duration_s,
             events=tuple(sorted(events, key=lambda event: (event.at, event.what != "depart"))),
+            migration=_migration(self._recording),
             requests="overcommit",
         )
 
@@ -212,6 +213,16 @@ class _Builder:
         ]
         cpu = sum(cpu for cpu, _ in here) / CPU_OVERCOMMIT
         return len(here), cpu, sum(memory for _, memory in here)
+
+
+def _migration(recording: ClusterRecording) -> Migration:
+    """KubeVirt's limits as they are set, its defaults where it is not installed."""
+    seen = recording.snapshot.kubevirt
+    if seen is None:
+        return Migration()
+    return Migration(
+        per_cluster=seen.migrations_per_cluster, per_node_outbound=seen.migrations_per_node
+    )
 
 
 def _vm_nodes(recording: ClusterRecording) -> dict[str, Node]:
