@@ -69,8 +69,13 @@ def playable(order: Order) -> None:
         raise ConfigError(f"score {order.score.name}: scores of VMs in flight are not recorded")
 
 
-async def play(loop: Loop, order: Order, note: Note) -> LabRun:
-    """Start over, let it run for so many cycles, and bring back what happened."""
+async def play(
+    loop: Loop, order: Order, note: Note, at_rest: Callable[[], Awaitable[None]] | None = None
+) -> LabRun:
+    """Start over, let it run for so many cycles, and bring back what happened.
+
+    `at_rest` is called when every VM is where the run begins, before the descheduler may act.
+    """
     playable(order)
     wanted = with_algorithm(order.policy, order.score.name)
     note("the descheduler rests")
@@ -84,6 +89,8 @@ async def play(loop: Loop, order: Order, note: Note) -> LabRun:
         await asyncio.to_thread(change_scenario, loop, order.scenario)
         await _until(lambda: _is_calm(loop), "the VMs do not come to rest")
         await asyncio.sleep(_sight_s(loop, order.score))
+        if at_rest is not None:
+            await at_rest()
         await change_policy(loop, wanted)
         cycles = await _follow(loop, order.cycles, note)
     finally:
