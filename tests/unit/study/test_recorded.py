@@ -14,8 +14,9 @@ from trimtab.advisor.api import Options
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Trace, mean
 from trimtab.model.recorded.archive import write_recording
-from trimtab.model.recorded.recording import ClusterRecording
+from trimtab.model.recorded.recording import ClusterRecording, Finding
 from trimtab.model.scenarios.scenario import name_problems
+from trimtab.model.snapshot import SnapshotKubeVirt
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.stacks.loop.scenario.objects import script_of
@@ -27,7 +28,12 @@ from trimtab.study.inputs.plan import make_plan
 from trimtab.study.recorded.effect import with_options
 from trimtab.study.recorded.lab import lab_scenario
 from trimtab.study.recorded.outputs import kubedescheduler_patch, platform_config, winning_policy
-from trimtab.study.recorded.questions import WhatifOptions, policy_in_use, ready_questions
+from trimtab.study.recorded.questions import (
+    Question,
+    WhatifOptions,
+    policy_in_use,
+    ready_questions,
+)
 from trimtab.study.recorded.replay import replay
 from trimtab.study.recorded.scenario import recorded_scenario
 from trimtab.study.results.days import DAY_S, figures_of_days
@@ -250,3 +256,29 @@ def test_a_lab_plays_the_recorded_loads_faster_and_on_some_of_the_nodes() -> Non
 def test_a_part_that_the_recording_does_not_have_is_refused(nodes: int) -> None:
     with pytest.raises(ConfigError, match="has 6 nodes that run VMs"):
         lab_scenario(a_recording(nodes=6), "mine", nodes=nodes)
+
+
+def test_runs_keep_kubevirts_limits_on_migrations_and_one_asks_for_others() -> None:
+    recording = a_recording()
+    seen = SnapshotKubeVirt(migrations_per_cluster=3, migrations_per_node=1)
+    recording = replace(recording, snapshot=replace(recording.snapshot, kubevirt=seen))
+    options = WhatifOptions(sweep=False)
+    questions = {q.name: q for q in ready_questions(recording, policy_in_use(recording), options)}
+    assert _limits(questions["my policy"]) == (3, 1)
+    assert _limits(questions["migrations 6/2"]) == (6, 2)
+
+
+def _limits(question: Question) -> tuple[int, int]:
+    migration = question.spec.scenario.migration
+    return migration.per_cluster, migration.per_node_outbound
+
+
+def test_a_replay_says_what_is_optimistic_and_of_which_days_it_speaks() -> None:
+    recording = a_recording()
+    full = Finding("moments at which a node's CPU was full", 12, "answers are optimistic")
+    manifest = replace(recording.manifest, findings=(full, Finding("moves of VMs", 1, "")))
+    claims = replay(replace(recording, manifest=manifest)).claims
+    assert [claim for claim in claims if "optimistic" in claim] == [
+        "moments at which a node's CPU was full (12): answers are optimistic"
+    ]
+    assert [claim for claim in claims if "of other days only" in claim]

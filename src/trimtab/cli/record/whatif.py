@@ -184,6 +184,8 @@ def _check(more: int, growth: float, seeds: int) -> None:
 
 
 def _write(out: Path, answer: "WhatifAnswer", policy: str, patch: str, config: str) -> None:
+    from trimtab.study.recorded.answer import MINE
+
     files = {
         "answer.json": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode(),
         "policy.yaml": policy,
@@ -198,6 +200,8 @@ def _write(out: Path, answer: "WhatifAnswer", policy: str, patch: str, config: s
             else:
                 (out / name).unlink(missing_ok=True)  # of an earlier answer
     err.print(f"written to {out}: {', '.join(name for name, text in files.items() if text)}")
+    if answer.winner == MINE:  # nothing to apply: the files hold what is there
+        return
     if patch:
         err.print(
             "apply it: oc -n openshift-kube-descheduler-operator patch kubedescheduler cluster "

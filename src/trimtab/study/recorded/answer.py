@@ -212,7 +212,8 @@ def _others(lines: dict[str, QuestionResult], beside: dict[str, Versus]) -> list
                 f"To {line.name} takes {format_duration(round(line.drained_s))}{_left(line)}."
             )
         elif line.name.startswith(MIGRATIONS):
-            told.append(f"With {line.name} at a time: {_figures(line)}.")
+            most = line.name.removeprefix(MIGRATIONS)
+            told.append(f"With at most {most} migrations at a time: {_figures(line)}.")
         elif line.name == "one node fewer" or line.name.endswith("% load"):
             worse = line.overload[0] > mine.overload[0] + 0.1
             word = "is too much" if worse else "is carried"
