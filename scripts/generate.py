@@ -20,6 +20,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.install.balancer.manifests:generate",
     "trimtab.exporter.http.openapi:generate",
     "trimtab.install.loop.manifests:generate",
+    "trimtab.install.page.manifests:generate",
     "trimtab.install.qos.host_manifests:generate",
     "trimtab.model.scenarios.reference:generate",
     "trimtab.install.observe.rbac:generate",

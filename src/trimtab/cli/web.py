@@ -39,6 +39,8 @@ app = App(
         "trimtab web now.yaml",
         "trimtab web my.trimtab",
         "trimtab web results/demo",
+        "trimtab web results/demo --beside results/other",
+        "trimtab web --lab default --beside results/demo",
         "trimtab web --lab default --keep today.jsonl && trimtab web today.jsonl",
     ),
 )
@@ -54,6 +56,7 @@ def web(
     port: Annotated[int | None, Parameter(validator=within(0, 65535))] = None,
     every: Annotated[float, Parameter(validator=within(0.5, 3600))] = 2.0,
     keep: Path | None = None,
+    beside: Path | None = None,
     allow_changes: Flag = False,
     sign_in: Flag = False,
 ) -> None:
@@ -78,9 +81,12 @@ def web(
         Seconds between two looks at the cluster; more where a look takes long.
     keep
         Write what the page shows to a file as well, one JSON object a line.
+    beside
+        A second file of any of these kinds, to be compared with over time: Compare shows both
+        side by side, at the same moment or at the same time since their starts.
     allow_changes
-        Whoever may look may also migrate VMs, cancel that and keep VMs where they are: with your
-        rights, or with their own where they sign in.
+        Whoever may look may also migrate VMs, cancel that, keep VMs where they are, and approve,
+        cancel or take back plans: with your rights, or with their own where they sign in.
     sign_in
         Instead of a token of the page, viewers give a token of the cluster and have their own
         rights. You must be allowed to create TokenReviews and SubjectAccessReviews.
@@ -115,6 +121,7 @@ def web(
                 keep=keep,
                 changes=allow_changes,
                 policy_map=PolicyMap(*POLICY_MAP, POLICY_KEY) if lab is not None else None,
+                beside=None if beside is None else _file_source(beside),
                 ready=tell,
             )
 

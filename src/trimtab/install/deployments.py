@@ -50,7 +50,7 @@ def _deployment(service: ServiceSpec, how: Deployment) -> Manifest:
 
 def _pod(service: ServiceSpec, how: Deployment) -> Manifest:
     group = {"fsGroup": USER} if any(each.mode for each in how.mounts) else {}
-    volumes = [*map(_volume, how.mounts), *([_SCRATCH] if how.scratch else [])]
+    volumes = [*map(_volume, how.mounts), *([_scratch(how.scratch)] if how.scratch else [])]
     return {
         "serviceAccountName": service.name,
         **({"affinity": _apart(_app(service, how))} if how.replicas > 1 else {}),
@@ -66,7 +66,8 @@ def _pod(service: ServiceSpec, how: Deployment) -> Manifest:
     }
 
 
-_SCRATCH: Manifest = {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
+def _scratch(size: str) -> Manifest:
+    return {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
 
 
 def _apart(app: str) -> Manifest:

@@ -63,8 +63,8 @@ class Deployment(Struct, frozen=True, kw_only=True):
     memory: str = "256Mi"
     https: bool = False
     mounts: tuple[Mount, ...] = ()
-    scratch: bool = False
-    """/tmp can be written, in memory."""
+    scratch: str = ""
+    """So much can be written to /tmp, in memory; empty: nothing."""
     recreate: bool = False
     """The old pod ends before the new one starts."""
     disruption_budget: bool = False

@@ -1,4 +1,4 @@
-"""What the page can change, where it was started with --allow-changes: a VM, three ways.
+"""What the page can change of VMs, where it was started with --allow-changes; a lab's policy too.
 
 Each change is a request that `trimtab vm` could make, with the rights of one person: the page's
 own account has none to write with. In a lab that is whoever started the page; where viewers

@@ -1,6 +1,7 @@
 """The page's server: static files, the history, one stream of changes, and answers to clicks.
 
-Nothing here writes to the cluster but `_change`, behind everything that `Gate.client_for` asks.
+Nothing here writes to the cluster but `_change`, `_policy` and `_plan`, behind everything that
+`Gate.client_for` asks.
 """
 
 import asyncio
@@ -30,11 +31,14 @@ from trimtab.web.changes import PolicyMap, VmChange, apply_candidate, carry_out
 from trimtab.web.compare import PolicyCandidate
 from trimtab.web.feed.history import History
 from trimtab.web.feed.sources import FeedSource, Seen
+from trimtab.web.plan_changes import PlanChange, carry_out_plan
 from trimtab.web.why import Answers
 
 log = get_logger()
 MOST_VIEWERS = 200
 STUCK_S = 30.0
+UNSEEN_S = 60.0
+"""Without a look for so long, the time between is asked for."""
 MOST_BYTES = 4096
 """A change that is asked for is smaller."""
 FIRST_PORT, PORTS_TRIED = 8080, 100
@@ -83,10 +87,13 @@ class Page:
         gate: Gate,
         keep: Path | None = None,
         policy_map: PolicyMap | None = None,
+        beside: FeedSource | None = None,
     ) -> None:
-        """`policy_map` is where a lab's policy is, which candidates can be applied to."""
+        """`policy_map` is where a lab's policy is, which candidates can be applied to; `beside`
+        is a file that viewers can compare with over time."""
         self._source, self._gate, self._keep = source, gate, keep
         self._policy_map = policy_map
+        self._beside, self._history_beside = beside, History()
         self._assets = assets()
         self.history = History()
         self._answers: Answers | None = None
@@ -107,14 +114,38 @@ class Page:
             Route("/v1/compare", self._closed(self._compare)),
             Route("/v1/places", self._closed(self._places)),
             Route("/v1/policy", self._closed(self._policy), methods=["POST"]),
+            Route("/v1/plan", self._closed(self._plan), methods=["POST"]),
+            Route("/v1/beside", self._closed(self._compared)),
         ]
 
     async def follow(self) -> None:
         """Take in what the source sees, until it ends; the page goes on showing the last."""
         await self._until_wanted()
-        async for seen in self._source.looks():
-            self._take(seen)
-            await self._until_wanted()
+        async with asyncio.TaskGroup() as tasks:
+            last = 0.0
+            async for seen in self._source.looks():
+                self._take(seen)
+                if seen.picture.nodes:  # a first look that failed shows nothing to go on from
+                    if seen.picture.at - last > UNSEEN_S and self._source.on_demand:
+                        # viewers see the newest look at once, and the past when it is there
+                        tasks.create_task(self._fill(last, seen.picture.at))
+                    last = seen.picture.at
+                await self._until_wanted()
+
+    async def _fill(self, after: float, until: float) -> None:
+        """Ask for the time at which nobody looked; the page goes on without it."""
+        try:
+            self.history.fill(await self._source.past(after, until))
+        except TrimtabError as error:
+            log.warning("past not read", error=str(error))
+        except Exception:  # the boundary of a task: the looks must go on without the past
+            log.exception("past not read")
+
+    async def follow_beside(self) -> None:
+        """Take in the file that is compared with, and what is added to it later."""
+        if self._beside is not None:
+            async for seen in self._beside.looks():
+                self._history_beside.publish(seen.picture)
 
     async def _until_wanted(self) -> None:
         """While nobody looks and nothing is kept, a cluster is not asked."""
@@ -181,6 +212,7 @@ class Page:
             "csrf": self._gate.csrf(request) if allowed else "",
             "applies": allowed and self._policy_map is not None,
             "prometheus": _web_address(self._source.prometheus),
+            "beside": self._beside.name if self._beside else "",
         }
         return _json(told)
 
@@ -197,6 +229,16 @@ class Page:
                 403, "only a lab's policy is changed here; in a cluster: trimtab advisor"
             )
         return _json({"asked": await apply_candidate(candidate, self._policy_map, client_of)})
+
+    async def _plan(self, request: Request) -> Response:
+        client_of = self._gate.client_for(request)
+        change = await _body(request, PlanChange)
+        return _json({"asked": await carry_out_plan(change, client_of)})
+
+    async def _compared(self, _: Request) -> Response:
+        packed = await asyncio.to_thread(self._history_beside.packed)
+        headers = {"Content-Encoding": "gzip"}
+        return Response(packed, media_type="application/json", headers=headers)
 
     async def _history(self, _: Request) -> Response:
         packed = await asyncio.to_thread(self.history.packed)
@@ -325,14 +367,17 @@ async def serve_page(
     keep: Path | None = None,
     changes: bool = False,
     policy_map: PolicyMap | None = None,
+    beside: FeedSource | None = None,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve until cancelled; `ready` hears the address. `names` are further hosts to answer to."""
     web = Web(host=host, port=free_port(host) if port is None else port)
     hosts = [*hosts_of(host, web.port), *(f"{name}:{web.port}" for name in names)]
-    page = Page(source, Gate(viewers, hosts, web.port, changes=changes), keep, policy_map)
+    gate = Gate(viewers, hosts, web.port, changes=changes)
+    page = Page(source, gate, keep, policy_map, beside)
     web.routes.extend(page.routes())
     ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/")
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(web.run())
         tasks.create_task(page.follow())
+        tasks.create_task(page.follow_beside())

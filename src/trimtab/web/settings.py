@@ -17,7 +17,8 @@ class Settings(Listening, frozen=True, kw_only=True):
     sign_in: bool = False
     """Viewers sign in with a token of the cluster, and look and act with their own rights."""
     allow_changes: bool = False
-    """Viewers who signed in may migrate VMs, cancel that and keep VMs where they are."""
+    """Viewers who signed in may migrate VMs, cancel that, keep VMs where they are, and approve,
+    cancel or take back plans: with their own rights."""
     names: Annotated[tuple[str, ...], Option(names=("--name",), write=tuple, several=True)] = ()
     """A further HOST or HOST:PORT under which the page is asked for, e.g. that of a proxy."""
     title: str = "cluster"

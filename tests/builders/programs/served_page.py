@@ -41,6 +41,18 @@ class ServedPage:
         assert line.startswith("page: "), line
         self.address = line.removeprefix("page: ").strip()
 
+    def resident_bytes(self) -> int:
+        """What the server holds of the computer's memory."""
+        assert self._process is not None
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def cpu_s(self) -> float:
+        """CPU time that the server has used so far, its threads included."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         """As a power cut would."""
         assert self._process is not None

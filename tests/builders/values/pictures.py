@@ -115,3 +115,7 @@ class FeedFile:
         self.last = picture
         with self.path.open("ab") as file:
             file.write(line)
+
+    def add_at(self, picture: Picture, at: float) -> None:
+        """The same picture at another moment."""
+        self.add(replace(picture, at=at))

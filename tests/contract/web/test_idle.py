@@ -35,6 +35,9 @@ class CountedSource:
     async def places(self) -> Places:
         return Places()
 
+    async def past(self, after: float, until: float) -> Sequence[Picture]:
+        return ()
+
 
 @asynccontextmanager
 async def followed(

@@ -1,4 +1,4 @@
-"""The history: bounded, encoded once, and readable from any place that is kept."""
+"""The history: bounded, encoded once, back to its beginning, and filled where nobody looked."""
 
 import asyncio
 from gzip import decompress
@@ -7,6 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 
 from builders.values.pictures import pictures
 from trimtab.web.feed.events import Change, Picture, apply
@@ -16,7 +17,6 @@ from trimtab.web.feed.history import History
 class Packed(Struct):
     epoch: str
     number: int
-    base: Picture
     changes: list[Change]
 
 
@@ -24,26 +24,59 @@ def unpacked(history: History) -> Packed:
     return msgspec.json.decode(decompress(history.packed()), type=Packed)
 
 
-@given(st.lists(pictures, max_size=9), st.integers(1, 4))
-def test_what_is_kept_leads_to_the_newest_picture(seen: list[Picture], most: int) -> None:
+def states(history: History) -> list[Picture]:
+    """The picture after each change that is kept."""
+    found, state = [], Picture()
+    for change in unpacked(history).changes:
+        state = apply(state, change)
+        found.append(state)
+    return found
+
+
+def in_order(seen: list[Picture]) -> list[Picture]:
+    return [replace(picture, at=float(at)) for at, picture in enumerate(seen, 1)]
+
+
+@given(st.lists(pictures, max_size=12), st.integers(2, 5))
+def test_what_is_kept_are_pictures_that_were_seen_from_the_first_to_the_newest(
+    seen: list[Picture], most: int
+) -> None:
+    seen = in_order(seen)
     history = History(most_changes=most)
     for picture in seen:
         history.publish(picture)
-    packed = unpacked(history)
-    state = packed.base
-    for change in packed.changes:
-        state = apply(state, change)
-    assert state == history.latest == (seen[-1] if seen else Picture())
-    assert len(packed.changes) == min(len(seen), most)
-    assert packed.number == len(seen)
+    kept = states(history)
+    assert len(kept) <= most
+    assert all(picture in seen for picture in kept)
+    assert kept[:1] == seen[:1]
+    assert history.latest == (seen[-1] if seen else Picture())
+    assert kept[-1:] == seen[-1:]
+    assert unpacked(history).number == len(seen)
 
 
-def test_too_many_bytes_are_folded_as_too_many_changes_are() -> None:
-    history = History(most_bytes=50)
-    for at in range(20):
+def test_too_many_bytes_are_thinned_out_as_too_many_changes_are() -> None:
+    history = History(most_bytes=60)
+    for at in range(40):
         history.publish(Picture(at=float(at)))
-    assert len(unpacked(history).changes) <= 5
-    assert history.latest.at == 19
+    assert len(unpacked(history).changes) <= 6
+    assert [states(history)[at].at for at in (0, -1)] == [0, 39]
+
+
+@given(st.lists(pictures, max_size=6), st.lists(pictures, max_size=6), st.integers(0, 6))
+def test_a_stretch_is_filled_where_nobody_looked(
+    seen: list[Picture], missed: list[Picture], gap: int
+) -> None:
+    everything = in_order([*seen[:gap], *missed, *seen[gap:]])
+    between = everything[len(seen[:gap]) :][: len(missed)]
+    history = History()
+    for picture in everything:
+        if picture not in between:
+            history.publish(picture)
+    before = history.epoch
+    history.fill(between)
+    assert states(history) == everything
+    assert history.number == len(everything)
+    assert (history.epoch == before) == (not between)
 
 
 def test_a_viewer_goes_on_where_it_was_and_only_there() -> None:
@@ -51,8 +84,21 @@ def test_a_viewer_goes_on_where_it_was_and_only_there() -> None:
     for at in range(5):
         history.publish(Picture(at=float(at)))
     known = [number for number in range(-1, 8) if history.knows(history.epoch, number)]
-    assert known == [2, 3, 4, 5]
+    assert known == [0, 1, 2, 3, 4, 5]
     assert not history.knows("another", 3)
+
+
+async def test_a_viewer_that_fell_behind_ends_where_all_others_are() -> None:
+    history = History(most_changes=4)
+    for at in range(9):
+        history.publish(Picture(at=float(at)))
+    heard = []
+    async for each in history.after(2):
+        heard.append(each)
+        if each.number == history.number:
+            break
+    assert [each.number for each in heard] == sorted(each.number for each in heard)
+    assert heard[-1].change.at == 8
 
 
 async def test_every_viewer_hears_every_change_once() -> None:
@@ -73,8 +119,15 @@ async def test_every_viewer_hears_every_change_once() -> None:
     assert await asyncio.gather(*viewers) == [[1, 2, 3, 4]] * 5
 
 
-async def test_a_viewer_that_fell_behind_is_sent_away() -> None:
-    history = History(most_changes=2)
-    for at in range(9):
-        history.publish(Picture(at=float(at)))
-    assert [each async for each in history.after(1)] == []
+async def test_viewers_begin_again_when_the_past_is_there() -> None:
+    history = History()
+    history.publish(Picture(at=5.0))
+
+    async def follow() -> list[int]:
+        return [each.number async for each in history.after(0)]
+
+    viewer = asyncio.create_task(follow())
+    await asyncio.sleep(0)
+    history.fill([Picture(at=1.0), Picture(at=2.0)])
+    assert await viewer == [1]
+    assert [picture.at for picture in states(history)] == [1, 2, 5]

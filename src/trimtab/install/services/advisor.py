@@ -58,6 +58,6 @@ SERVICE = ServiceSpec(
         file="advisor/deployment.yaml",
         settings=Settings(host="0.0.0.0", self_signed=True),
         https=True,
-        scratch=True,
+        scratch="1Mi",
     ),
 )

@@ -17,7 +17,7 @@ from trimtab.exporter.settings import Settings as ExporterSettings
 from trimtab.install.components import AFTER_TOKENS, component, objects, webhook_at
 from trimtab.install.registry import ports
 from trimtab.install.service import ServiceSpec
-from trimtab.install.services import exporter, vm_controller, webhook
+from trimtab.install.services import exporter, page, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
 from trimtab.lab.plan import digest
@@ -48,7 +48,7 @@ from trimtab.stacks.loop.settings import (
     check_interval,
 )
 from trimtab.stacks.registry import PROGRAMS
-from trimtab.stacks.services import page, projector, scenario, soft_tainter
+from trimtab.stacks.services import projector, scenario, soft_tainter
 from trimtab.vm import settings as vm_settings
 from trimtab.web.settings import Settings as PageSettings
 

@@ -12,8 +12,8 @@ const LIMITS = [
 ];
 
 /** Draws the two forms once; answers follow every change. */
-export async function showCompare(place, silent, session) {
-  place.replaceChildren(el("h2", {}, "Compare: what would this cycle decide?"));
+export async function showCompare(place, silent, session, beside) {
+  place.replaceChildren(el("h2", {}, "Compare"), beside.chooser(session), el("h3", {}, "What would this cycle decide?"));
   if (silent) {
     place.append(el("p", { class: "quiet" }, silent));
     place.dataset.answered = "1";

@@ -1,5 +1,6 @@
 // The page: one timeline, one moment that is shown, and everything follows it.
 
+import { Beside } from "./beside.js";
 import { byId, clean, clock } from "./dom.js";
 import { showCompare } from "./compare.js";
 import { Details, fillTable, showScores } from "./details.js";
@@ -20,10 +21,13 @@ let tableAt = -Infinity;
 const details = new Details(byId("details"), (what) => map.select(what), () => feed.session);
 const map = new NodeMap(byId("map"), pick);
 const strip = new Strip(byId("strip"), (at) => goTo(timeline.indexAt(at)));
+const beside = new Beside(timeline, () => render());
 const feed = new Feed({ history: takeHistory, change: takeChange, status: sayStatus, signIn: askToken });
 
 function takeHistory(history, source) {
+  const shown = timeline.stateAt(index).at;
   timeline.take(history);
+  if (!live) index = timeline.indexAt(shown);
   byId("source").textContent = clean(source);
   document.title = `${clean(source)} · trimtab`;
   if (live) index = timeline.changes.length - 1;
@@ -31,10 +35,9 @@ function takeHistory(history, source) {
 }
 
 function takeChange(change) {
-  const before = timeline.changes.length;
+  const shown = timeline.changes[index]?.at ?? 0;
   timeline.add(change);
-  if (live) index = timeline.changes.length - 1;
-  else index = Math.max(0, index - (before + 1 - timeline.changes.length));
+  index = live ? timeline.changes.length - 1 : timeline.indexAt(shown);
   render(!live);
 }
 
@@ -72,9 +75,13 @@ function render(stripOnly = false) {
   slider.setAttribute("aria-valuetext", clock(state.at));
   byId("shown-at").textContent = clock(state.at);
   byId("live").setAttribute("aria-pressed", String(live));
-  if (timeline.changes.length) strip.show(timeline.lines(), state.at);
+  if (timeline.changes.length) {
+    const lines = timeline.lines();
+    strip.show([...lines, beside.line(lines[0])], state.at, beside.open);
+  }
   if (stripOnly) return;
   sayCluster(state);
+  beside.show(state, map); // before the map: it takes half of its room
   map.show(state);
   sayScale();
   const now = performance.now();
@@ -105,9 +112,10 @@ function sayCluster(state) {
   const text = clean(cluster.problem ?? "");
   if (problem.textContent !== text) problem.textContent = text;
   byId("notes").textContent = (cluster.notes ?? []).map(clean).join(" · ");
+  const told = (count) => (count === null ? "an unknown number of" : String(count ?? 0));
   byId("strip-text").textContent =
-    `At ${clock(state.at)}: imbalance ${cluster.imbalance ?? "unknown"} points, ${cluster.over ?? 0} nodes over, ` +
-    `${cluster.evictions ?? 0} evictions due, ${cluster.moving ?? 0} moves under way.`;
+    `At ${clock(state.at)}: imbalance ${cluster.imbalance ?? "unknown"} points, ${told(cluster.over)} nodes over, ` +
+    `${told(cluster.evictions)} evictions due, ${cluster.moving ?? 0} moves under way.`;
 }
 
 function sayScale() {
@@ -159,8 +167,8 @@ function play() {
 /** Places beside the map, by their buttons: one is open at a time. */
 const PLACES = {
   ask: ["scores", (place) => showScores(place, unasked(), feed.session)],
-  try: ["compare", (place) => showCompare(place, unasked(), feed.session)],
-  others: ["places", (place) => showPlaces(place)],
+  try: ["compare", (place) => showCompare(place, unasked(), feed.session, beside)],
+  others: ["places", (place) => showPlaces(place, feed.session)],
 };
 
 function toggle(button) {
@@ -271,5 +279,5 @@ byId("sign-in-form").addEventListener("submit", signIn);
 document.addEventListener("keydown", onKey);
 
 // for tests and the curious
-globalThis.trimtabPage = { timeline, map, feed };
+globalThis.trimtabPage = { timeline, map, feed, beside };
 await feed.start();

@@ -2,8 +2,9 @@
 
 import { readTheme } from "./map.js";
 
-const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3]];
-const NAMES = ["imbalance (points)", "nodes over", "evictions due", "moves under way"];
+const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3], [1, 2]];
+const NAMES = ["imbalance (points)", "nodes over", "evictions due", "moves under way", "imbalance beside"];
+const POINTS = [0, 4]; // lines that are measured in points, not counted
 const HEIGHT = 150;
 
 export class Strip {
@@ -12,7 +13,8 @@ export class Strip {
     this.place = place;
     this.moved = moved;
     this.moment = null;
-    this.columns = [[], [], [], [], []];
+    this.columns = NAMES.map(() => []).concat([[]]);
+    this.beside = false;
     this.chart = null;
     this.pending = 0;
     new ResizeObserver(() => this.chart?.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
@@ -21,10 +23,14 @@ export class Strip {
     place.addEventListener("pointermove", (event) => event.buttons === 1 && this.drag(event));
   }
 
-  show(columns, moment) {
-    this.columns = columns;
+  /** `beside`: whether the last line, that of what is compared with, is shown. */
+  show(columns, moment, beside) {
+    this.columns = beside ? columns : columns.slice(0, NAMES.length);
     this.moment = moment;
-    if (!this.chart) this.build();
+    if (!this.chart || beside !== this.beside) {
+      this.beside = beside;
+      this.build();
+    }
     // at most one redraw a frame, however quickly changes come
     cancelAnimationFrame(this.pending);
     this.pending = requestAnimationFrame(() => this.chart.setData(this.columns));
@@ -33,7 +39,7 @@ export class Strip {
   build() {
     if (!this.columns[0].length) return;
     const theme = readTheme();
-    const colours = [theme.text, theme.over, theme.bad, theme.under];
+    const colours = [theme.text, theme.over, theme.bad, theme.under, theme.focus];
     const axis = { stroke: theme.quiet, grid: { stroke: theme.line, width: 0.5 }, ticks: { stroke: theme.line } };
     this.chart?.destroy();
     this.chart = new globalThis.uPlot(
@@ -46,13 +52,14 @@ export class Strip {
         axes: [{ ...axis, size: 44 }, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
         series: [
           {},
-          ...NAMES.map((label, at) => ({
+          ...NAMES.slice(0, this.beside ? NAMES.length : -1).map((label, at) => ({
             label,
             stroke: colours[at],
             dash: DASHES[at],
             width: 1.5,
-            scale: at === 0 ? "points" : "count",
+            scale: POINTS.includes(at) ? "points" : "count",
             points: { show: false },
+            spanGaps: at === 4,
           })),
         ],
         hooks: { draw: [(chart) => this.drawMoment(chart, theme)] },

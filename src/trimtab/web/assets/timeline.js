@@ -1,21 +1,14 @@
-// Pictures over time: a base, the changes after it, and a state at any of them.
+// Pictures over time: changes, the first of which is a whole picture, and a state at any of them.
 // The same rules as trimtab.web.feed.events: an entry that is null is gone.
 
 const PARTS = ["nodes", "vms", "moves"];
 const KEY_EVERY = 64;
 const MOST = 3600;
-const GAP_S = 120; // nobody looked for so long: no line leads over it
-
-const emptyState = () => ({ at: 0, cluster: {}, nodes: new Map(), vms: new Map(), moves: new Map() });
+const MOST_ENTRIES = 1_500_000; // nodes, VMs and moves in all changes
+const GAP_S = 120; // nothing is known for so long: no line leads over it
 
 // Maps, not objects: a node may be called __proto__.
-function fromPicture(picture) {
-  const state = emptyState();
-  state.at = picture.at ?? 0;
-  state.cluster = picture.cluster ?? {};
-  for (const part of PARTS) state[part] = new Map(Object.entries(picture[part] ?? {}));
-  return state;
-}
+const emptyState = () => ({ at: 0, cluster: {}, nodes: new Map(), vms: new Map(), moves: new Map() });
 
 const copyOf = (state) => ({
   at: state.at,
@@ -47,21 +40,30 @@ function differenceOf(old, next) {
   return change;
 }
 
+/** The one change that leads where two in a row lead. */
+function joined(first, second) {
+  const change = { at: second.at, cluster: second.cluster ?? first.cluster };
+  for (const part of PARTS) {
+    if (first[part] || second[part]) change[part] = Object.fromEntries([...Object.entries(first[part] ?? {}), ...Object.entries(second[part] ?? {})]);
+  }
+  return change;
+}
+
+const entriesOf = (change) => PARTS.reduce((sum, part) => sum + Object.keys(change[part] ?? {}).length, 1);
+
 export class Timeline {
   constructor() {
-    this.base = emptyState();
     this.changes = [];
     this.latest = emptyState();
     this.keys = new Map(); // number of applied changes -> state
+    this.entries = 0;
   }
 
   /** Takes a whole history; what was seen before a restart of the server stays. */
   take(history) {
     const fresh = new Timeline();
-    fresh.base = fromPicture(history.base);
-    fresh.latest = copyOf(fresh.base);
     for (const change of history.changes) fresh.add(change);
-    const first = fresh.changes[0]?.at ?? fresh.base.at;
+    const first = fresh.changes[0]?.at ?? 0;
     const mine = this.changes[0]?.at ?? Infinity;
     if (!this.changes.length || first <= mine) Object.assign(this, fresh);
     else if (fresh.changes.length) this.add(differenceOf(this.latest, fresh.latest));
@@ -70,13 +72,27 @@ export class Timeline {
   add(change) {
     applyChange(this.latest, change);
     this.changes.push(change);
+    this.entries += entriesOf(change);
     if (this.changes.length % KEY_EVERY === 0) this.keys.set(this.changes.length, copyOf(this.latest));
-    if (this.changes.length > MOST) this.forget(KEY_EVERY);
+    if (this.changes.length > MOST || (this.entries > MOST_ENTRIES && this.changes.length > 2)) this.thin();
   }
 
-  forget(count) {
-    for (const change of this.changes.splice(0, count)) applyChange(this.base, change);
-    this.keys = new Map([...this.keys].filter(([at]) => at > count).map(([at, state]) => [at - count, state]));
+  /** Pairs of the older half become one, so that the first moment stays within reach for ever. */
+  thin() {
+    const half = Math.max(3, this.changes.length >> 1);
+    const thinned = this.changes.slice(0, 1);
+    for (let at = 1; at < half; at += 2) {
+      const [first, second] = this.changes.slice(at, Math.min(at + 2, half));
+      thinned.push(second ? joined(first, second) : first);
+    }
+    this.changes = [...thinned, ...this.changes.slice(half)];
+    this.entries = this.changes.reduce((sum, change) => sum + entriesOf(change), 0);
+    this.keys = new Map();
+    const state = emptyState();
+    this.changes.forEach((change, at) => {
+      applyChange(state, change);
+      if ((at + 1) % KEY_EVERY === 0) this.keys.set(at + 1, copyOf(state));
+    });
   }
 
   /** The state after change number `index`; the newest one for anything beyond. */
@@ -84,7 +100,7 @@ export class Timeline {
     if (index >= this.changes.length - 1) return this.latest;
     const wanted = index + 1;
     const key = Math.floor(wanted / KEY_EVERY) * KEY_EVERY;
-    const state = copyOf(this.keys.get(key) ?? this.base);
+    const state = this.keys.has(key) ? copyOf(this.keys.get(key)) : emptyState();
     for (let at = this.keys.has(key) ? key : 0; at < wanted; at++) applyChange(state, this.changes[at]);
     return state;
   }
@@ -104,8 +120,7 @@ export class Timeline {
   /** Where a VM was: [{at, node}], oldest first. */
   placesOf(vm, until) {
     const places = [];
-    let node = this.base.vms.get(vm)?.node;
-    if (node !== undefined) places.push({ at: this.base.at, node });
+    let node;
     for (const change of this.changes.slice(0, until + 1)) {
       if (!change.vms || !Object.hasOwn(change.vms, vm)) continue;
       const now = change.vms[vm] === null ? null : (change.vms[vm].node ?? "");
@@ -118,7 +133,8 @@ export class Timeline {
   /** The lines of the strip: times, imbalance, nodes over, evictions due, moves under way. */
   lines() {
     const columns = [[], [], [], [], []];
-    let cluster = this.base.cluster;
+    let cluster = {};
+    const known = (count) => (count === undefined ? 0 : count); // null: nobody can tell
     for (const change of this.changes) {
       cluster = change.cluster ?? cluster;
       const before = columns[0].at(-1);
@@ -128,8 +144,8 @@ export class Timeline {
       }
       columns[0].push(change.at ?? 0);
       columns[1].push(cluster.imbalance ?? null);
-      columns[2].push(cluster.over ?? 0);
-      columns[3].push(cluster.evictions ?? 0);
+      columns[2].push(known(cluster.over));
+      columns[3].push(known(cluster.evictions));
       columns[4].push(cluster.moving ?? 0);
     }
     return columns;

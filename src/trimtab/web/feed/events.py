@@ -80,9 +80,9 @@ class ClusterState(_Wire, frozen=True):
     high: float | None = None
     imbalance: float | None = None
     """100·√(CPU deviation² + memory deviation²) of the nodes, in points."""
-    over: int = 0
-    evictions: int = 0
-    """Evictions that a cycle would ask for now."""
+    over: int | None = 0
+    evictions: int | None = 0
+    """Evictions that a cycle would ask for now. None: nobody can tell, as of both in the past."""
     moving: int = 0
     moved: int = 0
     """Migrations that succeeded, of those that the cluster still remembers."""
@@ -130,6 +130,17 @@ def apply(picture: Picture, change: Change) -> Picture:
         nodes=_applied(picture.nodes, change.nodes),
         vms=_applied(picture.vms, change.vms),
         moves=_applied(picture.moves, change.moves),
+    )
+
+
+def joined(first: Change, second: Change) -> Change:
+    """The one change that leads where two in a row lead."""
+    return Change(
+        at=second.at,
+        cluster=first.cluster if isinstance(second.cluster, UnsetType) else second.cluster,
+        nodes={**first.nodes, **second.nodes},
+        vms={**first.vms, **second.vms},
+        moves={**first.moves, **second.moves},
     )
 
 

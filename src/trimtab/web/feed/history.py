@@ -1,20 +1,20 @@
-"""The pictures since the start, bounded: a base and the encoded changes after it.
+"""The pictures since the start, bounded: encoded changes, the first of which is a whole picture.
 
-Each change is encoded once, whoever reads it. When there are too many, the oldest ones are
-folded into the base. A viewer names the last change it has seen; if that is not known any
-more (the server was restarted, the viewer slept for hours), it starts from the base again.
+Each change is encoded once, whoever reads it. When there are too many, the older half is thinned
+out: of two neighbours one change is made, which leads where both led. So the history reaches
+back to its beginning, in ever longer steps. A viewer names the last change it has seen; if that
+is not known (the server was restarted, the past was filled in), it starts from the beginning.
 """
 
 import asyncio
 import secrets
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from gzip import compress
 
 import msgspec
 from msgspec import Struct
 
-from trimtab.web.feed.events import Change, Picture, apply, difference
+from trimtab.web.feed.events import Change, Picture, apply, difference, joined
 
 MOST_CHANGES = 3600
 MOST_BYTES = 48 * 1024**2
@@ -28,6 +28,10 @@ class Recorded(Struct, frozen=True):
     number: int
     data: bytes
 
+    @property
+    def change(self) -> Change:
+        return _changes.decode(self.data)
+
 
 class History:
     """What was seen; one writer, any number of readers in the same event loop."""
@@ -35,17 +39,16 @@ class History:
     def __init__(self, most_changes: int = MOST_CHANGES, most_bytes: int = MOST_BYTES) -> None:
         self.epoch = secrets.token_hex(4)
         self.latest = Picture()
-        self._base, self._base_number = Picture(), 0
-        self._kept: deque[Recorded] = deque()
+        self._kept: list[Recorded] = []
         self._bytes = 0
         self._most = most_changes, most_bytes
         self._woken = asyncio.Event()
-        self._packed: tuple[int, bytes] = (-1, b"")
+        self._packed: tuple[str, int, bytes] = ("", -1, b"")
         self.viewers = 0
 
     @property
     def number(self) -> int:
-        return self._kept[-1].number if self._kept else self._base_number
+        return self._kept[-1].number if self._kept else 0
 
     def publish(self, picture: Picture) -> Change:
         """The next picture."""
@@ -59,36 +62,52 @@ class History:
         recorded = Recorded(self.number + 1, _encoder.encode(change))
         self._kept.append(recorded)
         self._bytes += len(recorded.data)
-        while len(self._kept) > self._most[0] or (
-            self._bytes > self._most[1] and len(self._kept) > 1
-        ):
-            oldest = self._kept.popleft()
-            self._bytes -= len(oldest.data)
-            self._base = apply(self._base, _changes.decode(oldest.data))
-            self._base_number = oldest.number
-        self._woken.set()
-        self._woken = asyncio.Event()
+        self._bound()
+        self._wake()
+
+    def fill(self, pictures: Sequence[Picture]) -> None:
+        """Put pictures of one stretch of time where nothing was seen; viewers begin again."""
+        if not pictures:
+            return
+        state, place = Picture(), 0
+        following = None
+        while place < len(self._kept) and following is None:
+            after = apply(state, self._kept[place].change)
+            if after.at > pictures[-1].at:
+                following = after
+            else:
+                state, place = after, place + 1
+        filled = [each.data for each in self._kept[:place]]
+        for picture in (*pictures, *([following] if following else [])):
+            filled.append(_encoder.encode(difference(state, picture)))
+            state = picture
+        filled += [each.data for each in self._kept[place + 1 :]]
+        self.epoch = secrets.token_hex(4)
+        self._kept = [Recorded(number, data) for number, data in enumerate(filled, 1)]
+        self._bytes = sum(map(len, filled))
+        self._bound()
+        self._wake()
 
     def knows(self, epoch: str, number: int) -> bool:
         """Whether a viewer that has seen this change can go on from there."""
-        return epoch == self.epoch and self._base_number <= number <= self.number
+        return epoch == self.epoch and 0 <= number <= self.number
 
     def packed(self) -> bytes:
-        """Base and changes as JSON, gzipped once for all viewers that ask before the next one."""
-        if self._packed[0] != self.number:
-            head = f'{{"epoch":"{self.epoch}","number":{self.number},"base":'.encode()
-            body = b",".join(each.data for each in self._kept)
-            text = head + _encoder.encode(self._base) + b',"changes":[' + body + b"]}"
-            self._packed = self.number, compress(text, 1)
-        return self._packed[1]
+        """All changes as JSON, gzipped once for all viewers that ask before the next one."""
+        if self._packed[:2] != (self.epoch, self.number):
+            head = f'{{"epoch":"{self.epoch}","number":{self.number},"changes":['.encode()
+            text = head + b",".join(each.data for each in self._kept) + b"]}"
+            self._packed = self.epoch, self.number, compress(text, 1)
+        return self._packed[2]
 
     async def after(self, number: int) -> AsyncIterator[Recorded]:
-        """Every change after this one, as they come; ends for a reader that fell behind."""
+        """Every change after this one, as they come; ends when viewers have to begin again."""
+        epoch = self.epoch
         self.viewers += 1
         try:
-            while number >= self._base_number:
+            while epoch == self.epoch:
                 woken = self._woken
-                missed = [each for each in self._kept if each.number > number]
+                missed = self._missed(number)
                 for each in missed:
                     yield each
                     number = each.number
@@ -96,3 +115,32 @@ class History:
                     await woken.wait()
         finally:
             self.viewers -= 1
+
+    def _missed(self, number: int) -> Sequence[Recorded]:
+        """Changes after this one; mostly one of thousands, so the search begins at the end."""
+        place = len(self._kept)
+        while place and self._kept[place - 1].number > number:
+            place -= 1
+        return self._kept[place:]
+
+    def _bound(self) -> None:
+        most, most_bytes = self._most
+        while len(self._kept) > max(most, 2) or (self._bytes > most_bytes and len(self._kept) > 2):
+            self._thin()
+
+    def _thin(self) -> None:
+        """Pairs of the older half become one; the very first picture stays, and the newest."""
+        half = max(3, len(self._kept) // 2)
+        first, older, newer = self._kept[0], self._kept[1:half], self._kept[half:]
+        thinned = [first]
+        for at in range(0, len(older), 2):
+            pair = older[at : at + 2]
+            # numbered as its later one: whoever has seen that one has seen the pair
+            change = pair[0].change if len(pair) == 1 else joined(pair[0].change, pair[1].change)
+            thinned.append(Recorded(pair[-1].number, _encoder.encode(change)))
+        self._kept = thinned + newer
+        self._bytes = sum(len(each.data) for each in self._kept)
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = asyncio.Event()

@@ -61,6 +61,16 @@ def picture_of(
     )
 
 
+def node_classes(snapshot: Snapshot) -> dict[str, NodeState]:
+    """Class, score and thresholds of each node by the snapshot's policy and query alone."""
+    decided = _decide(snapshot)
+    return {
+        node.name: _node(node, decided.nodes[node.name], None, None)
+        for node in snapshot.nodes
+        if node.name in decided.nodes
+    }
+
+
 def imbalance(nodes: Sequence[NodeState]) -> float | None:
     """The deviation of CPU and memory over the nodes that are ready, in points."""
     shares = [

@@ -9,14 +9,18 @@ from typing import TypeVar
 from msgspec import Struct
 
 from trimtab.advisor.api import CONFIGS, VirtPlatformConfig
-from trimtab.advisor.guidance import told
+from trimtab.advisor.guidance import PHASES, told
+from trimtab.advisor.profiles.deviation import thresholds
+from trimtab.advisor.profiles.load_aware import LoadAware, chosen
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.resources import Kind
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount
+from trimtab.web.compare import PolicyCandidate
 
 T = TypeVar("T")
+_CAN_GO_BACK = ("Completed", "CompletedWithErrors", "CompletedWithUpgrade", "Drifted", "Failed")
 _RANKS = {"violated": 0, "atRisk": 1}
 MOST = 200
 """So many of each are shown, the newest plans and the accounts nearest to a broken promise."""
@@ -53,6 +57,9 @@ class ShownPlan(_Place, frozen=True):
     excess_now: float
     least_moves: int
     moves: tuple[ShownMove, ...]
+    waits: bool = False
+    """Whether it can be approved."""
+    over: bool = False
 
 
 class ShownAccount(_Place, frozen=True):
@@ -74,6 +81,8 @@ class ShownItem(_Place, frozen=True):
     state: str
     message: str
     diff: str
+    impact: str = ""
+    verb: str = ""
 
 
 class ShownConfig(_Place, frozen=True):
@@ -86,6 +95,15 @@ class ShownConfig(_Place, frozen=True):
     message: str
     items: tuple[ShownItem, ...]
     history: tuple[str, ...]
+    next: str = ""
+    """What to do about its phase."""
+    waits: bool = False
+    """Whether its plan can be approved."""
+    reverse: bool = False
+    """Whether its plan takes back what was applied."""
+    can_go_back: bool = False
+    candidate: PolicyCandidate | None = None
+    """What its options mean for a descheduling cycle, so that this can be tried on a look."""
 
 
 class Places(_Place, frozen=True):
@@ -148,6 +166,8 @@ def _plan(plan: RebalancePlan) -> ShownPlan:
         excess_now=status.excess_now,
         least_moves=spec.least_moves,
         moves=moves,
+        waits=spec.mode == "propose" and not plan.over and not spec.approved,
+        over=plan.over,
     )
 
 
@@ -177,12 +197,39 @@ def _config(config: VirtPlatformConfig) -> ShownConfig:
         severity=status.impact_severity,
         message=told(config),
         items=tuple(
-            ShownItem(name=each.name, state=each.state, message=each.message, diff=each.diff)
+            ShownItem(
+                name=each.name,
+                state=each.state,
+                message=each.message,
+                diff=each.diff,
+                impact=each.impact,
+                verb=each.verb,
+            )
             for each in status.items
         ),
+        next=PHASES[status.phase].next if status.phase else "",
+        waits=status.phase == "ReviewRequired",
+        reverse=status.reverse,
+        can_go_back=status.phase in _CAN_GO_BACK and config.spec.action != "Rollback",
+        candidate=_candidate(config),
         history=tuple(
             f"{each.at:%Y-%m-%d %H:%M} {each.what} {each.outcome} {each.by}".strip()
             for each in status.history
             if each.at
         ),
+    )
+
+
+def _candidate(config: VirtPlatformConfig) -> PolicyCandidate | None:
+    """The values that the plan gives the policy; None for a profile that moves no VMs."""
+    if config.spec.profile != LoadAware.name or config.status.reverse:
+        return None
+    wanted = chosen(config.spec.options)
+    low, high = thresholds(wanted.dev_deviation_thresholds)
+    return PolicyCandidate(
+        score=wanted.algorithm,
+        low=float(low),
+        high=float(high),
+        per_node=wanted.eviction_limit_node,
+        total=wanted.eviction_limit_total,
     )

@@ -5,7 +5,7 @@ the snapshot have, and every click on it is answered.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -20,11 +20,23 @@ _MIB = 1024**2
 
 
 def pictures_of(recording: ClusterRecording) -> Iterator[tuple[Picture, Snapshot | None]]:
-    """Moment after moment, evenly left out where there are too many; the snapshot comes last."""
+    """Moment after moment, and the snapshot at the end."""
+    last = picture_of(recording.snapshot)
+    for _, picture in moments_of(recording, last.nodes):
+        yield picture, None
+    yield last, recording.snapshot
+
+
+def moments_of(
+    recording: ClusterRecording, known: Mapping[str, NodeState] | None = None
+) -> Iterator[tuple[int, Picture]]:
+    """Each moment by its number, evenly left out where there are too many.
+
+    `known` are the nodes of the snapshot, for whoever has them already.
+    """
     moments, vms = recording.placement.shape
     stride = max(1, math.ceil(moments * max(1, vms) / MOST_ENTRIES))
-    last = picture_of(recording.snapshot)
-    known = last.nodes
+    known = picture_of(recording.snapshot).nodes if known is None else known
     note = f"recorded; every {stride}th moment is shown" if stride > 1 else "recorded"
     demand = recording.demand
     before: Places | None = None
@@ -37,13 +49,16 @@ def pictures_of(recording: ClusterRecording) -> Iterator[tuple[Picture, Snapshot
             for number, name in enumerate(recording.manifest.nodes)
         }
         cluster = ClusterState(
-            imbalance=imbalance(list(nodes.values())), moved=moved, notes=(note,)
+            imbalance=imbalance(list(nodes.values())),
+            over=None,
+            evictions=None,
+            moved=moved,
+            notes=(note,),
         )
         at = recording.manifest.start + moment * recording.manifest.step_s
         vms = _vms(recording, moment, demand[moment])
-        yield Picture(at=at, cluster=cluster, nodes=nodes, vms=vms, moves=moves), None
+        yield moment, Picture(at=at, cluster=cluster, nodes=nodes, vms=vms, moves=moves)
         before = recording.placement[moment]
-    yield last, recording.snapshot
 
 
 def _vms(recording: ClusterRecording, moment: int, demand: Loads) -> dict[str, VmState]:

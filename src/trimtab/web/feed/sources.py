@@ -26,6 +26,7 @@ from trimtab.prom.client import Prometheus, Sample
 from trimtab.scores.prometheus.rules import EXPORTED
 from trimtab.web.feed.events import Change, Picture, apply
 from trimtab.web.feed.moves import read_moves
+from trimtab.web.feed.past import PastReader
 from trimtab.web.feed.pictures import MeasuredNode, picture_of
 from trimtab.web.feed.places import Places, read_places
 from trimtab.web.feed.recordings import pictures_of
@@ -66,6 +67,10 @@ class FeedSource(Protocol):
 
     async def places(self) -> Places:
         """What other services of the cluster say of themselves."""
+        ...
+
+    async def past(self, after: float, until: float) -> Sequence[Picture]:
+        """Pictures between two moments at which nobody looked; empty where nobody tells."""
         ...
 
     @property
@@ -122,6 +127,12 @@ class ClusterSource:
     async def places(self) -> Places:
         return await read_places(self._client)
 
+    async def past(self, after: float, until: float) -> Sequence[Picture]:
+        if self._prometheus is None:
+            return ()
+        reader = PastReader(self._client, self._prometheus)
+        return await reader.pictures(await self._policy(), after, until)
+
     @property
     def prometheus(self) -> str:
         return self._prometheus.url if self._prometheus else ""
@@ -142,9 +153,20 @@ class ClusterSource:
             measured=await self._measured(),
             moves=moves.shown,
             moved=moves.succeeded,
-            notes=found.notes,
+            notes=(*found.notes, *await self._silent()),
         )
         return Seen(picture, found.snapshot)
+
+    async def _silent(self) -> Sequence[str]:
+        """Who does not answer Prometheus any more: a part of the loop that is down, mostly."""
+        if self._prometheus is None:
+            return ()
+        try:
+            found = await self._prometheus.instant("up == 0")
+        except TrimtabError as error:
+            return (str(error),)
+        jobs = sorted({sample.labels.get("job", "?") for sample in found})
+        return (f"no answer to Prometheus: {', '.join(jobs)}",) if jobs else ()
 
     async def _measured(self) -> Mapping[str, MeasuredNode]:
         """What the exporter measures; nothing where Prometheus does not know its series."""
@@ -176,6 +198,9 @@ class _File:
 
     async def places(self) -> Places:
         return Places()
+
+    async def past(self, after: float, until: float) -> Sequence[Picture]:
+        return ()
 
 
 class SnapshotSource(_File):

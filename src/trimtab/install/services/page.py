@@ -1,10 +1,12 @@
-"""Serve the page: nodes, VMs and moves of the lab in a browser, over time, and why.
+"""Serve the page: nodes, VMs and moves of the cluster in a browser, over time, and why.
 
-It changes nothing, and asks the cluster nothing while nobody looks.
+Its own account reads and never writes, and asks the cluster nothing while nobody looks. With
+--sign-in viewers bring a token of the cluster: the API server says whose it is and whether they
+may look. What they change (--allow-changes) is asked for with their token, not with the page's.
 """
 
 from trimtab.install.rights import Role, at_home, everywhere, right, within
-from trimtab.install.service import Connect, ServiceSpec
+from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP, KUBEVIRT
 from trimtab.observe.policy_source import PLACES
@@ -50,14 +52,38 @@ def roles() -> tuple[Role, ...]:
     )
 
 
+def sign_in_role() -> Role:
+    """With --sign-in only, so not in labs: ask who a viewer is, and whether they may look."""
+    return everywhere(
+        right("authentication.k8s.io", ["tokenreviews"], ["create"]),
+        right("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        part="sign-in",
+    )
+
+
 SERVICE = ServiceSpec(
     name=NAME,
     about=__doc__,
     examples=(
         "trimtab run page --kubeconfig pki/page.kubeconfig --token-file pki/page-looking.token",
         "trimtab run page --token-file token --prometheus http://127.0.0.1:9090 --every 5s",
+        "trimtab run page --sign-in --allow-changes --prometheus http://prometheus.monitoring:9090",
     ),
     options=Settings,
     serve=serve,
     roles=roles,
+    deployment=Deployment(
+        file="page/page.yaml",
+        note="Nodes, VMs and moves in a browser; viewers sign in with a token of the cluster:"
+        "\n  kubectl -n trimtab-system port-forward service/page 8080"
+        "\nTo let them act with their own rights add --allow-changes; beyond port-forward put it"
+        "\nbehind a proxy with TLS and name that with --name. One replica: sessions are in memory.",
+        settings=Settings(
+            host="0.0.0.0", sign_in=True, prometheus="http://prometheus.monitoring:9090"
+        ),
+        replicas=1,
+        memory="1Gi",
+        scratch="128Mi",
+        headless=False,
+    ),
 )

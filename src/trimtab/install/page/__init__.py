@@ -1,0 +1,1 @@
+"""The page in a cluster: its files below k8s/page."""

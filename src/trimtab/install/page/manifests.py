@@ -1,0 +1,41 @@
+"""The files of k8s/page from the declaration: account, rights, Deployment, who may look."""
+
+from trimtab.install.deployments import deployed, home
+from trimtab.install.manifests import account, documents, head, kustomization, namespace
+from trimtab.install.rights import Manifest, granted, role_manifest
+from trimtab.install.services.page import SERVICE, sign_in_role
+from trimtab.web.sign_in import LOOKING
+
+_SOURCE = "trimtab/install/page/manifests.py"
+_NOTE = "kubectl apply --server-side -k k8s/page"
+_RBAC_NOTE = """\
+The page's own account reads, and asks the API server who a viewer is; it can write nothing.
+Who may look is yours to say:
+  kubectl create clusterrolebinding lookers --clusterrole=trimtab:page-viewer --group=GROUP
+"""
+VIEWER = "trimtab:page-viewer"
+_FILES = ("rbac.yaml", "page.yaml")
+
+
+def viewer_role() -> Manifest:
+    """Whoever has it may sign in and look; what they may change their other roles say."""
+    rule = {"nonResourceURLs": [LOOKING], "verbs": ["get"]}
+    return role_manifest("ClusterRole", {"name": VIEWER}, [rule])
+
+
+def page_rbac() -> list[Manifest]:
+    roles = (*SERVICE.roles(), sign_in_role())
+    rights = granted(SERVICE.name, roles, account_in=home(SERVICE))
+    return [namespace(), account(SERVICE.name, home(SERVICE)), *rights, viewer_role()]
+
+
+def generate() -> dict[str, str]:
+    """The files by path."""
+    how = SERVICE.deployment
+    assert how is not None
+    service = head("trimtab/install/services/page.py", how.note)
+    return {
+        "k8s/page/rbac.yaml": head(_SOURCE, _RBAC_NOTE) + documents(page_rbac()),
+        f"k8s/{how.file}": service + documents(deployed(SERVICE)),
+        "k8s/page/kustomization.yaml": head(_SOURCE, _NOTE) + documents([kustomization(*_FILES)]),
+    }
