@@ -61,11 +61,6 @@ async def serve_cluster(
     if scenario is not None and not settings.allow_scenario:
         raise ConfigError("--scenario: its VMs would have to be created; add --allow-scenario")
     world, known = await _world(client)
-    if world == "kubevirt" and settings.allow_scenario:
-        raise ConfigError(
-            "--allow-scenario: VMs of scenarios are trimtab's own, and this cluster has KubeVirt; "
-            "create them with trimtab vm create"
-        )
     cluster = Cluster(
         client,
         node_selector=settings.node_selector,

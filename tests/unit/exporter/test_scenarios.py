@@ -206,6 +206,15 @@ def test_what_a_cluster_cannot_take_from_a_scenario_is_said() -> None:
     assert any(line.startswith("events:") for line in warnings(scenario, nodes, DEFAULT_PRESSURE))
 
 
+def test_with_kubevirt_the_options_that_copy_memory_are_the_players() -> None:
+    text = OURS.replace("small", "asks\nrequests: overcommit").replace(
+        "cpu: 8,", "cpu: 8, dirtyRate: 1Mi,"
+    )
+    scenario = read_scenario(text.encode()).scenario
+    (line,) = warnings(scenario, ["n-1"], DEFAULT_PRESSURE, "kubevirt")
+    assert line == "vms.dirtyRate: it is an option of the virt-handler-player (--dirty-rate)"
+
+
 @pytest.mark.parametrize("nodes", [2, 60], ids=["a small cluster", "a large one"])
 async def test_every_metric_is_in_the_reference(nodes: int) -> None:
     memory = InMemoryCluster(now=lambda: 1000.0)

@@ -81,8 +81,16 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def as_stored(wanted: dict[str, Any]) -> KubevirtVm:
-    """KubeVirt's VM as virt-api keeps it: with defaults of its own, and somebody's annotation."""
+    """KubeVirt's VM as virt-api keeps it: with defaults of its own, and somebody's annotation.
+
+    It writes quantities as Go does, with the largest unit that leaves no rest.
+    """
     made = KubevirtVms().manifest(wanted)
+    domain = made["spec"]["template"]["spec"]["domain"]
+    assert domain["memory"]["guest"] == "16384Mi"
+    domain["memory"]["guest"] = "16Gi"
+    assert domain["resources"]["requests"] == {"cpu": "8000m", "memory": "8192Mi"}
+    domain["resources"]["requests"] = {"cpu": "8", "memory": "8Gi"}
     template = made["spec"]["template"]
     template["metadata"]["annotations"]["kubevirt.io/latest-observed-api-version"] = "v1"
     template["spec"]["domain"]["machine"] = {"type": "q35"}

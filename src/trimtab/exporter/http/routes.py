@@ -101,7 +101,9 @@ class Exporter:
         posted = await asyncio.to_thread(read_scenario, body, name)
         warnings = await self._backend.load(posted.scenario, by_hand=posted.by_hand)
         scene, ours = self._scene(), {vm.name for vm in first_vms(posted.scenario)}
-        left = [vm for vm in scene.unplaced if vm in ours]
+        placed = {vm.id for node in scene.nodes for vm in node.vms}
+        # KubeVirt may not even have made an instance of it yet; one made by hand may be stopped
+        left = sorted(ours - placed - (posted.by_hand - set(scene.unplaced)))
         status: Literal["success", "partial"] = "partial" if left else "success"
         return _json(Loaded(status, scene.nodes, left, [*posted.notes, *warnings]))
 

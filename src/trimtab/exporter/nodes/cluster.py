@@ -26,8 +26,9 @@ from trimtab.exporter.scenario.scenario_view import vm_id
 from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
+from trimtab.kube.kubevirt import VMIMS
 from trimtab.kube.machines import LAUNCHER_LABEL
-from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key
+from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key, Kind
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.scenario.objects import MANAGED_BY
 from trimtab.kube.worlds import World
@@ -74,7 +75,11 @@ class Cluster:
         self.clocks = Reflector(
             client, CONFIG_MAPS, namespace=NAMESPACE, fields=f"metadata.name={CLOCK}"
         )
-        self.migrations = Reflector(client, MOVES, namespace=namespace) if migrations else None
+        self.world: World = world
+        moves: Kind[Any] = VMIMS if world == "kubevirt" else MOVES
+        self.migrations: Reflector[Any] | None = (
+            Reflector(client, moves, namespace=namespace) if migrations else None
+        )
         self._unreadable: set[str] = set()
         self.vms.store.subscribe(self._vm_changed)
         self.pods.store.subscribe(self._pod_changed)

@@ -1,4 +1,7 @@
-"""Migrations that somebody asks for: one VirtualMachineMigration each, the node as a hint.
+"""Migrations that somebody asks for: one object each, of the kind that the cluster has.
+
+The node is a hint to trimtab's own VMs. To KubeVirt it can only be a condition, so there a
+migration that nobody can place is over with the answer, and the VM stays where it is.
 
 The answer comes when the scheduler has placed every target, or when the time is up; the
 migrations themselves go on either way.
@@ -10,13 +13,15 @@ from msgspec import to_builtins
 
 from trimtab.exporter.http.api import MigrationWish, Moved
 from trimtab.exporter.nodes.cluster import Cluster
-from trimtab.exporter.nodes.wire import MACHINES, MOVES, Move
+from trimtab.exporter.nodes.wire import MACHINES, MOVES, Machine, Move
 from trimtab.exporter.scenario.scenario_view import vm_key
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
-from trimtab.kube.machines import FINISHED
+from trimtab.kube.kubevirt import HOSTNAME, PLACEMENT_LIMIT, VMIMS, Vmim
+from trimtab.kube.machines import FINISHED, VirtualMachineMigration
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.scenario.writer import until
+from trimtab.kube.translate import migration_view
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -53,20 +58,18 @@ class Mover:
             raise _Refusal(problem)
         if again:
             raise _Refusal(f'VM "{wish.vm_id}" is named twice')
-        spec = {"vmName": vm.name} | ({"targetNode": wish.to_node} if wish.to_node else {})
-        name = f"{vm.name[:LONGEST_STEM]}-feedback-"
-        owner = to_builtins(MACHINES.owner(machine, controller=False))
-        migration: Free = {
-            "metadata": {
-                "generateName": name,
-                "namespace": vm.namespace,
-                "ownerReferences": [owner],
-            },
-            "spec": spec,
-        }
-        created = await self._client.create(MOVES, migration)
+        created: Vmim | Move
+        if self._cluster.world == "kubevirt":
+            created = await self._client.create(VMIMS, self._kubevirt_migration(wish, vm))
+        else:
+            created = await self._client.create(MOVES, _own_migration(wish, machine))
         log.info("migration requested", vm=str(vm), migration=created.metadata.name)
         return created.metadata.name
+
+    def _kubevirt_migration(self, wish: MigrationWish, vm: Key) -> Free:
+        metadata = _metadata(vm) | {"annotations": {PLACEMENT_LIMIT: f"{self._limit_s:.0f}"}}
+        wanted = {"addedNodeSelector": {HOSTNAME: wish.to_node}} if wish.to_node else {}
+        return {"metadata": metadata, "spec": {"vmiName": vm.name} | wanted}
 
     def _problem(self, wish: MigrationWish, vm: Key) -> str:
         cluster, node = self._cluster, self._cluster.node_of(vm)
@@ -82,13 +85,20 @@ class Mover:
             return f'there is no node "{wish.to_node}"'
         return ""
 
-    def _move(self, name: str) -> Move | None:
+    def _move(self, name: str) -> Move | VirtualMachineMigration | None:
         assert self._cluster.migrations is not None
-        return self._cluster.migrations.store.get(name, self._cluster.namespace)
+        move = self._cluster.migrations.store.get(name, self._cluster.namespace)
+        return migration_view(move) if isinstance(move, Vmim) else move
 
-    def _target(self, move: Move) -> str:
+    def _target(self, move: Move | VirtualMachineMigration) -> str:
         """The node that the scheduler chose; empty until then."""
-        pod = self._cluster.pods.store.get(move.status.target_pod, move.metadata.namespace)
+        meta, pods = move.metadata, self._cluster.pods.store
+        pod = pods.get(move.status.target_pod, meta.namespace)
+        if pod is None and isinstance(move, VirtualMachineMigration):
+            # KubeVirt names the pod when it runs; until then the pod names the migration
+            vm = str(Key(meta.namespace, move.spec.vm_name))
+            mine = (each for each in pods.by("vm", vm) if each.metadata.labels.job == meta.uid)
+            pod = next(mine, None)
         return move.status.target_node or (pod.spec.node_name if pod else "")
 
     def _is_decided(self, name: str) -> bool:
@@ -110,6 +120,20 @@ class Mover:
     def _unmoved(self, wish: MigrationWish, vm: Key, why: str) -> Moved:
         node = self._cluster.node_of(vm)
         return Moved(wish.vm_id, wish.from_node, wish.to_node, node, why)
+
+
+def _own_migration(wish: MigrationWish, machine: Machine) -> Free:
+    vm = machine.metadata.key
+    owner = to_builtins(MACHINES.owner(machine, controller=False))
+    wanted = {"targetNode": wish.to_node} if wish.to_node else {}
+    return {
+        "metadata": _metadata(vm) | {"ownerReferences": [owner]},
+        "spec": {"vmName": vm.name} | wanted,
+    }
+
+
+def _metadata(vm: Key) -> Free:
+    return {"generateName": f"{vm.name[:LONGEST_STEM]}-feedback-", "namespace": vm.namespace}
 
 
 class _Refusal(Exception):

@@ -15,9 +15,10 @@ from trimtab.exporter.http.problems import Refused
 from trimtab.exporter.nodes.cluster import Cluster
 from trimtab.kube.client import Client
 from trimtab.kube.resources import Free, Key
-from trimtab.kube.scenario.kinds import OwnVms, VmKind
-from trimtab.kube.scenario.objects import first_vms, starting_node, vm_object
+from trimtab.kube.scenario.kinds import VmKind, kind_of
+from trimtab.kube.scenario.objects import first_vms, is_of_scenario, starting_node, vm_object
 from trimtab.kube.scenario.writer import ScenarioVms, VmRefused, until
+from trimtab.kube.worlds import World
 from trimtab.model.load.pressure import PressureCurve
 from trimtab.model.scenarios.scenario import Migration, Scenario
 from trimtab.obs import get_logger
@@ -29,9 +30,7 @@ class Loader:
     """Writes the VMs of one namespace; no wait is longer than `limit_s`."""
 
     def __init__(self, client: Client, cluster: Cluster, limit_s: float) -> None:
-        self._cluster, self._limit_s = cluster, limit_s
-        self._kind: VmKind = OwnVms()
-        self._vms = ScenarioVms(client, self._kind, cluster.namespace)
+        self._client, self._cluster, self._limit_s = client, cluster, limit_s
         self._busy = asyncio.Lock()
 
     async def load(
@@ -54,11 +53,14 @@ class Loader:
                 for vm in first_vms(scenario)
                 if vm.name not in kept
             }
-            await self._replace(wanted, resume=resume)
+            # what KubeVirt's launchers ask the scheduler for is written into the VM
+            kind = kind_of(self._cluster.world, scenario.requests)
+            await self._replace(wanted, kind, resume=resume)
             await self._placed(wanted)
             log.info("scenario loaded", scenario=scenario.name, vms=len(wanted))
             stay = [f'VM "{name}" was made by hand: it is left as it is' for name in sorted(kept)]
-            return [*stay, *warnings(scenario, nodes, self._cluster.pressure)]
+            left_out = warnings(scenario, nodes, self._cluster.pressure, self._cluster.world)
+            return [*stay, *left_out]
 
     async def _placed(self, names: Iterable[str]) -> None:
         waiting = list(names)
@@ -69,34 +71,38 @@ class Loader:
 
         await until(all_placed, self._limit_s)
 
-    async def _replace(self, wanted: dict[str, Free], *, resume: bool) -> None:
-        ours = {vm.metadata.name: vm for vm in await self._vms.list()}
-        self._check_foreign(wanted, ours)
+    async def _replace(self, wanted: dict[str, Free], kind: VmKind, *, resume: bool) -> None:
+        vms = ScenarioVms(self._client, kind, self._cluster.namespace)
+        there = {vm.metadata.name: vm for vm in await vms.everyones()}
+        ours = {name: vm for name, vm in there.items() if is_of_scenario(vm)}
+        self._check_foreign(wanted, there.keys() - ours.keys())
         new = {
             name: vm
             for name, vm in wanted.items()
             if name not in ours
-            or not self._kind.is_same(ours[name], vm)
+            or not kind.is_same(ours[name], vm)
             or not (resume or starting_node(vm) in (None, self._node_of(name)))
         }
         try:
-            await self._vms.rehearse(new.values())
+            await vms.rehearse(new.values())
         except VmRefused as error:
             raise Refused(422, "The API server refuses it", str(error), error.field) from error
-        await self._remove([vm for name, vm in ours.items() if name not in wanted or name in new])
-        await self._vms.create(new.values())
+        old = [vm for name, vm in ours.items() if name not in wanted or name in new]
+        await self._remove(vms, old)
+        await vms.create(new.values())
 
-    def _check_foreign(self, wanted: Iterable[str], ours: Container[str]) -> None:
+    def _check_foreign(self, wanted: Iterable[str], foreign: Container[str]) -> None:
         for name in wanted:
             key = Key(self._cluster.namespace, name)
-            if name not in ours and key in self._cluster.vms.store:
+            if name in foreign:
                 raise Conflict(
                     f'VM "{key}" exists and is not of a scenario; delete it, or rename the other'
                 )
 
-    async def _remove(self, vms: Sequence[Any]) -> None:
-        await self._vms.delete(vms)
-        if not await until(lambda: not any(map(self._is_there, vms)), self._limit_s):
+    async def _remove(self, vms: ScenarioVms, old: Sequence[Any]) -> None:
+        await vms.delete(old)
+        left = await until(lambda: not any(map(self._is_there, old)), self._limit_s)
+        if not (left and await vms.await_gone(old, self._limit_s)):
             raise NotReady(
                 "the VMs of the scenario before are still being deleted; load it again later"
             )
@@ -110,16 +116,20 @@ class Loader:
         return self._cluster.node_of(Key(self._cluster.namespace, name))
 
 
-def warnings(scenario: Scenario, nodes: Collection[str], pressure: PressureCurve) -> list[str]:
+def warnings(
+    scenario: Scenario, nodes: Collection[str], pressure: PressureCurve, world: World = "trimtab"
+) -> list[str]:
     """What of a scenario a cluster does not take from it, one line each."""
     missing = sorted({vm.node for vm in scenario.vms if vm.node is not None} - set(nodes))
     lines = [
         f'node "{node}" is not in this cluster; the scheduler places its VMs' for node in missing
     ]
-    return [*lines, *_unused(scenario, pressure)]
+    return [*lines, *_unused(scenario, pressure, world)]
 
 
-def _unused(scenario: Scenario, pressure: PressureCurve) -> Iterator[str]:
+def _unused(scenario: Scenario, pressure: PressureCurve, world: World) -> Iterator[str]:
+    theirs = world == "kubevirt"
+    copier = "virt-handler-player" if theirs else "vm-controller"
     if scenario.events:
         yield "events: nothing happens later; only the VMs of the start are created"
     if any(vm.priority for vm in scenario.vms):
@@ -129,10 +139,11 @@ def _unused(scenario: Scenario, pressure: PressureCurve) -> Iterator[str]:
     if any(node.ground for node in scenario.nodes):
         yield "nodes.ground: other pods are those that the cluster has"
     if any(vm.dirty_rate.nano for vm in scenario.vms):
-        yield "vms.dirtyRate: it is an option of the vm-controller (--dirty-rate)"
+        yield f"vms.dirtyRate: it is an option of the {copier} (--dirty-rate)"
     if scenario.migration != Migration():
-        yield "migration: it is set by options of the vm-controller"
-    if scenario.requests != "consumption":
+        whose = "the KubeVirt object and by " if theirs else ""
+        yield f"migration: it is set by {whose}options of the {copier}"
+    if scenario.requests != "consumption" and not theirs:
         yield "requests: it is an option of the vm-controller (--requests)"
     if scenario.pressure != pressure:
         yield "pressure: it is an option of the exporter (--pressure)"

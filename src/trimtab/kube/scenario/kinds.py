@@ -11,6 +11,7 @@ from trimtab.kube.scenario.objects import starting_node
 from trimtab.kube.translate import kubevirt_vm
 from trimtab.kube.worlds import World
 from trimtab.model.machines import RequestsModel
+from trimtab.model.quantity import parse_quantity
 
 UNSETTLED = frozenset(("", "Starting", "Provisioning", "Terminating", "WaitingForReceiver"))
 """What KubeVirt says of a VM that is on its way; everything else stays until a person acts."""
@@ -81,6 +82,11 @@ def kind_of(world: World, requests: RequestsModel = "consumption") -> VmKind:
     return KubevirtVms(requests) if world == "kubevirt" else OwnVms()
 
 
+def _amount(quantity: str | int) -> int:
+    """As a number: virt-api writes 8192Mi as 8Gi, and 3000m as 3."""
+    return parse_quantity(quantity or 0, "spec.template").nano
+
+
 def _said(vm: Vm) -> tuple[object, ...]:
     """What `kubevirt_vm` writes; virt-api adds defaults to everything else of a spec."""
     template = vm.spec.template
@@ -88,8 +94,8 @@ def _said(vm: Vm) -> tuple[object, ...]:
     return (
         vm.spec.wanted,
         domain.cpu.count,
-        domain.memory.guest,
-        domain.resources.requests,
+        _amount(domain.memory.guest),
+        {name: _amount(asked) for name, asked in domain.resources.requests.items()},
         template.spec.eviction_strategy,
         {name: text for name, text in notes.items() if name in _NOTES},
     )

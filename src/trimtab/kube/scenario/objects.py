@@ -34,6 +34,12 @@ def vm_object(vm: Vm, namespace: str, nodes: Collection[str]) -> Free:
     return {"metadata": metadata | annotations, "spec": _spec(vm)}
 
 
+def is_of_scenario(vm: Any) -> bool:
+    """Whether a scenario made this VM, be it KubeVirt's or trimtab's."""
+    name, value = MANAGED_BY
+    return bool(vm.metadata.labels.get(name) == value)
+
+
 def starting_node(wanted: Free) -> str | None:
     """The node that a VM's first pod goes to, if it is not the scheduler's to choose."""
     node: str | None = wanted["metadata"].get("annotations", {}).get(INITIAL_NODE)

@@ -23,6 +23,9 @@ T = TypeVar("T")
 AT_ONCE = 8
 """Requests that run at the same time: one after the other, a thousand VMs take minutes."""
 LOOK_EVERY_S = 0.05
+"""Between two looks into a store."""
+ASK_EVERY_S = 0.5
+"""Between two requests to the API server."""
 log = get_logger()
 
 
@@ -42,6 +45,10 @@ class ScenarioVms:
 
     async def list(self) -> Sequence[Any]:
         return await self._client.list(self._kind.kind, self._namespace, labels=MANAGED)
+
+    async def everyones(self) -> Sequence[Any]:
+        """All VMs, whoever made them; also stopped ones."""
+        return await self._client.list(self._kind.kind, self._namespace)
 
     async def create(self, vms: Iterable[Free], *, again: bool = False) -> None:
         """Create VMs; with `again`, one that is there already is taken for an earlier try's."""
@@ -89,6 +96,20 @@ class ScenarioVms:
                 log.debug("vm gone", vm=str(meta.key))
 
         await each(vms, delete)
+
+    async def await_gone(self, vms: Iterable[Any], limit_s: float) -> bool:
+        """Wait until these very VMs are removed; false if they are not in time.
+
+        KubeVirt removes a VM some time after its VMI, and until then its name is taken.
+        """
+        leaving = {vm.metadata.uid for vm in vms}
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + limit_s
+        while leaving & {vm.metadata.uid for vm in await self.list()}:
+            if clock() >= deadline:
+                return False
+            await asyncio.sleep(ASK_EVERY_S)
+        return True
 
 
 async def each(items: Iterable[T], do: Callable[[T], Awaitable[object]]) -> None:

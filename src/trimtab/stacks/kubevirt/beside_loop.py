@@ -7,8 +7,8 @@ a node for good, so the policy changes the first launcher pod and no migration's
 
 from typing import Any
 
-from trimtab.install.rights import FOLLOW, LOOK, everywhere, granted, right
-from trimtab.kube.kubevirt import HOSTNAME, MIGRATION_JOB_LABEL
+from trimtab.install.rights import FOLLOW, LOOK, Role, everywhere, granted, right, within
+from trimtab.kube.kubevirt import HOSTNAME, MIGRATION_JOB_LABEL, VMIMS
 from trimtab.kube.machines import INITIAL_NODE, KUBEVIRT
 
 Manifest = dict[str, Any]
@@ -23,10 +23,20 @@ def loop_objects() -> list[Manifest]:
         right(KUBEVIRT, ["virtualmachines"], [*LOOK, "create", "delete"]), part="kubevirt"
     )
     return [
-        *granted("exporter", [reading]),
+        *granted("exporter", [reading, _scenarios_of_exporter()]),
         *granted("scenario", [writing]),
         *initial_node_policy(),
     ]
+
+
+def _scenarios_of_exporter(namespace: str = "default") -> Role:
+    """For POST /scenario and /feedback, as the exporter has them for trimtab's own VMs."""
+    return within(
+        namespace,
+        right(KUBEVIRT, ["virtualmachines"], ["list", "create", "delete"]),
+        right(KUBEVIRT, [VMIMS.plural], [*FOLLOW, "create"]),
+        part="kubevirt-scenario",
+    )
 
 
 def initial_node_policy() -> list[Manifest]:

@@ -178,7 +178,7 @@ def _exporter(lab: Lab, settings: LoopSettings) -> Component:
     options = ExporterSettings(
         pressure=settings.pressure,
         production=True,
-        allow_scenario=not _theirs(lab),
+        allow_scenario=True,
         token_file=Path(EXPORTER_TOKEN_FILE),
     )
     return component(lab, exporter.SERVICE, options)

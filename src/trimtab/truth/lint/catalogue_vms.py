@@ -8,7 +8,8 @@ LAUNCHER_KEEPS_HOSTNAME = Rule(
     id="launcher-keeps-hostname",
     severity="warning",
     title="A launcher asks for one node by its host name, its VM does not",
-    explanation="A migration to a chosen node (addedNodeSelector) leaves that node's host name in "
+    explanation="A migration to a chosen node (addedNodeSelector), or a lab's scenario that starts "
+    "the VM there, leaves that node's host name in "
     "the launcher's nodeSelector until the launcher ends. The VM is free, but nodeFit looks at the "
     "pod: it fits nowhere else, so it is never evicted. Without nodeFit this is only a note.",
     fix="Migrate the VM once without a node (virtctl migrate VM, or trimtab vm migrate VM), or "
