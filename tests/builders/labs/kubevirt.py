@@ -21,7 +21,7 @@ from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import cache_dir, chosen, locate
 from trimtab.engines.cache import find
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound, TooManyRequests
+from trimtab.kube.errors import NotFound, TooManyRequests, Unavailable
 from trimtab.kube.kubevirt import KUBEVIRT_VMS, VMIMS, VMIS, Vmi, Vmim
 from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import PODS, Pod
@@ -31,6 +31,7 @@ from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.vm.kubevirt_requests import KubevirtRequests
 
 T = TypeVar("T")
+EVICTION_TRIES = 20
 _BUILT = all(find(each.name, cache_dir(os.environ)) for each in chosen(("kubevirt",)))
 needs_kubevirt = pytest.mark.skipif(
     not _BUILT, reason="KubeVirt is not built; run: trimtab engines build kubevirt"
@@ -86,11 +87,16 @@ class KubevirtLab:
         """Ask for an eviction; the answer's text, empty if it was granted."""
 
         async def asked(client: Client) -> str:
-            try:
-                await client.evict(pod, "default")
-            except TooManyRequests as answer:
-                return answer.message
-            return ""
+            for _ in range(EVICTION_TRIES):
+                try:
+                    await client.evict(pod, "default")
+                except TooManyRequests as answer:
+                    return answer.message
+                except Unavailable:  # the webhook has ten seconds, and this computer may be slow
+                    await asyncio.sleep(1.0)
+                else:
+                    return ""
+            raise AssertionError(f"nobody answers the eviction of {pod}")
 
         return self.ask(asked)
 
