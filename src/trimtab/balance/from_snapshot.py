@@ -20,6 +20,8 @@ from trimtab.policy.pods.requests import amounts, requests_of
 from trimtab.policy.pods.taints import tolerates_for_scheduling
 
 _NANO = 1e9
+CORDONED = "node.kubernetes.io/unschedulable"
+"""The taint that the node controller adds to a cordoned node."""
 
 
 def problem_from(snapshot: Snapshot, *, emptied: Sequence[str] = ()) -> Problem:
@@ -123,7 +125,9 @@ class _Reader:
     def _lets(self, pod: SnapshotPod, at: int) -> bool:
         node = self._nodes[at]
         fits = matches_node(pod.node_affinity, pod.node_selector, node.name, node.labels)
-        return fits and tolerates_for_scheduling(pod.tolerations, node.taints)
+        # A cordon closes a node to VMs that come; those that are there break no rule by it.
+        taints = tuple(taint for taint in node.taints if taint.key != CORDONED)
+        return fits and tolerates_for_scheduling(pod.tolerations, taints)
 
     def _excluded(self) -> dict[int, Exclusion]:
         excluded = {}

@@ -362,7 +362,7 @@ class _Planner:
 
     def _why_left(self, node: int) -> str:
         if not len(self._movable_on(node)):
-            return "none of its VMs may move"
+            return "none of the VMs that stay on it may move"
         if not self._may_leave(node):
             return "the plan's limit on moves is reached"
         return "no move and no exchange of two VMs lowers it within the rules"

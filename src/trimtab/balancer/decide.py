@@ -233,7 +233,7 @@ def _new_plan(s: Situation, pause: Pause | None) -> tuple[str, RebalancePlanSpec
     made = make_plan(problem, s.settings.goals(), budget, s.cost)
     shown = document_of(problem, made)
     if not shown.moves:
-        return "above the band, but no move would help", None
+        return _why_no_move(problem), None
     moves = tuple(map(_planned, shown.moves))
     return f"planned: {len(moves)} to move", RebalancePlanSpec(
         mode=mode,
@@ -246,6 +246,13 @@ def _new_plan(s: Situation, pause: Pause | None) -> tuple[str, RebalancePlanSpec
         transfer_rate=round(s.cost.bandwidth),
         rate_from=s.cost.source,
     )
+
+
+def _why_no_move(problem: Problem) -> str:
+    """Nodes that VMs leave or come to are out of the question for the moment, not for good."""
+    if problem.leaving.any() or problem.arriving.any():
+        return "above the band; what may help waits for migrations under way"
+    return "above the band, but no move would help"
 
 
 def is_urgent(s: Situation, problem: Problem) -> bool:

@@ -141,9 +141,9 @@ async def read_clock(client: Client) -> Clock:
 
 
 def draining(nodes: Iterable[Node], machines: Machines) -> tuple[str, ...]:
-    """Cordoned nodes that VMs are leaving: somebody empties them."""
+    """Cordoned nodes that VMs are leaving: somebody else than the balancer empties them."""
     cordoned = {node.metadata.name for node in nodes if node.spec.unschedulable}
-    left = {each.source for each in machines.migrations if each.ended is None}
+    left = {each.source for each in machines.migrations if each.ended is None and not each.plan}
     return tuple(sorted(cordoned & (left | machines.evacuated)))
 
 

@@ -189,3 +189,13 @@ def test_a_node_that_is_not_there_is_named() -> None:
 def test_a_snapshot_without_loads_of_vms_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match="trimtab snapshot -o F"):
         problem_from(a_cluster([a_node("hot")], [], []))
+
+
+def test_a_cordon_is_no_broken_rule_of_the_vms_that_are_there() -> None:
+    cordon = Taint("node.kubernetes.io/unschedulable")
+    closed = a_node("hot", taints=(cordon,), unschedulable=True)
+    problem = problem_from(four_on_the_first(closed, a_node("cool")))
+    state = State(problem)
+    assert [state.breaks_rule(vm) for vm in range(4)] == [None] * 4
+    away = problem_from(four_on_the_first(a_node("hot"), replace(closed, name="closed")))
+    assert not State(away).fits(np.arange(4), np.array([1])).any()

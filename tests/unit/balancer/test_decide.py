@@ -202,6 +202,13 @@ def test_one_vm_leaves_a_node_at_a_time_and_one_arrives() -> None:
         assert decide(a_situation(plans=(plan,), migrations=(busy,))).start is None
 
 
+def test_what_waits_for_others_is_not_called_hopeless() -> None:
+    busy = a_migration("d/a0", "n0", "n1")
+    made = decide(a_situation(migrations=(busy,)))
+    assert made.create is None
+    assert made.text == "above the band; what may help waits for migrations under way"
+
+
 def test_slots_are_left_to_drains() -> None:
     many = [a_migration(f"x/{at}", "elsewhere", "") for at in range(3)]
     plan = proposed(a_move(), mode="propose")

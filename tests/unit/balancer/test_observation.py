@@ -76,6 +76,7 @@ def test_without_vms_there_is_nothing_to_decide() -> None:
 
 
 leaving = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
+ours = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0, plan="p")
 ended = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0, ended=1.0)
 
 
@@ -85,6 +86,7 @@ ended = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.
         pytest.param(True, "n1", (), ("n1",), id="marked VMs on a cordoned node"),
         pytest.param(True, "", (leaving,), ("n1",), id="a migration away from a cordoned node"),
         pytest.param(True, "", (ended,), (), id="a cordoned node that nobody leaves"),
+        pytest.param(True, "", (ours,), (), id="a cordoned node that the balancer itself levels"),
         pytest.param(
             False, "n1", (leaving,), (), id="an eviction from a node that is not cordoned"
         ),
