@@ -2,29 +2,41 @@
 
 Starts two labs of its own, plays scenarios of the seed in both and compares them.
 
-    scripts/conformance kubevirt -n 500 --keep played.jsonl    goes on where it was stopped
-    scripts/conformance kubevirt -n 20 --limits                KubeVirt's limits and order
-    scripts/conformance kubevirt --judge played.jsonl          compares again, without labs
+    scripts/conformance kubevirt -n 500 --keep DIR    goes on where it was stopped
+    scripts/conformance kubevirt -n 20 --limits       KubeVirt's limits and order
+    scripts/conformance kubevirt --judge DIR          compares again, without labs
 """
 
 import asyncio
+import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 from builders.labs.lab import RunningLab
-from builders.labs.vm import vm_stack
+from builders.labs.vm import TRIMTAB, vm_stack
 from conformance.kubevirt import labs
 from conformance.kubevirt.compare import Compared
 from conformance.kubevirt.draws import limits, scenario
-from conformance.kubevirt.recording import Played, append, left_over, limits_of, load
-from conformance.kubevirt.run import Tally, run
+from conformance.kubevirt.recording import (
+    Courses,
+    Played,
+    Side,
+    append,
+    compared,
+    left_over,
+    limits_of,
+    load,
+)
+from conformance.kubevirt.run import run
 from conformance.kubevirt.scenario import Scenario
 from conformance.kubevirt.table import answers, by_kind, table, waits
+from conformance.kubevirt.wrong import MISTAKES, command
 from trimtab.lab import Home, Stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
@@ -32,18 +44,28 @@ from trimtab.stacks.kubevirt.stack import kubevirt_stack
 SCALE = 1
 """KubeVirt's waits are real seconds, so faster ones of ours would save nothing."""
 PREFIX = "trimtab-conformance-"
+SIDES: tuple[Side, ...] = get_args(Side)
 
 
 def main() -> int:
     """0 if every difference is a known one."""
+    for each in (signal.SIGINT, signal.SIGTERM):  # whoever stops it, the labs go down
+        signal.signal(each, signal.default_int_handler)
     options = _options()
     if options.judge:
-        return _conclude(Tally([each.compared() for path in options.judge for each in load(path)]))
-    known = load(options.keep) if options.keep else []
-    wanted = list(left_over(_wanted(options), known))
-    tally = _play(options, wanted) if wanted else Tally()
-    tally.compared = [each.compared() for each in known] + tally.compared
-    return _conclude(tally)
+        ours, theirs = (_all_of(options.judge, side) for side in SIDES)
+        return _conclude(compared(ours, theirs), [])
+    with ExitStack() as stack:
+        home = options.labs or Path(stack.enter_context(TemporaryDirectory(prefix=PREFIX)))
+        keep = options.keep or home / "played"
+        sides = (options.side,) if options.side else SIDES
+        failures = asyncio.run(_play(options, home, keep, sides))
+        ours, theirs = (load(keep, side) for side in SIDES)
+    return _conclude(compared(ours, theirs), failures)
+
+
+def _all_of(directories: Sequence[Path], side: Side) -> Courses:
+    return {each: c for directory in directories for each, c in load(directory, side).items()}
 
 
 def _options() -> Namespace:
@@ -56,10 +78,14 @@ def _options() -> Namespace:
     parser.add_argument("-p", "--places", type=int, default=30, help="scenarios side by side")
     parser.add_argument("--limits", action="store_true", help="KubeVirt's limits, one at a time")
     parser.add_argument("--only", type=int, nargs="*", help="only these numbers of the seed")
-    parser.add_argument("--labs", type=Path, help="directory of labs that are left running")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add what was played to FILE")
+    parser.add_argument("--side", choices=SIDES, help="play in this world only")
     parser.add_argument(
-        "--judge", type=Path, nargs="+", metavar="FILE", help="compare what was played earlier"
+        "--mistake", action="append", choices=MISTAKES, help="play ours with a wrong rule"
+    )
+    parser.add_argument("--labs", type=Path, help="directory of labs that are left running")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="add what was played to DIR")
+    parser.add_argument(
+        "--judge", type=Path, nargs="+", metavar="DIR", help="compare what was played earlier"
     )
     return parser.parse_args()
 
@@ -70,70 +96,62 @@ def _wanted(options: Namespace) -> list[Scenario]:
     return [draw(options.seed, number) for number in numbers]
 
 
-def _play(options: Namespace, wanted: Sequence[Scenario]) -> Tally:
+async def _play(options: Namespace, home: Path, keep: Path, sides: Sequence[Side]) -> list[str]:
+    played = await asyncio.gather(*(_play_side(options, home, keep, side) for side in sides))
+    return [failure for failures in played for failure in failures]
+
+
+async def _play_side(options: Namespace, home: Path, keep: Path, side: Side) -> list[str]:
+    wanted = left_over(_wanted(options), load(keep, side))
+    if not wanted:
+        return []
     places = 1 if options.limits else min(options.places, len(wanted))
-    parallel = limits_of(wanted[0]).cluster
-    theirs = KubevirtSettings(parallel=parallel, priority_queue=options.limits)
-    with ExitStack() as stack:
-        home = options.labs or Path(stack.enter_context(TemporaryDirectory(prefix=PREFIX)))
-        own, real = (
-            _lab(stack, home, name, each, places, keep=options.labs is not None)
-            for name, each in (
-                ("ours", vm_stack(bandwidth=labs.bandwidth_for(SCALE), parallel=parallel)),
-                ("theirs", kubevirt_stack(theirs)),
-            )
-        )
-        return asyncio.run(_run(own, real, wanted, places, options.keep))
+    stack = _stack(side, wanted[0], options)
+    lab = RunningLab(Home(home), side, (stack,))
+    try:
+        nodes = places * labs.NODES_EACH
+        await asyncio.to_thread(lab.up, stacks=(stack.name,), nodes=nodes, scale=SCALE)
+        async with labs.world(side, lab.kubeconfig, SCALE) as world:
+            made = await labs.make_places(world, 1, places, SCALE)
+            return await run(wanted, world, made, _reporter(keep, side))
+    finally:
+        if options.labs is None:
+            lab.down()
 
 
-def _lab(
-    stack: ExitStack, home: Path, name: str, of: Stack, places: int, *, keep: bool
-) -> RunningLab:
-    scale = SCALE if name == "ours" else 1
-    lab = RunningLab(Home(home), name, (of,))
-    if not keep:
-        stack.callback(lab.down)
-    lab.up(stacks=(of.name,), nodes=places * labs.NODES_EACH, scale=scale)
-    return lab
+def _stack(side: Side, first: Scenario, options: Namespace) -> Stack:
+    parallel = limits_of(first).cluster
+    if side == "theirs":
+        return kubevirt_stack(KubevirtSettings(parallel=parallel, priority_queue=options.limits))
+    program = command(*options.mistake) if options.mistake else TRIMTAB
+    bandwidth = labs.bandwidth_for(SCALE)
+    return vm_stack(bandwidth=bandwidth, parallel=parallel, command=program)
 
 
-async def _run(
-    own: RunningLab, real: RunningLab, wanted: Sequence[Scenario], places: int, keep: Path | None
-) -> Tally:
-    began = time.monotonic()
-    seen: list[Compared] = []
+def _reporter(keep: Path, side: Side) -> Callable[[Played], None]:
+    began, count = time.monotonic(), 0
 
-    def report(played: Played, compared: Compared) -> None:
-        seen.append(compared)
-        if keep:
-            append(keep, played)
-        if compared.unexplained:
-            _show(compared)
-        if len(seen) % 10 == 0:
-            odd = sum(bool(each.unexplained) for each in seen)
-            took = f"{len(seen)} scenarios in {time.monotonic() - began:.0f} s"
-            print(f"{took}, {odd} with unexplained differences", flush=True)
+    def report(played: Played) -> None:
+        nonlocal count
+        append(keep, side, played)
+        count += 1
+        if count % 10 == 0:
+            print(f"{side}: {count} scenarios in {time.monotonic() - began:.0f} s", flush=True)
 
-    async with labs.ours(own.kubeconfig, SCALE) as ours, labs.theirs(real.kubeconfig) as theirs:
-        mine = await labs.make_places(ours, 1, places, SCALE)
-        others = await labs.make_places(theirs, 1, places, 1)
-        return await run(wanted, (ours, mine), (theirs, others), report=report)
+    return report
 
 
-def _show(compared: Compared) -> None:
-    print(f"{compared.scenario.name}: {compared.scenario.told()}")
-    print(*(f"  {each}" for each in compared.differences), sep="\n", flush=True)
-
-
-def _conclude(tally: Tally) -> int:
-    print(*table(tally.compared), sep="\n")
-    print(f"differences by kind: {dict(by_kind(tally.compared))}")
-    print(f"KubeVirt's answers: {dict(answers(tally.compared))}")
-    print(f"KubeVirt's waits after failures: {dict(waits(tally.compared))}")
-    for each in tally.unexplained:
-        _show(each)
-    print(*tally.failures, sep="\n")
-    return 1 if tally.unexplained or tally.failures else 0
+def _conclude(found: Sequence[Compared], failures: Sequence[str]) -> int:
+    print(*table(found), sep="\n")
+    print(f"differences by kind: {dict(by_kind(found))}")
+    print(f"KubeVirt's answers: {dict(answers(found))}")
+    print(f"KubeVirt's waits after failures: {dict(waits(found))}")
+    unexplained = [each for each in found if each.unexplained]
+    for each in unexplained:
+        print(f"{each.scenario.name}: {each.scenario.told()}")
+        print(*(f"  {difference}" for difference in each.differences), sep="\n")
+    print(*failures, sep="\n")
+    return 1 if unexplained or failures else 0
 
 
 if __name__ == "__main__":

@@ -134,6 +134,11 @@ def _revivals(scenario: Scenario) -> set[int]:
     return {at for at, step in enumerate(scenario.steps) if step.when.kind == "failed"}
 
 
+def _asked_in_time(pair: Pair, aspect: Aspect) -> bool:
+    """One overtaking in KubeVirt, never one of ours."""
+    return aspect.name == "overtaken" and (pair.ours.overtaken, pair.theirs.overtaken) == (0, 1)
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         "second migration",
@@ -161,5 +166,11 @@ KNOWN: tuple[Known, ...] = (
         "a copy to a node that stops answering fails in KubeVirt at once; our controller follows "
         "pods and no nodes, so it ends there, and the VM starts again when its pod is given up",
         _lost_target,
+    ),
+    Known(
+        "asked in time",
+        "those who wait in KubeVirt ask again by timers of their own, and whoever asks first "
+        "after a slot is free gets it; the queue's priorities decide only between those at hand",
+        _asked_in_time,
     ),
 )

@@ -142,7 +142,7 @@ def scenario(seed: int, number: int) -> Scenario:
 def limits(seed: int, number: int) -> Scenario:
     """Many VMs on three nodes want to leave at once: who waits for whom.
 
-    One of the first may fail or be deleted on its way, which frees a slot.
+    The last one may fail or be deleted on its way; an earlier one could have arrived by then.
     """
     chance = Random(f"limits {seed} {number}")
     machines = tuple(Machine(chance.choice((0, 0, 1, 2))) for _ in range(chance.randint(9, 12)))
@@ -151,7 +151,7 @@ def limits(seed: int, number: int) -> Scenario:
     steps = [Step(chance.choice(deeds), at, Moment("now")) for at in turns]
     if chance.random() < 0.5:
         deed: Deed = chance.choice(("kill-target", "delete"))
-        steps.append(Step(deed, turns[0], Moment("copying", turns[0])))
+        steps.append(Step(deed, turns[-1], Moment("copying", turns[-1])))
     return Scenario(seed, number, LIMITS, 3, machines, tuple(steps))
 
 

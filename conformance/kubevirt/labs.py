@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import json
 
 from conformance.kubevirt.ours import Ours
+from conformance.kubevirt.recording import Side
 from conformance.kubevirt.theirs import Theirs
 from conformance.kubevirt.world import Place, World
 from trimtab.kube.apply import apply
@@ -49,21 +50,12 @@ _KINDS: dict[str, Kind[Any]] = {
 
 
 @asynccontextmanager
-async def ours(kubeconfig: Path, scale: float) -> AsyncIterator[Ours]:
-    """The world of a lab with trimtab's own VMs."""
+async def world(side: Side, kubeconfig: Path, scale: float) -> AsyncIterator[World]:
+    """A lab with trimtab's own VMs, or one with KubeVirt."""
     async with _client(kubeconfig) as client:
-        world = Ours(client, scale)
-        async with world.followed():
-            yield world
-
-
-@asynccontextmanager
-async def theirs(kubeconfig: Path) -> AsyncIterator[Theirs]:
-    """The world of a lab with KubeVirt."""
-    async with _client(kubeconfig) as client:
-        world = Theirs(client)
-        async with world.followed():
-            yield world
+        seen = Ours(client, scale) if side == "ours" else Theirs(client)
+        async with seen.followed():
+            yield seen
 
 
 def _client(kubeconfig: Path) -> Client:

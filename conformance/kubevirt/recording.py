@@ -1,11 +1,13 @@
-"""Scenarios as they were played in both worlds, kept in a file: one line of JSON for each.
+"""What became of scenarios in one world or both, kept in a directory: one line of JSON for each.
 
-A run goes on where an earlier one stopped, and what was played is compared anew, without labs,
-when the rules of the comparison change.
+The two worlds have a file each, so that they can be played at different times. A run goes on
+where an earlier one stopped, and what was played is compared anew, without labs, when the rules
+of the comparison change.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct, json
 
@@ -14,19 +16,17 @@ from conformance.kubevirt.course import Course
 from conformance.kubevirt.scenario import LIMITS, Scenario
 from trimtab.virt.slots import MigrationLimits
 
+Side = Literal["ours", "theirs"]
+Courses = dict[Scenario, Course]
 WIDE = 10_000
 """Migrations at a time in the cluster, where scenarios are not about that limit."""
 
 
 class Played(Struct, frozen=True):
-    """One scenario and its two courses."""
+    """One scenario in one world."""
 
     scenario: Scenario
-    ours: Course
-    theirs: Course
-
-    def compared(self) -> Compared:
-        return compare(self.scenario, self.ours, self.theirs, limits_of(self.scenario))
+    course: Course
 
 
 def limits_of(scenario: Scenario) -> MigrationLimits:
@@ -34,19 +34,36 @@ def limits_of(scenario: Scenario) -> MigrationLimits:
     return MigrationLimits() if scenario.theme == LIMITS else MigrationLimits(cluster=WIDE)
 
 
-def load(path: Path) -> list[Played]:
+def load(directory: Path, side: Side) -> Courses:
     """What was played so far; nothing if there is no such file."""
-    if not path.exists():
-        return []
-    return [json.decode(line, type=Played) for line in path.read_bytes().splitlines()]
+    path = directory / f"{side}.jsonl"
+    return decoded(path.read_bytes()) if path.exists() else {}
 
 
-def append(path: Path, played: Played) -> None:
-    with path.open("ab") as file:
+def decoded(lines: bytes) -> Courses:
+    """The last course of each scenario."""
+    return _courses(json.decode(line, type=Played) for line in lines.splitlines())
+
+
+def append(directory: Path, side: Side, played: Played) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / f"{side}.jsonl").open("ab") as file:
         file.write(json.encode(played) + b"\n")
 
 
-def left_over(wanted: Iterable[Scenario], known: Iterable[Played]) -> Iterator[Scenario]:
+def left_over(wanted: Iterable[Scenario], known: Mapping[Scenario, Course]) -> list[Scenario]:
     """Scenarios that were not played yet."""
-    done = {each.scenario for each in known}
-    return (each for each in wanted if each not in done)
+    return [each for each in wanted if each not in known]
+
+
+def compared(ours: Courses, theirs: Courses) -> list[Compared]:
+    """All scenarios that were played in both worlds."""
+    return [
+        compare(scenario, ours[scenario], course, limits_of(scenario))
+        for scenario, course in theirs.items()
+        if scenario in ours
+    ]
+
+
+def _courses(played: Iterable[Played]) -> Courses:
+    return {each.scenario: each.course for each in played}

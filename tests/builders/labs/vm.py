@@ -17,19 +17,26 @@ from trimtab.lab.components.component import HttpGet, HttpsGet
 from trimtab.lab.components.identity import kubeconfig_file
 
 PORTS = {"vm-controller": 8085, "webhook": 9443}
+TRIMTAB = (sys.executable, "-m", "trimtab.cli")
 
 
-def vm_stack(*, controllers: int = 1, webhook: bool = True, **options: object) -> Stack:
-    """`options` are those of `trimtab run vm-controller`."""
+def vm_stack(
+    *,
+    controllers: int = 1,
+    webhook: bool = True,
+    command: tuple[str, ...] = TRIMTAB,
+    **options: object,
+) -> Stack:
+    """`options` are those of `trimtab run vm-controller`; `command` is what starts `trimtab`."""
     names = controller_names(controllers)
     ports = {name: PORTS["vm-controller"] + 10 * number for number, name in enumerate(names)}
     flags = tuple(f"--{name.replace('_', '-')}={value}" for name, value in options.items())
 
     def contribute(lab: Lab) -> Contribution:
-        programs = [vm_controller(lab, name, flags) for name in names]
+        programs = [vm_controller(lab, name, flags, command) for name in names]
         objects = service_objects(controller.SERVICE, evictions.SERVICE)
         if webhook:
-            programs.append(eviction_service(lab))
+            programs.append(eviction_service(lab, command))
             objects.append(eviction_webhook(webhook_at(lab, "webhook")))
         return Contribution(
             components=tuple(programs),
@@ -47,26 +54,36 @@ def controller_names(count: int) -> list[str]:
 
 
 def trimtab(*arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "trimtab.cli", *arguments)
+    return (*TRIMTAB, *arguments)
 
 
-def vm_controller(lab: Lab, name: str, flags: tuple[str, ...] = ()) -> Component:
+def vm_controller(
+    lab: Lab, name: str, flags: tuple[str, ...] = (), command: tuple[str, ...] = TRIMTAB
+) -> Component:
     port = lab.port(name)
     config = kubeconfig_file("vm-controller")
     return Component(
         name=name,
-        argv=trimtab("run", "vm-controller", f"--kubeconfig={config}", f"--port={port}", *flags),
+        argv=(
+            *command,
+            "run",
+            "vm-controller",
+            f"--kubeconfig={config}",
+            f"--port={port}",
+            *flags,
+        ),
         probes=(HttpGet(f"http://127.0.0.1:{port}/readyz"),),
         needs=("tokens", "kube-apiserver"),
         url=f"http://127.0.0.1:{port}",
     )
 
 
-def eviction_service(lab: Lab) -> Component:
+def eviction_service(lab: Lab, command: tuple[str, ...] = TRIMTAB) -> Component:
     port = lab.port("webhook")
     return Component(
         name="webhook",
-        argv=trimtab(
+        argv=(
+            *command,
             "run",
             "webhook",
             f"--kubeconfig={kubeconfig_file('webhook')}",

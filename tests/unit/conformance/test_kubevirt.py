@@ -20,7 +20,7 @@ from conformance.kubevirt.course import (
 )
 from conformance.kubevirt.differences import KNOWN
 from conformance.kubevirt.draws import THEMES, limits, scenario
-from conformance.kubevirt.recording import Played, append, left_over, load
+from conformance.kubevirt.recording import Played, append, compared, left_over, load
 from conformance.kubevirt.scenario import LIMITS, ON_NODES, Machine, Moment, Scenario, Step
 from conformance.kubevirt.table import table
 from trimtab.virt.slots import MigrationLimits
@@ -115,6 +115,15 @@ def test_slots_are_compared_where_they_are_short(changes: dict[str, int]) -> Non
     here, there = (a_scenario(theme=theme) for theme in ("evictions", LIMITS))
     assert compare(here, a_course(**changes), a_course(), LIMIT).differences == ()
     assert len(compare(there, a_course(**changes), a_course(), LIMIT).unexplained) == 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "explained"), [(0, 1, True), (0, 2, False), (1, 0, False), (1, 2, False)]
+)
+def test_only_kubevirt_may_let_one_be_overtaken(ours: int, theirs: int, explained: bool) -> None:
+    mine, other = (a_course(overtaken=count) for count in (ours, theirs))
+    found = compare(a_scenario(2, LIMITS), mine, other, LIMIT)
+    assert (not found.unexplained) == explained
 
 
 def test_with_three_nodes_the_scheduler_may_choose() -> None:
@@ -221,14 +230,17 @@ def test_a_lost_target_explains_a_failure_and_its_repetition_only(
 
 
 def test_what_was_played_is_kept_and_not_played_again(tmp_path: Path) -> None:
-    file = tmp_path / "played.jsonl"
-    assert load(file) == []
-    first = Played(scenario(1, 0), a_course(), a_course())
-    append(file, first)
-    append(file, structs.replace(first, scenario=scenario(1, 1)))
-    assert load(file)[0] == first
     wanted = [scenario(1, number) for number in range(3)]
-    assert list(left_over(wanted, load(file))) == wanted[2:]
+    assert load(tmp_path, "ours") == {}
+    for each in wanted[:2]:
+        append(tmp_path, "ours", Played(each, a_course()))
+    played = a_scenario()
+    for side in ("ours", "theirs"):
+        append(tmp_path, side, Played(played, a_course()))
+    ours, theirs = load(tmp_path, "ours"), load(tmp_path, "theirs")
+    assert ours[played] == a_course()
+    assert left_over(wanted, ours) == wanted[2:]
+    assert [each.scenario for each in compared(ours, theirs)] == [played]
 
 
 def test_the_table_counts_each_scenario_once_for_each_rule() -> None:
