@@ -18,7 +18,9 @@ class Settings(Listening, frozen=True, kw_only=True):
     """Bytes per second that a node can send, and receive, for migrations."""
     dirty_rate: Bytes = 0.0
     """Bytes per second that a guest changes, unless its VMI says otherwise."""
-    cpu_model: Annotated[tuple[str, ...], Option(several=True)] = ("Intel:Skylake-Server",)
+    cpu_model: Annotated[tuple[str, ...], Option(several=True, write=tuple)] = (
+        "Intel:Skylake-Server",
+    )
     """VENDOR:MODEL, oldest first; they go round the nodes in turn."""
 
     def __post_init__(self) -> None:

@@ -1,10 +1,13 @@
 """Nodes that KubeVirt can use, their CPUs, and how often they say that they live."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.kube.resources import Node, NodeStatus, ObjectMeta
+from trimtab.kube.runtime.options import written
 from trimtab.player.nodes import (
     RESOURCES,
     heartbeat_every_s,
@@ -14,6 +17,7 @@ from trimtab.player.nodes import (
     parse_models,
     resource_changes,
 )
+from trimtab.player.settings import Settings
 
 MODELS = parse_models(["Intel:Haswell", "AMD:EPYC-Rome", "Intel:Skylake-Server"])
 
@@ -57,3 +61,13 @@ def test_many_nodes_beat_more_slowly_but_within_five_minutes(nodes: int, seconds
 @given(st.integers(0, 100_000))
 def test_no_heart_stops_for_as_long_as_kubevirt_waits(nodes: int) -> None:
     assert heartbeat_every_s(nodes) < 300
+
+
+def test_each_cpu_model_is_an_option_of_its_own_on_the_command_line() -> None:
+    models = ("Intel:Haswell", "AMD:EPYC-Rome")
+    settings = Settings(handler_kubeconfig=Path("handler"), cpu_model=models)
+    assert written(settings) == (
+        "--handler-kubeconfig=handler",
+        "--cpu-model=Intel:Haswell",
+        "--cpu-model=AMD:EPYC-Rome",
+    )
