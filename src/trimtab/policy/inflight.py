@@ -134,10 +134,20 @@ class InFlightCache(InFlight):
     __slots__ = ()
     entries: dict[str, Entry]
 
+    def assume_all(self, pods: Iterable[tuple[str, str, str]], now: float) -> None:
+        """`assume` for one after the other: uid, node and namespace of each."""
+        entries = self.entries
+        for uid, node, namespace in pods:
+            if uid in entries:
+                self.assume(uid, node, namespace, now)
+            else:
+                entries[uid] = Entry(uid, node, namespace, now)
+
     def forget(self, pod_uids: Iterable[str]) -> None:
         """Pods were deleted: the same as one event after the other."""
+        drop = self.entries.pop
         for uid in pod_uids:
-            self.entries.pop(uid, None)
+            drop(uid, None)
 
     def _with(self, entry: Entry) -> InFlight:
         self.entries.pop(entry.pod_uid, None)  # a changed entry is the newest, as above

@@ -6,10 +6,13 @@ next and announces each, so that the time before it can be accounted for.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress
+from itertools import compress, repeat
 from math import inf
 
+import numpy as np
+
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
+from trimtab.sim.fleet import DEFAULT_NAMESPACE
 from trimtab.sim.migration.marks import Mark
 from trimtab.sim.migration.migrations import Migrations
 from trimtab.sim.placement.cluster import Cluster
@@ -22,6 +25,8 @@ from trimtab.virt.eviction import EvictionEffect
 from trimtab.virt.launcher import LOST_NODE_S
 from trimtab.virt.slots import MigrationPriority
 
+MIGRATES = EvictionEffect.MIGRATES
+SYSTEM_MAINTENANCE = MigrationPriority.SYSTEM_MAINTENANCE
 Change = Callable[[int, float, float], None]
 """Called before the placement of a replica changes: nothing has moved between two moments."""
 
@@ -74,13 +79,29 @@ class Replica:
         if self.cluster.fleet.eviction_effects[vm] is EvictionEffect.RESTARTS:
             self._restart(vm)
             return
-        node = self.cluster.fleet.node_names[self.cluster.where[vm]]
-        self.inflight.assume(self.uid(vm), node, self.cluster.fleet.namespace(vm), self.now)
-        self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_MAINTENANCE)
+        self._evict_together([vm])
+
+    def evict_all(self, vms: Sequence[int]) -> None:
+        """The same for one after the other."""
+        effects = self.cluster.fleet.eviction_effects
+        if all(effects[vm] is MIGRATES for vm in vms):
+            self._evict_together(vms)
+        else:
+            for vm in vms:
+                self.evict(vm)
+
+    def _evict_together(self, vms: Sequence[int]) -> None:
+        """These can migrate: KubeVirt marks them, and the descheduler takes note of them."""
+        fleet, names = self.cluster.fleet, self.cluster.fleet.node_names
+        sources = self.cluster.where[np.asarray(vms, dtype=np.intp)].tolist()
+        spaces = repeat(DEFAULT_NAMESPACE) if fleet.rules is None else map(fleet.namespace, vms)
+        pods = zip(map(self.uid, vms), map(names.__getitem__, sources), spaces, strict=False)
+        self.inflight.assume_all(pods, self.now)
+        self.migrations.request_all(vms, sources, self.now, SYSTEM_MAINTENANCE)
 
     def move(self, vm: int, target: int) -> None:
         """Migrate to a chosen node: what planners ask for and the descheduler cannot."""
-        self.migrations.request(vm, self.now, MigrationPriority.SYSTEM_MAINTENANCE, target)
+        self.migrations.request(vm, self.now, SYSTEM_MAINTENANCE, target)
 
     def drain(self, node: int) -> None:
         """Cordon a node and evict every VM on it, and those that still land there."""
@@ -222,9 +243,10 @@ class Replica:
         self._starts.place(self.now)
 
     def _arrived(self, marks: Sequence[Mark]) -> None:
+        history, now = self.history, self.now
         for mark in marks:
             begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
-            self.history[mark.vm].append((begun, self.now))
+            history[mark.vm].append((begun, now))
         if self._draining:
             for mark in marks:
                 self._land(mark.vm, int(self.cluster.where[mark.vm]))
@@ -237,9 +259,10 @@ class Replica:
 
     def _pods_gone(self, vms: Sequence[int]) -> None:
         self.inflight.forget(map(self.uid, vms))
+        incarnation = self.incarnation
         for vm in vms:
-            self.incarnation[vm] += 1
-            self._started[vm] = self.now
+            incarnation[vm] += 1
+        self._started.update(zip(vms, repeat(self.now)))
 
     def _restart(self, vm: int) -> None:
         self.cluster.release(vm, int(self.cluster.where[vm]))

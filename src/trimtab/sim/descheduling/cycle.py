@@ -111,8 +111,7 @@ class Control:
         self._deschedulers[r].restrained.learn(decision.classes)
 
     def _evict(self, r: int, decision: CycleDecision, _: Floats) -> None:
-        for vm in decision.evicted:
-            self._replicas[r].evict(vm)
+        self._replicas[r].evict_all(decision.evicted)
 
     def _move_by_baseline(self, r: int, decision: CycleDecision, scores: Floats) -> None:
         """What a simple planner would do about the same over-utilised nodes."""

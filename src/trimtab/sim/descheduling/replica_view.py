@@ -138,20 +138,21 @@ class ReplicaView(View):
         return [
             pod
             if (pod := known.get(vm)) is not None and pod.incarnation == incarnation[vm]
-            else self._new_pod(vm)
+            else self._new_pod(vm, incarnation[vm])
             for vm in vms
         ]
 
-    def _new_pod(self, vm: int) -> VmPod:
+    def _new_pod(self, vm: int, incarnation: int) -> VmPod:
         """The pod of a VM; the same object until the VM gets another pod."""
+        fleet, replica = self._fleet, self._replica
         pod = self._pods[vm] = VmPod(
-            vm=vm,
-            incarnation=self._replica.incarnation[vm],
-            uid=self._replica.uid(vm),
-            vm_name=self._fleet.vm_names[vm],
-            traits=self._shared.traits(vm),
-            namespace=self._fleet.namespace(vm),
-            started=self._replica.started_s(vm),
+            vm,
+            incarnation,
+            replica.uid(vm),
+            fleet.vm_names[vm],
+            self._shared.traits(vm),
+            DEFAULT_NAMESPACE if fleet.rules is None else fleet.namespace(vm),
+            replica.started_s(vm),
         )
         return pod
 

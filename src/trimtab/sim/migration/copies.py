@@ -123,6 +123,14 @@ class Copies:
         at = attempt.copy
         return at is not None and self._finishes_s.item(at) <= self._given_up_s.item(at)
 
+    def are_in_time(self, marks: Sequence[Mark]) -> bool:
+        """Whether all of them are copied, and finish before they are given up."""
+        places = [mark.attempt.copy for mark in marks if mark.attempt is not None]
+        if None in places:
+            return False
+        at = np.array(places, dtype=np.intp)
+        return bool((self._finishes_s[at] <= self._given_up_s[at]).all())
+
     def due(self, now: float) -> list[Mark]:
         """Those that finish or are given up by now, in no order."""
         if self._ends_first_s > now:

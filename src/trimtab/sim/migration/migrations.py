@@ -6,9 +6,11 @@ started on another node, under the same limits.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import repeat
 from math import inf
+from operator import attrgetter
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from trimtab.sim.migration.copies import Copies
 from trimtab.sim.migration.marks import Attempt, Mark, targets_of
 from trimtab.sim.migration.waiting import Waiting
 from trimtab.sim.outcome import Move
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import MANY_MOVES, Cluster
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
@@ -25,6 +27,7 @@ from trimtab.virt.attempts import UNSCHEDULABLE_S, backoff_s, completion_limit_s
 from trimtab.virt.slots import MigrationLimits, MigrationPriority
 
 GB = 1e9
+_sequence = attrgetter("sequence")
 
 
 class Migrations:
@@ -87,6 +90,23 @@ class Migrations:
             )
             self._waiting.add(mark)
 
+    def request_all(
+        self,
+        vms: Sequence[int],
+        sources: Sequence[int],
+        now: float,
+        priority: MigrationPriority,
+    ) -> None:
+        """The same for one after the other, with the node that each is on."""
+        marks, new, not_before_s = self.marks, [], now + self._reaction_s
+        for vm, source in zip(vms, sources, strict=True):
+            if vm not in marks:
+                self._requests += 1
+                mark = Mark(vm, source, now, priority, None, 0, not_before_s, None, self._requests)
+                marks[vm] = mark
+                new.append(mark)
+        self._waiting.add_all(new, not_before_s)
+
     def cancel(self, vm: int, now: float, outcome: str) -> None:
         """Forget a mark because its VM or its node is gone."""
         if mark := self.marks.get(vm):
@@ -120,7 +140,7 @@ class Migrations:
 
     def settle(self, now: float) -> None:
         """Finish what is due, then start what may start."""
-        due = self.copies.due(now)
+        due = self.copies.due(now)  # in no order
         while self._next_timer_s() <= now:
             due.append(heappop(self._timers)[2])
         if due:
@@ -132,22 +152,27 @@ class Migrations:
         self.copies.progress(now)
         for mark in sorted(self._unbound.values(), key=_sequence):
             self._bind(mark, now)
-        for mark in self._take(now):
-            self._begin(mark, now)
+        if self._all_may_begin():
+            self._begin_together(self._waiting.take_all(now), now)
+        else:
+            self._begin_in_turn(now)
         self.peak = max(self.peak, self._running)
         self._begin_copies(now)
         self.copies.share(now)
 
-    def _take(self, now: float) -> Iterator[Mark]:
-        """Those that may begin, one after the other: each has begun before the next is taken."""
-        if self._limits.hold_up_none_of(len(self.marks)):
-            yield from self._waiting.take_all(now)
-            return
+    def _all_may_begin(self) -> bool:
+        """No limit holds anyone up, and no target rests on what the one before did to loads."""
+        limits, scheduler = self._limits, self._scheduler
+        live = self._model.mode == "live" and not scheduler.reads_loads
+        return live and limits.hold_up_none_of(len(self.marks))
+
+    def _begin_in_turn(self, now: float) -> None:
+        """One after the other: each has begun before the next is taken."""
         while self._limits.allow_another(self._running):
             waiting = self._waiting.take(now, self._may_leave)
             if waiting is None:
                 return
-            yield waiting
+            self._begin(waiting, now)
 
     def _may_leave(self, node: int) -> bool:
         return self._limits.allow_leaving(self._leaving[node])
@@ -179,6 +204,31 @@ class Migrations:
         if mark.attempt.target is None:
             self._unbound[mark.vm] = mark
             self._end_by_itself(mark, mark.attempt)
+
+    def _begin_together(self, marks: Sequence[Mark], now: float) -> None:
+        """The same for all that wait, with as little as possible done for each alone."""
+        free = [mark for mark in marks if mark.wanted_target is None]
+        vms, sources = [mark.vm for mark in free], [mark.source for mark in free]
+        if len(free) < max(len(marks), MANY_MOVES):
+            for mark in marks:
+                self._begin(mark, now)
+            return
+        self._attempts.update(vms)
+        self._leaving.update(sources)
+        self._running += len(marks)
+        targets = self._scheduler.place_all(vms, sources)
+        rate, ends_s = self._model.failure_rate, now + UNSCHEDULABLE_S
+        numbers = map(self._attempts.__getitem__, vms)
+        for mark, number, target in zip(marks, numbers, targets, strict=True):
+            doomed = rate > 0.0 and attempt_fails(self._seed, mark.vm, number, rate)
+            begun_s = None if target is None else now
+            mark.attempt = Attempt(number, now, target, None, begun_s, 0.0, ends_s, doomed)
+            if target is None:
+                self._unbound[mark.vm] = mark
+                self._end_by_itself(mark, mark.attempt)
+            else:
+                self._bound.append(mark)
+        self._cluster.land_all(zip(vms, targets, strict=True))
 
     def _end_by_itself(self, mark: Mark, attempt: Attempt) -> None:
         """An attempt ends at its own `ends_s`, not with a copy."""
@@ -230,13 +280,21 @@ class Migrations:
 
     def _finish(self, marks: Sequence[Mark], now: float) -> None:
         """Attempts come to their end, one way or the other."""
-        outcomes = [self._outcome(mark) for mark in marks]
+        outcomes = self._outcomes(marks)
         self._account(marks, outcomes, now)
+        if not any(outcome != "succeeded" for outcome in outcomes):
+            self._succeed(marks)
+            return
         ended = list(zip(marks, outcomes, strict=True))
         self._succeed([mark for mark, outcome in ended if outcome == "succeeded"])
         for mark, outcome in ended:
             if outcome != "succeeded":
                 self._fail(mark, now)
+
+    def _outcomes(self, marks: Sequence[Mark]) -> list[str]:
+        if self._model.failure_rate <= 0.0 and self.copies.are_in_time(marks):
+            return ["succeeded"] * len(marks)
+        return [self._outcome(mark) for mark in marks]
 
     def _outcome(self, mark: Mark) -> str:
         attempt = mark.attempt
@@ -282,37 +340,36 @@ class Migrations:
         """Attempts are over: write them down; their slots are free for others."""
         copied = [mark for mark in marks if mark.attempt and mark.attempt.copy is not None]
         if copied:
+            bytes_sent, precopy_s = self.bytes_sent, self.precopy_s
             for mark, sent in zip(copied, self.copies.end(copied, now), strict=True):
                 attempt = mark.attempt
                 assert attempt is not None
                 assert attempt.copy_begun_s is not None
                 attempt.sent = sent
-                self.bytes_sent += sent
-                self.precopy_s += now - attempt.copy_begun_s
-        for mark, outcome in zip(marks, outcomes, strict=True):
-            self._unbound.pop(mark.vm, None)
-            self._leaving[mark.source] -= 1
-            self._waiting.freed(mark.source)
-            self.moves.append(self._move(mark, now, outcome))
+                bytes_sent += sent
+                precopy_s += now - attempt.copy_begun_s
+            self.bytes_sent, self.precopy_s = bytes_sent, precopy_s
+        if self._unbound:
+            for mark in marks:
+                self._unbound.pop(mark.vm, None)
+        self._leaving.subtract([mark.source for mark in marks])
+        self._waiting.freed_all(mark.source for mark in marks)
+        self.moves += map(self._move, marks, repeat(now), outcomes)
         self._running -= len(marks)
 
     def _move(self, mark: Mark, now: float | None, outcome: str) -> Move:
         attempt, names = mark.attempt, self._cluster.fleet.node_names
         target = attempt.target if attempt else None
         return Move(
-            vm=self._cluster.fleet.vm_names[mark.vm],
-            source=names[mark.source],
-            target=None if target is None else names[target],
-            requested_s=mark.requested_s,
-            started_s=attempt.begun_s if attempt else None,
-            ended_s=now,
-            gb=attempt.sent / GB if attempt else 0.0,
-            outcome=outcome,
+            self._cluster.fleet.vm_names[mark.vm],
+            names[mark.source],
+            None if target is None else names[target],
+            mark.requested_s,
+            attempt.begun_s if attempt else None,
+            now,
+            attempt.sent / GB if attempt else 0.0,
+            outcome,
         )
-
-
-def _sequence(mark: Mark) -> int:
-    return mark.sequence
 
 
 def _has_target(mark: Mark) -> bool:

@@ -6,7 +6,7 @@ list of the nodes by the first one in their queue: a start costs the same with t
 with ten thousand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from math import inf
 from operator import attrgetter
@@ -34,6 +34,12 @@ class Waiting:
             same = self._later[mark.not_before_s] = []
             heappush(self._moments, mark.not_before_s)
         same.append(mark)
+
+    def add_all(self, marks: Sequence[Mark], not_before_s: float) -> None:
+        """These wait until one and the same moment."""
+        if marks:
+            self.add(marks[0])
+            self._later[not_before_s] += marks[1:]
 
     def next_s(self, now: float) -> float:
         """When the next back-off ends."""
@@ -76,6 +82,12 @@ class Waiting:
         """One VM less leaves a node."""
         if queue := self._queues.get(node):
             heappush(self._nodes, (queue[0][0], node))
+
+    def freed_all(self, nodes: Iterable[int]) -> None:
+        """One VM less leaves each of these nodes."""
+        if self._queues:
+            for node in nodes:
+                self.freed(node)
 
     def _ripen(self, now: float) -> None:
         while self._moments and self._moments[0] <= now:

@@ -5,7 +5,7 @@ again from nothing. Nowhere is one more node behind the last: VMs that wait for 
 boot or sit on a lost node are there, so its load is the demand that nobody serves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,14 @@ class Cluster:
         """Copying starts: the VM's memory counts on the target too, its CPU does not."""
         self.landing[vm] = node
         self._plain.memory[node] += self.loads.memory.item(vm)
+
+    def land_all(self, landing: Iterable[tuple[int, int | None]]) -> None:
+        """Copying starts for these VMs, to these nodes; those without a node wait."""
+        bound = {vm: node for vm, node in landing if node is not None}
+        self.landing |= bound
+        vms = np.fromiter(bound, np.intp, len(bound))
+        nodes = np.fromiter(bound.values(), np.intp, len(bound))
+        np.add.at(self.memory, nodes, self.loads.memory[vms])
 
     def stop_landing(self, vm: int) -> None:
         """Copying ended, one way or the other."""

@@ -4,13 +4,14 @@ A placement changes one node or two, so the others' points stay: renewing a few 
 numbers takes a tenth of the time of computing all of them, even at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.fleet import DEFAULT_MEMORY, DEFAULT_MILLI_CPU, Integers, plain
+from trimtab.sim.placement.burst import NodesByWorth
 from trimtab.sim.placement.cluster import Cluster
 
 MANY = 32
@@ -48,12 +49,16 @@ class NodeScores:
         if (ground := cluster.fleet.ground) is not None:
             self._figures = (*self._figures, ground.assumed_cpu, ground.assumed_memory)
         self._plain = [plain(figures) for figures in self._figures]
+        self._promised = self._plain[:3]
+        self._node_kind = _kinds(self._figures[3:])
         self._known: dict[tuple[int, ...], int] = {}
         """What a node with such figures is worth: many nodes have the same."""
         self._highest = 0
         """No node is worth more; the best one may be worth less by now."""
         self._guess_again = False
         self._kind = kind
+        self._by_worth: NodesByWorth | None = None
+        """Kept only while many pods are placed at one moment."""
         self._seen, self._open = 0, cluster.open_to(kind)
         self._renew_all()
 
@@ -69,6 +74,21 @@ class NodeScores:
             self._seen = len(changed)
         if self._guess_again:
             self._highest, self._guess_again = int(np.maximum.reduce(self.levels)), False
+
+    def in_order(self) -> NodesByWorth:
+        """The nodes by what they are worth now; kept in order until `forget_order`."""
+        order, changed = self._by_worth, self._cluster.changed
+        if order is not None and len(changed) == self._seen + 1:
+            self._renew(changed[-1])  # a burst: nothing but the last pod's node has changed
+            self._seen += 1
+            return order
+        self.follow()
+        if self._by_worth is None:
+            self._by_worth = NodesByWorth(self.levels[: self._nodes])
+        return self._by_worth
+
+    def forget_order(self) -> None:
+        self._by_worth = None
 
     def best(self, first: int, last: int) -> tuple[int, int]:
         """The highest worth from `first` to `last`, and how many nodes there are worth it.
@@ -89,21 +109,28 @@ class NodeScores:
 
     def _renew_all(self) -> None:
         self._open = self._cluster.open_to(self._kind)
+        self._open_plain = plain(self._open)
         worth = self._worth(np.minimum, _whole, *self._figures) * self._open
         self.levels[: self._nodes] = self.levels[self._nodes :] = worth
         self._highest = int(np.maximum.reduce(worth))
         self._seen = len(self._cluster.changed)
+        self._by_worth = None
 
     def _renew(self, node: int) -> None:
-        figures = tuple([each[node] for each in self._plain])
+        cpu, memory, pods = self._promised
+        figures = cpu[node], memory[node], pods[node], self._node_kind[node]
         worth = self._known.get(figures)
         if worth is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            worth = self._known[figures] = self._worth(min, int, *figures)
-        worth = worth if self._open[node] else 0
+            worth = self._known[figures] = self._worth(min, int, *[f[node] for f in self._plain])
+        if not self._open_plain[node]:
+            worth = 0
+        if self._by_worth is not None:
+            self._by_worth.change(node, self.worth[node], worth)
         self.worth[node] = self.worth[self._nodes + node] = worth
-        self._highest = max(self._highest, worth)
+        if worth > self._highest:
+            self._highest = worth
 
     def _worth(
         self,
@@ -133,6 +160,13 @@ class NodeScores:
             even = whole((1 - after / 2) * 100) - whole((1 - before / 2) * 100)
             points += 50 + (50 + even) // 2
         return (points + 1) * room
+
+
+def _kinds(figures: Sequence[Integers]) -> list[int]:
+    """A number for each node; nodes with equal figures have the same."""
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = zip(*(each.tolist() for each in figures), strict=True)
+    return [numbers.setdefault(row, len(numbers)) for row in rows]
 
 
 def _whole(values: Any) -> Any:

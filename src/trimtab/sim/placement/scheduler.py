@@ -5,15 +5,20 @@ these pods only three of the scores differ between nodes. All arithmetic is in i
 as there, so ties are as frequent as there, and broken at random.
 """
 
+from collections.abc import Sequence
+from itertools import repeat
 from random import Random
 
 import numpy as np
 
+from trimtab.policy.choices import below
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.placement.cluster import Cluster, Places
 from trimtab.sim.placement.node_scores import NodeScores
 from trimtab.sim.spec import Placement
 
+Asks = tuple[int, int, int]
+"""CPU, memory and kind of rules: pods that have them in common fit the same nodes."""
 TAINT_WEIGHT = 3
 # In a large cluster only a part of the nodes is looked at, at least this many.
 FEWEST_NODES = 100
@@ -22,6 +27,8 @@ FEWEST_PERCENT = 5
 MOST_POINTS = 1_000_000
 # From so many on, counting to one of equal nodes is quicker in an array.
 MANY_TIES = 4
+# From so many pods alike on, keeping the nodes in order pays.
+MANY_PODS = 32
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -36,7 +43,8 @@ class Scheduler:
     """Places one pod after the other; remembers where in the list of nodes it stopped."""
 
     def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
-        self._cluster, self._placement, self._ties = cluster, placement, ties
+        self._cluster, self._placement = cluster, placement
+        self._ties, self._draw = ties, below(ties)
         self._node_scores: dict[tuple[int, int, int], NodeScores] = {}
         self._start, self._nodes = 0, cluster.fleet.nodes
         self._wanted = nodes_to_find(self._nodes)
@@ -46,7 +54,7 @@ class Scheduler:
 
     def go_on_with(self, placement: Placement, ties: Random) -> None:
         """The start is over: place by these rules from now on, with ties from another stream."""
-        self._placement, self._ties = placement, ties
+        self._placement, self._ties, self._draw = placement, ties, below(ties)
         self._node_scores.clear()
 
     def choose(self, vm: int, avoid: int | None = None) -> int | None:
@@ -60,6 +68,53 @@ class Scheduler:
         kept, worth[avoid], worth[again] = worth[avoid], 0, 0
         chosen = self._best(vm, cached)
         worth[avoid] = worth[again] = kept
+        return chosen
+
+    @property
+    def reads_loads(self) -> bool:
+        """Whether what VMs use decides, not only what they request."""
+        return self._placement == "least-loaded"
+
+    def place_all(self, vms: Sequence[int], sources: Sequence[int]) -> list[int | None]:
+        """Choose a node for each VM but its source and reserve it before the next one's turn."""
+        asked = self._asked_by(vms)
+        kinds = set(asked)
+        if len(vms) < MANY_PODS * len(kinds) or self._apart is not None or self._any_taints():
+            return [self._place(vm, avoid) for vm, avoid in zip(vms, sources, strict=True)]
+        scores = {asks: self._known_scores(asks) for asks in kinds}
+        chosen = self._place_burst(vms, sources, [scores[asks] for asks in asked])
+        for each in scores.values():
+            each.forget_order()
+        return chosen
+
+    def _place(self, vm: int, avoid: int) -> int | None:
+        node = self.choose(vm, avoid)
+        if node is not None:
+            self._cluster.reserve(vm, node)
+        return node
+
+    def _place_burst(
+        self, vms: Sequence[int], sources: Sequence[int], scores: Sequence[NodeScores]
+    ) -> list[int | None]:
+        """The same, looking at no more nodes than may win: the loop that costs most of a burst."""
+        nodes, wanted, draw, reserve = self._nodes, self._wanted, self._draw, self._cluster.reserve
+        first, last = 0, nodes
+        chosen: list[int | None] = []
+        for vm, avoid, cached in zip(vms, sources, scores, strict=True):
+            order = cached.in_order()
+            if not order.all_fit:
+                chosen.append(self._place(vm, avoid))
+                continue
+            if wanted < nodes:
+                first = self._start
+                last = first + wanted
+                if (avoid - first) % nodes < wanted:
+                    last += 1
+                self._start = last % nodes
+            node = order.choose(first, last, avoid, cached.worth[avoid], draw)
+            if node is not None:
+                reserve(vm, node)
+            chosen.append(node)
         return chosen
 
     def _choose_apart(
@@ -129,18 +184,31 @@ class Scheduler:
         return self._tainted
 
     def _scores_for(self, vm: int) -> NodeScores:
-        """For pods like this VM's, as of now; the oldest is forgotten when there are too many."""
+        """For pods like this VM's, as of now."""
         fleet = self._cluster.fleet
         kind = 0 if self._rules is None else self._rules.kind.item(vm)
-        asks = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm), kind
+        known = self._known_scores(
+            (fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm), kind)
+        )
+        known.follow()
+        return known
+
+    def _asked_by(self, vms: Sequence[int]) -> list[Asks]:
+        fleet, rules = self._cluster.fleet, self._rules
+        kinds = repeat(0, len(vms)) if rules is None else rules.kind[vms].tolist()
+        cpu, memory = fleet.requested_cpu[vms].tolist(), fleet.requested_memory[vms].tolist()
+        return list(zip(cpu, memory, kinds, strict=True))
+
+    def _known_scores(self, asks: Asks) -> NodeScores:
+        """For pods that ask for so much; the oldest is forgotten when there are too many."""
         known = self._node_scores.get(asks)
         if known is None:
-            if (len(self._node_scores) + 1) * fleet.nodes > MOST_POINTS and self._node_scores:
+            if (len(self._node_scores) + 1) * self._nodes > MOST_POINTS and self._node_scores:
                 del self._node_scores[next(iter(self._node_scores))]
+            cpu, memory, kind = asks
             pack = self._placement == "binpack"
-            known = NodeScores(self._cluster, *asks[:2], pack=pack, kind=kind)
+            known = NodeScores(self._cluster, cpu, memory, pack=pack, kind=kind)
             self._node_scores[asks] = known
-        known.follow()
         return known
 
     def _search(self, worth: bytearray) -> tuple[int, int]:
