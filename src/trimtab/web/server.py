@@ -122,15 +122,16 @@ class Page:
         """Take in what the source sees, until it ends; the page goes on showing the last."""
         await self._until_wanted()
         async with asyncio.TaskGroup() as tasks:
-            last = 0.0
+            last, rested = 0.0, True
             async for seen in self._source.looks():
                 self._take(seen)
                 if seen.picture.nodes:  # a first look that failed shows nothing to go on from
-                    if seen.picture.at - last > UNSEEN_S and self._source.on_demand:
+                    # a big cluster is looked at seldom, too: only who rested has missed something
+                    if rested and seen.picture.at - last > UNSEEN_S and self._source.on_demand:
                         # viewers see the newest look at once, and the past when it is there
                         tasks.create_task(self._fill(last, seen.picture.at))
-                    last = seen.picture.at
-                await self._until_wanted()
+                    last, rested = seen.picture.at, False
+                rested |= await self._until_wanted()
 
     async def _fill(self, after: float, until: float) -> None:
         """Ask for the time at which nobody looked; the page goes on without it."""
@@ -147,11 +148,13 @@ class Page:
             async for seen in self._beside.looks():
                 self._history_beside.publish(seen.picture)
 
-    async def _until_wanted(self) -> None:
-        """While nobody looks and nothing is kept, a cluster is not asked."""
+    async def _until_wanted(self) -> bool:
+        """While nobody looks and nothing is kept, a cluster is not asked; whether that was so."""
         if self._source.on_demand and self._keep is None and not self.history.viewers:
             self._asked.clear()
             await self._asked.wait()
+            return True
+        return False
 
     def _take(self, seen: Seen) -> None:
         first = self.history.number == 0

@@ -118,6 +118,55 @@ def test_every_score_is_told_for_every_node(
     assert "not recorded" not in seen.text("#scores tbody")
 
 
+def test_the_history_begins_before_the_page_did(
+    loop: LoopLab, served: ServedPage, open_page: Opener
+) -> None:
+    """The past comes from Prometheus, which was there from the beginning of the lab."""
+    seen = open_page(served.address).drawn()
+    first_look = seen.page.evaluate("() => trimtabPage.timeline.latest.at")
+    reaches = "at => trimtabPage.timeline.changes[0].at < at - 30"
+    seen.page.wait_for_function(reaches, arg=first_look, timeout=PATIENCE_MS)
+    past = seen.page.evaluate(
+        """at => { const { timeline } = trimtabPage; const found = [];
+                   for (let i = 0; i < timeline.changes.length; i++) {
+                     if (timeline.changes[i].at >= at) break;
+                     const state = timeline.stateAt(i);
+                     found.push([[...state.nodes.values()].map(node => node.kind ?? ""),
+                                 [...state.nodes.values()].map(node => node.cpu ?? null),
+                                 state.vms.size, state.cluster.notes?.[0] ?? ""]);
+                   }
+                   return found; }""",
+        first_look,
+    )
+    assert len(past) >= 3
+    kinds, loads, vms, note = past[-1]
+    assert set(kinds) <= {"over", "under", "appropriate"}
+    assert None not in loads
+    assert vms == len(apart(loop.vms))
+    assert "from Prometheus" in note
+    seen.page.locator("#moment").fill("0")
+    assert "from Prometheus" in seen.text("#notes")
+    seen.page.keyboard.press("l")
+
+
+@pytest.mark.parametrize("component", ["prometheus", "exporter", "descheduler"])
+def test_a_part_of_the_loop_that_is_killed_is_said_and_its_successor_followed(
+    loop: LoopLab, served: ServedPage, open_page: Opener, component: str
+) -> None:
+    seen = open_page(served.address).drawn()
+    silent = """() => { const { problem, notes } = trimtabPage.timeline.latest.cluster;
+                        return [problem ?? "", ...(notes ?? [])].join().includes("Prometheus"); }"""
+    seen.page.wait_for_function(f"() => !({silent})()", timeout=PATIENCE_MS)
+    process = loop.lab.processes()[component]
+    os.kill(process.pid, signal.SIGSTOP)  # long enough for everybody to see it
+    try:
+        seen.page.wait_for_function(silent, timeout=PATIENCE_MS)
+        assert "Prometheus" in seen.text("header")
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+    seen.page.wait_for_function(f"() => !({silent})()", timeout=PATIENCE_MS)
+
+
 def test_an_api_server_that_is_killed_is_said_and_its_successor_followed(
     loop: LoopLab, served: ServedPage, open_page: Opener
 ) -> None:

@@ -98,14 +98,17 @@ class ClusterSource:
         self.name = name
         self._client, self._prometheus, self._policy = client, prometheus, policy
         self._in_background, self._every_s = in_background, every_s
+        self._unanswered = False
+        """Whether Prometheus let the last look wait in vain."""
 
     async def looks(self) -> AsyncIterator[Seen]:
         last = Picture()
         while True:
             begun = time.monotonic()
-            pauses = SHARE_OF_TIME
             try:
                 seen = await self._look()
+                # it took long because Prometheus did not answer, not because much was read
+                pauses = 0 if self._unanswered else SHARE_OF_TIME
             except TrimtabError as error:
                 # The cluster may be restarting: the old picture stays, and says that it is old.
                 log.warning("look failed", error=str(error))
@@ -113,7 +116,7 @@ class ClusterSource:
                     last.cluster, problem=f"the last look failed, so this is old: {error}"
                 )
                 seen = Seen(replace(last, at=time.time(), cluster=stale))
-                pauses = 0  # it took long because nobody answered, not because much was read
+                pauses = 0  # nobody answered
             last = seen.picture
             took = time.monotonic() - begun
             yield seen
@@ -164,7 +167,9 @@ class ClusterSource:
         try:
             found = await self._prometheus.instant("up == 0")
         except TrimtabError as error:
+            self._unanswered = True
             return (str(error),)
+        self._unanswered = False
         jobs = sorted({sample.labels.get("job", "?") for sample in found})
         return (f"no answer to Prometheus: {', '.join(jobs)}",) if jobs else ()
 
