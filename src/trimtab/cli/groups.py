@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "lint": ("lint.commands:app", "Find what is wrong with a descheduler policy"),
     "balance": ("balance.commands:app", "Which VM should move where, with a proof"),
     "web": ("web:app", "A page in your browser: nodes, VMs, moves, and why"),
-    "top": ("top.commands:app", "The same in this terminal: nodes, VMs, moves, and why"),
+    "top": ("top.commands:app", "The page in this terminal: nodes, VMs, moves, and why"),
     "vm": ("vm.commands:app", "Create, look at, move, stop and delete VirtualMachines"),
     "advisor": ("advisor.commands:app", "Configure a cluster for VMs: plan, approve, go back"),
     "qos": ("qos.commands:app", "Who has the promised availability, who waits, and why"),

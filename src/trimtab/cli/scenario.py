@@ -143,12 +143,13 @@ def _show(summary: Summary) -> None:
     if summary.unplaced:
         out.print(f"and {summary.unplaced} VMs where the scheduler puts them")
     out.print()
+    over_time = f"CPU over {lasts}"
     show_table(
-        ["VMs", "count", "cores", "memory", "starts on", f"CPU over {lasts}", "memory use"],
+        ["VMs", "count", "cores each", "memory each", "starts on", over_time, "memory use"],
         [_vms_row(vms) for vms in summary.vms],
-        right=["count", "cores", "memory"],
-        whole=[f"CPU over {lasts}"],
-        drop=["cores", "memory"],
+        right=["count", "cores each", "memory each"],
+        whole=[over_time],
+        drop=["cores each", "memory each"],
     )
     for line in _event_lines(summary.events):
         out.print(line, markup=False)

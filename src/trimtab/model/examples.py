@@ -25,11 +25,16 @@ def example_or_file(given: str, *kinds: str) -> str:
 
     `kinds` are the folders that are looked through for a bare name.
     """
-    path, mark, part = given.partition("#")
-    if not path or Path(path).exists() or path.startswith(("/", ".", "~")):
-        return given
-    found = _named(path, kinds) if "/" not in path else _documented(path)
-    return f"{found}{mark}{part}" if found is not None else given
+    path = given.partition("#")[0]
+    return given if not path or Path(path).exists() else _example(given, kinds) or given
+
+
+def file_or_example(beside: Path, given: str, *kinds: str) -> str:
+    """What a file in the directory `beside` names: a path relative to it, else an example."""
+    path = beside / given
+    if path.exists() or (beside / given.partition("#")[0]).exists():
+        return str(path)
+    return _example(given, kinds) or str(path)
 
 
 def example_path(given: Path, *kinds: str) -> Path:
@@ -51,6 +56,14 @@ def demo_study() -> Path:
         "the examples are not part of this installation; "
         "run the demo in a clone of the repository: make demo"
     )
+
+
+def _example(given: str, kinds: tuple[str, ...]) -> str | None:
+    path, mark, part = given.partition("#")
+    if path.startswith(("/", ".", "~")):
+        return None
+    found = _named(path, kinds) if "/" not in path else _documented(path)
+    return f"{found}{mark}{part}" if found is not None else None
 
 
 def _named(name: str, kinds: tuple[str, ...]) -> Path | None:

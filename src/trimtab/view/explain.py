@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from trimtab.truth.explain.explanation import Explanation, RunExplained
 from trimtab.truth.explain.nodes import NodeExplained
 from trimtab.truth.explain.pods import PodExplained
+from trimtab.truth.lint.finding import DOCS
 from trimtab.view.snapshot import in_flight_text
 from trimtab.view.terminal import out, show_table
 
@@ -30,12 +31,13 @@ def show_explanation(explanation: Explanation, *, everything: bool = False) -> N
 
 def _lint_line(explanation: Explanation) -> str:
     """The hand-over: what lint knows of the same snapshot."""
-    problems = [found.id for found in explanation.findings if found.severity != "note"]
+    problems = [found for found in explanation.findings if found.severity != "note"]
     if not problems:
         return "lint finds no problem in this policy and cluster."
     what = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    listed = ", ".join(dict.fromkeys(problems))
-    return f"lint finds {what}: {listed}. See why and the cure: trimtab lint"
+    pages = {found.id: found.docs for found in problems}
+    page = next(iter(pages.values())) if len(pages) == 1 else DOCS
+    return f"lint finds {what}: {', '.join(pages)}. Why, and the cure: {page}"
 
 
 def _changes(explanation: Explanation) -> None:

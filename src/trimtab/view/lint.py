@@ -36,7 +36,8 @@ def _summary(findings: Sequence[Finding], facts: Facts) -> str:
     what = "no findings" if not findings else f"{len(findings)} findings"
     what = "1 finding" if len(findings) == 1 else what
     ran = f"{what}; {len(CATALOGUE) - len(left)} checks ran"
-    options = sorted({option for rule in left for option in _OPTION.findall(rule.needs)})
+    useless = {"--kubeconfig"} if facts.cluster is not None else set()  # it did not tell
+    options = sorted({o for rule in left for o in _OPTION.findall(rule.needs)} - useless)
     return f"{ran}, {len(left)} more need {' or '.join(options)}" if left else ran
 
 

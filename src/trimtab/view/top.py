@@ -145,9 +145,9 @@ def frame(top: Top, picture: Picture, title: str, columns: int, lines: int) -> l
 
 def _list(top: Top, picture: Picture, columns: int, room: int) -> list[str]:
     names = rows_of(top, picture)
-    width = min(max([cell_len(clean(name)) for name in names], default=4), max(12, columns - 48))
+    width = min(max([cell_len(clean(name)) for name in names], default=4), max(12, columns - 49))
     head = "  " + set_cell_size("node" if top.kind == "nodes" else "VM", width)
-    head += "  class        score  to over    CPU  memory  VMs" if top.kind == "nodes" else (
+    head += "  class         score  to over    CPU  memory  VMs" if top.kind == "nodes" else (
         "   cores      GiB  node"
     )  # fmt: skip
     row = min(top.row, max(0, len(names) - 1))
@@ -171,7 +171,8 @@ def _node(node: NodeState, vms: int) -> str:
     mark = f"{_MARKS.get(node.kind, ' ')} {node.kind or '?'}"
     score = "–" if node.percent is None else f"{node.percent:.0f} %"
     far = "–" if left is None else f"{left:+.1f}"
-    return f"  {mark:<12} {score:>5}  {far:>7}  {_share(node.cpu)}  {_share(node.memory)}  {vms:>3}"
+    uses = f"{_share(node.cpu)}  {_share(node.memory):>6}"
+    return f"  {mark:<13} {score:>5}  {far:>7}  {uses}  {vms:>3}"
 
 
 def _share(value: float | None) -> str:

@@ -67,6 +67,15 @@ def test_a_study_leaves_results_that_programs_and_people_can_read(
     assert (store.path / "report.html").stat().st_size < 2_000_000
 
 
+def test_examples_are_meant_by_their_names_and_own_files_come_first(study: Path) -> None:
+    (study.parent / "balanced").write_text(SCENARIO.format(name="mine"))
+    named = "[balanced, one-hot-node, examples/scenarios/spiky.yaml]"
+    text = STUDY.format(seeds=1).replace("[a.yaml, b.yaml]", named)
+    study.write_text(f"{text}duration: 5m\npolicies: [static-thresholds]\n")
+    result = load_result(run(study))
+    assert [each.name for each in result.scenarios] == ["mine", "one-hot-node", "spiky"]
+
+
 def test_what_was_run_is_not_run_again(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = run(study)
     before = {path: path.stat().st_mtime_ns for path in store.runs.iterdir()}

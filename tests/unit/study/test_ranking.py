@@ -68,7 +68,7 @@ def test_the_pick_does_not_depend_on_who_else_takes_part() -> None:
 def test_what_cannot_be_had_today_does_not_keep_the_rest_from_being_picked() -> None:
     table = make_table(FOUR, default=1, what_if=[2, 3])
     assert (table.pick, table.stock_pick) == (3, 1)
-    assert "Of what needs nothing new in the cluster, the best compromise is a" in summarise(
+    assert "Of what the stock descheduler can do, the best compromise is a" in summarise(
         table, ["nothing", "a", "b", "c"], scenarios=2
     )
 

@@ -54,6 +54,12 @@ def test_names_are_shortened_in_the_middle_and_stay_different() -> None:
     assert all(cell_len(name) < len("worker-1.example.com") for name in found)
 
 
+def test_a_long_name_is_broken_where_its_parts_are_joined() -> None:
+    assert wrap("ideal_point_positive_distance", 25) == ["ideal_point_positive_", "distance"]
+    assert wrap("examples/policies/default.yaml", 20) == ["examples/policies/", "default.yaml"]
+    assert wrap("a_nameWithoutAnyFurtherJoint", 20) == ["a_nameWithoutAnyFurt", "herJoint"]
+
+
 def test_a_long_word_is_not_broken_inside_a_number() -> None:
     assert wrap("http://somewhere:12345/path", 20) == ["http://somewhere:", "12345/path"]
     assert wrap("over 3 lines of words", 8) == ["over 3", "lines of", "words"]

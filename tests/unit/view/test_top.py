@@ -52,6 +52,16 @@ def test_at_80_by_24_the_hottest_nodes_are_shown_with_class_score_and_loads() ->
     assert "+25.0" in cold
 
 
+def test_the_columns_of_all_classes_end_below_their_titles() -> None:
+    kinds = ("under", "appropriate", "over", "")
+    states = {kind: NodeState(kind=kind, percent=5, high=30, cpu=0.1, memory=0.2) for kind in kinds}
+    shown = frame(Top(), Picture(nodes=states), "lab", 80, 24)
+    title, *rows = shown[3 : 4 + len(kinds)]
+    for column, cell in (("score", " 5 %"), ("to over", "+25.0"), ("CPU", "10 %")):
+        end = title.index(column) + len(column)
+        assert all(row[:end].endswith(cell) for row in rows), shown
+
+
 def test_the_row_that_is_chosen_is_always_on_the_screen() -> None:
     picture = a_picture(12, 90)
     for row in range(90):

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
+from trimtab.model.examples import file_or_example
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import CATALOG, CLASSIC, find_score, load_score_file
@@ -99,7 +100,8 @@ def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ())
 
 
 def _read_scenarios(file: StudyFile, folder: Path) -> list[Scenario]:
-    return [load_scenario(folder / path) for path in file.scenarios]
+    paths = (file_or_example(folder, path, "scenarios") for path in file.scenarios)
+    return [load_scenario(path) for path in paths]
 
 
 def _candidates(grid: Grid, own: OwnScores, usual: Sequence[str]) -> list[Candidate]:
@@ -164,7 +166,7 @@ def _read_policies(file: StudyFile, folder: Path) -> dict[str, str]:
         if path == RECORDED and file.recording:
             continue
         try:
-            text = (folder / path).read_text(encoding="utf-8")
+            text = Path(file_or_example(folder, path, "policies")).read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"policies: {path}: cannot be read: {error.strerror}") from error
         if texts.setdefault(Path(path).stem, text) != text:

@@ -33,7 +33,7 @@ def summarise(
     sentences.append(_choice("The best compromise", pick, best, nothing, labels))
     if table.stock_pick != table.pick:
         stock = rows[table.stock_pick]
-        what = "Of what needs nothing new in the cluster, the best compromise"
+        what = "Of what the stock descheduler can do, the best compromise"
         sentences.append(_choice(what, stock, best, nothing, labels))
     sentences += _needs_pressure(table, labels, reading_pressure)
     return " ".join(sentences)

@@ -132,7 +132,9 @@ def wrap(text: str, width: int) -> list[str]:
 
 def _pieces(word: str, width: int) -> Iterator[str]:
     while cell_len(word) > width:
-        at = width
+        # names are joined by these: cpu_usage, best-fit, examples/policies/default.yaml
+        joint = max(word.rfind(mark, 0, width) for mark in "_-/.")
+        at = joint + 1 if joint >= width // 2 else width
         for number in _NUMBER.finditer(word):
             if number.start() < at < number.end() and number.start() > 0:
                 at = number.start()

@@ -183,7 +183,10 @@ def test_a_distance_is_never_a_negative_zero(distance: float) -> None:
 def test_the_last_line_hands_over_to_lint(capsys: pytest.CaptureFixture[str]) -> None:
     show_explanation(explain(a_snapshot(HOT, query=answered())).explanation)
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("lint finds 1 problem: query-no-samples")
+    assert last == (
+        "lint finds 1 problem: query-no-samples. "
+        "Why, and the cure: docs/reference/lint.md#query-no-samples"
+    )
 
 
 @pytest.mark.parametrize("node_fit", [True, False])

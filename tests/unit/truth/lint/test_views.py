@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from builders.values.lint_cases import BY_REQUESTS, facts, text
+from builders.values.lint_cases import BY_REQUESTS, cluster, facts, text
 from trimtab.cli.main import app
 from trimtab.truth.lint import CATALOGUE, lint
-from trimtab.view.lint import sarif
+from trimtab.view.lint import sarif, show_findings
 
 # The parts of SARIF 2.1.0 that we write, with what the standard demands of them.
 _MESSAGE = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
@@ -147,6 +147,13 @@ def test_a_clean_policy_says_how_much_was_judged(
     said = capsys.readouterr().out
     assert ": no findings; " in said
     assert "more need --deployment or --descheduler-version or --kubeconfig" in said
+
+
+def test_who_gave_a_cluster_is_not_told_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
+    show_findings((), facts(cluster=cluster()))
+    said = capsys.readouterr().out
+    assert "more need --deployment or --descheduler-version or --prometheus" in said
+    assert "--kubeconfig" not in said
 
 
 @pytest.mark.parametrize("text", ["", "# nothing here\n", "{}"])
