@@ -1,11 +1,7 @@
 """Working with VMs in a running lab: what tests do, see, and start by themselves."""
 
 import asyncio
-import os
-import signal
-import subprocess
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +10,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from builders.labs.lab import RunningLab
-from builders.labs.vm import trimtab
+from builders.labs.processes import ServiceProcess
 from builders.waiting import wait_until
 from builders.witnesses.chronicle import Chronicle, complaints
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Key, Pod
-from trimtab.lab.components.identity import kubeconfig_file
 
 T = TypeVar("T")
 
@@ -175,31 +170,11 @@ def cluster_of(lab: RunningLab) -> Iterator[Cluster]:
         cluster.close()
 
 
-class ControllerProcess:
+class ControllerProcess(ServiceProcess):
     """A vm-controller that a test starts, stops, pauses and kills itself."""
 
     def __init__(self, lab: RunningLab, *flags: str, kubeconfig: Path | None = None) -> None:
-        config = kubeconfig or lab.dir / kubeconfig_file("vm-controller")
-        arguments = ("run", "vm-controller", f"--kubeconfig={config}", "--port=0", *flags)
-        self.log = lab.dir / "logs" / f"controller-{time.monotonic_ns()}.log"
-        with self.log.open("wb") as out:
-            self.process = subprocess.Popen(
-                trimtab(*arguments), cwd=lab.dir, stdout=out, stderr=out, start_new_session=True
-            )
-
-    def signal(self, number: signal.Signals) -> None:
-        os.kill(self.process.pid, number)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def said(self, text: str) -> bool:
-        return text in self.log.read_text()
+        super().__init__(lab, "vm-controller", *flags, kubeconfig=kubeconfig)
 
 
 @contextmanager
@@ -210,7 +185,6 @@ def controller(
     process = ControllerProcess(lab, *flags, kubeconfig=kubeconfig)
     try:
         yield process
-        process.signal(signal.SIGTERM)
-        assert process.process.wait(60) == 0
+        assert process.end() == 0
     finally:
         process.kill()

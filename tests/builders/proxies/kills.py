@@ -1,7 +1,9 @@
 """A proxy between one process and the API server that kills the process at its n-th write.
 
 The write itself arrives: the process dies when the API server has answered, before it hears
-the answer. That is the worst moment: what was written is known to nobody. Leases and Events
+the answer. That is the worst moment: what was written is known to nobody. With
+`every_second_is_lost` the process dies before each second write reaches the API server, so
+that a decision is carried out in part. Leases and Events
 are not counted, they are not what a decision comes to; nor are dry runs, which write nothing.
 """
 
@@ -33,8 +35,12 @@ def _write_in(data: bytes) -> str:
 class KillProxy:
     """Use as a context manager; `kubeconfig` leads a service through it."""
 
-    def __init__(self, lab: RunningLab, service: str) -> None:
+    def __init__(
+        self, lab: RunningLab, service: str, *, every_second_is_lost: bool = False
+    ) -> None:
         self._lab = lab
+        self._every_second_is_lost = every_second_is_lost
+        self._number = 0
         self._service = service
         self._tasks: set[asyncio.Task[None]] = set()
         self.writes: list[str] = []
@@ -85,11 +91,13 @@ class KillProxy:
                     asyncio.ensure_future(self._requests(reader, up, writer, writing)),
                     asyncio.ensure_future(self._answers(there, writer, writing)),
                 ]
-                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-                for pump in pumps:
-                    pump.cancel()
-                await asyncio.gather(*pumps, return_exceptions=True)
-                up.transport.abort()
+                try:
+                    await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                finally:  # also when the proxy ends before the process does
+                    for pump in pumps:
+                        pump.cancel()
+                    up.transport.abort()
+                    await asyncio.gather(*pumps, return_exceptions=True)
         finally:
             writer.transport.abort()
 
@@ -117,6 +125,10 @@ class KillProxy:
 
     async def _passes(self, write: str, back: asyncio.StreamWriter, writing: list[str]) -> bool:
         """Does this write reach the API server? If so, and if its answer matters, it is noted."""
+        self._number += 1
+        if self._every_second_is_lost and self._number % 2:
+            self._kill()
+            return False
         writing.append(write)
         return True
 

@@ -92,3 +92,28 @@ def _restart(lab: RunningLab, configs: dict[str, str]) -> None:
         write_private(lab.dir / kubeconfig_file(service), text)
         lab.kill(service)
     lab.await_ready()
+
+
+class ReadTroubleProxy(KillProxy):
+    """Refuses to read objects of one kind while `refusing` is set; everything else passes."""
+
+    def __init__(self, lab: RunningLab, service: str, plural: str) -> None:
+        super().__init__(lab, service)
+        self._plural, self.refusing, self.refused = f"/{plural}".encode(), False, 0
+
+    async def _requests(
+        self,
+        source: asyncio.StreamReader,
+        to: asyncio.StreamWriter,
+        back: asyncio.StreamWriter,
+        writing: list[str],
+    ) -> None:
+        while data := await source.read(65536):
+            line = data.partition(b"\r\n")[0]
+            if self.refusing and line.startswith(b"GET ") and self._plural in line:
+                self.refused += 1
+                back.write(_refusal("ServiceUnavailable"))
+                await back.drain()
+                return
+            to.write(data)
+            await to.drain()
