@@ -5,6 +5,7 @@ loopback. Tests may kill and restart the API server; etcd keeps the data.
 """
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import trustme
@@ -25,7 +26,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from trimtab.engines import locate
 
-START_S = 60.0
+START_S = 400.0
+PORTS = (20_000, 32_000)
+"""Below what the kernel gives to connections and to whoever asks for any port."""
 ADMIN = ("admin", "system:masters")
 
 
@@ -176,10 +179,12 @@ def apiserver_flags(port: int, without: tuple[str, ...] = ()) -> list[str]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has: no connection is given one from below, so it stays free."""
+    while True:
+        port = random.SystemRandom().randrange(*PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
@@ -31,7 +32,6 @@ ACCOUNT = "system:serviceaccount:trimtab-system:advisor"
 NAMESPACES = ("trimtab-system", "openshift-cnv", "kube-descheduler", "monitoring")
 LOAD_AWARE, DENSITY, EXAMPLE = "load-aware-rebalancing", "virt-higher-density", "example-profile"
 DESCHEDULER_HOME = "openshift-kube-descheduler-operator"
-WAIT_S = 60.0
 
 
 def rolled(name: str, mine: list[Free]) -> Free:
@@ -73,7 +73,7 @@ class Desk:
             input=text or None,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LIMIT_S,
             env={**os.environ, "HOME": str(self.server.directory)},
         )
 
@@ -121,7 +121,9 @@ class Desk:
     def config(self, name: str) -> Free:
         """Read directly: kubectl takes a tenth of a second to start, and this is asked often."""
         path = f"/apis/advisor.kubevirt.io/v1alpha1/virtplatformconfigs/{name}"
-        with urllib.request.urlopen(self.server.url + path, context=self._tls, timeout=60) as got:
+        with urllib.request.urlopen(
+            self.server.url + path, context=self._tls, timeout=LIMIT_S
+        ) as got:
             found: Free = json.load(got)
             return found
 
@@ -135,7 +137,7 @@ class Desk:
     def forget(self, name: str) -> None:
         self.run("delete", "virtplatformconfig", name, "--ignore-not-found")
 
-    def await_phase(self, name: str, *phases: str, limit_s: float = WAIT_S) -> Free:
+    def await_phase(self, name: str, *phases: str, limit_s: float = LIMIT_S) -> Free:
         """The status once it is in one of the phases and answers the present spec."""
         config: Free = {}
 
@@ -185,7 +187,7 @@ def a_config(profile: str, action: str = "DryRun", **spec: Any) -> Free:
     }
 
 
-def wait(holds: Callable[[], bool], otherwise: Callable[[], str], limit_s: float = WAIT_S) -> None:
+def wait(holds: Callable[[], bool], otherwise: Callable[[], str], limit_s: float = LIMIT_S) -> None:
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, f"not within {limit_s} s: {otherwise()}"
@@ -213,7 +215,7 @@ def install_release(desk: Desk, release: Release) -> list[str]:
 
 def await_established(desk: Desk, names: list[str]) -> None:
     crds = [f"crd/{name}" for name in names]
-    desk.run("wait", "--for=condition=Established", *crds, "--timeout=60s")
+    desk.run("wait", "--for=condition=Established", *crds, "--timeout=300s")
 
 
 def namespace(name: str) -> Free:
@@ -248,7 +250,7 @@ class OperatorProcess:
         if self.alive:
             self.process.send_signal(signal.SIGTERM)
             try:
-                assert self.process.wait(60) == 0, self.log.read_text()[-3000:]
+                assert self.process.wait(LIMIT_S) == 0, self.log.read_text()[-3000:]
             finally:
                 self.kill()
 

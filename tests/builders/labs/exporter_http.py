@@ -14,9 +14,9 @@ from typing import Any
 import httpx2
 
 from builders.values.exporter import by_node
+from builders.waiting import LIMIT_S
 
 _PORT = re.compile(r'"port": (\d+), "event": "exporter listening"')
-START_S = 60.0
 
 
 class Endpoint:
@@ -24,7 +24,7 @@ class Endpoint:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.http = httpx2.Client(base_url=url, timeout=120, trust_env=False)
+        self.http = httpx2.Client(base_url=url, timeout=LIMIT_S, trust_env=False)
 
     def get(self, path: str) -> httpx2.Response:
         return self.http.get(path)
@@ -64,7 +64,7 @@ class ExporterProcess(Endpoint):
     def stop(self) -> int:
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(LIMIT_S)
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def running_exporter(directory: Path, *flags: str) -> Iterator[ExporterProcess]:
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + LIMIT_S
     while (found := _PORT.search(log.read_text())) is None:
         assert process.poll() is None, f"it ended: {log.read_text()}"
         assert time.monotonic() < deadline, f"it does not listen: {log.read_text()}"
@@ -106,7 +106,7 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def _await_ready(exporter: ExporterProcess) -> None:
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + LIMIT_S
     while True:
         try:
             if exporter.get("/readyz").status_code == 200:

@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
+from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.engines import locate
 
 Object = dict[str, Any]
-LIMIT_S = 60.0
 PROBE = "probe"
 
 
@@ -29,7 +29,7 @@ class RealScheduler:
 
     def __init__(self, server: ApiServer, asked: Mapping[str, frozenset[str]]) -> None:
         self._asked = asked
-        self._api = HTTPSConnection("127.0.0.1", server.port, context=server.tls(), timeout=30)
+        self._api = HTTPSConnection("127.0.0.1", server.port, context=server.tls(), timeout=LIMIT_S)
 
     def schedule(self, pod: Object) -> tuple[frozenset[str], str | None]:
         self.create(pod)

@@ -120,7 +120,7 @@ class KubevirtLab:
             env={"PATH": os.defpath, "HOME": str(self.lab.home.path)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LIMIT_S,
             check=False,
         )
         assert done.returncode == 0, f"virtctl {' '.join(arguments)}: {done.stderr}"

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import locate
 from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab import (
@@ -103,7 +103,7 @@ class RunningLab:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LIMIT_S,
             check=False,
         )
         if done.returncode:
@@ -136,7 +136,7 @@ class RunningLab:
         """A component's process, as the supervisor sees it."""
         return next((u.pid for u in self.status().units if u.name == component), None)
 
-    def await_ready(self, timeout_s: float = 120.0) -> LabStatus:
+    def await_ready(self, timeout_s: float = LIMIT_S) -> LabStatus:
         """Wait until everything is ready (again)."""
         wait_until(lambda: self.status().phase == "ready", "the lab is not ready", timeout_s)
         self.processes()

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from builders.values.lint_cases import NODES, answer
+from builders.waiting import LIMIT_S
 from builders.worlds.snapshots import ROOM, SOFT, WORKER, a_launcher, a_policy, a_snapshot
 from conformance.descheduler.cluster import Cluster
 from conformance.descheduler.plane import TOKEN, Running, running_plane
@@ -22,10 +23,9 @@ from trimtab.truth.lint import Facts, Program
 
 GOOD = answer("0.8", "0.3", "0.1")
 INTERVAL = "300ms"
-_LIMIT_S = 60.0
 _BEGAN, _ENDED = "] Resetting pod evictor counters", '] "Number of evictions/requests"'
 _NOT_YET = "prometheus client not initialized"
-_PATIENCE = 12
+_PATIENCE = 200
 """Cycles until the descheduler has read its token; it mostly needs one."""
 
 
@@ -80,7 +80,7 @@ class Descheduler:
     async def cycle(self) -> tuple[str, ...]:
         """The lines of the next whole cycle."""
         lines: list[str] = []
-        async with asyncio.timeout(_LIMIT_S):
+        async with asyncio.timeout(LIMIT_S):
             while raw := await self._log.readline():
                 line = raw.decode(errors="replace").rstrip("\n")
                 if line.endswith(_BEGAN):

@@ -1,6 +1,5 @@
 """A real Prometheus on a free loopback port, for as long as a `with` block."""
 
-import socket
 import subprocess
 import time
 import urllib.error
@@ -9,14 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from builders.waiting import LIMIT_S
+from conformance.apiserver import free_port
 from trimtab.engines import locate
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -40,16 +34,16 @@ def running_prometheus(directory: Path, config: str, **files: str) -> Iterator[s
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=LIMIT_S)
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise AssertionError(f"Prometheus ended at once:\n{log.read_text()}")
         try:
-            with urllib.request.urlopen(url, timeout=2):
+            with urllib.request.urlopen(url, timeout=20):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.05)

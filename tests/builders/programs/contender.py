@@ -16,7 +16,8 @@ from trimtab.kube.runtime.lease import Elector, NotLeading, Terms
 from trimtab.kube.runtime.service import Service, run
 
 PAUSE_S = 0.25
-TERMS = Terms(duration_s=3, renew_within_s=2, retry_s=0.3)
+TERMS = Terms(duration_s=10, renew_within_s=8, retry_s=0.5)
+"""On a crowded machine a process may not run for seconds: that must not cost it its lease."""
 
 
 async def main(kubeconfig: Path, namespace: str, identity: str) -> None:

@@ -32,14 +32,14 @@ def in_terminal(
     )
     os.close(theirs)
     shown = b""
-    while chunk := _read(mine):
+    while chunk := read(mine):
         shown += chunk
     os.close(mine)
     process.wait()
     return _CONTROLS.sub("", shown.decode())
 
 
-def _read(terminal: int) -> bytes:
+def read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
     except OSError:  # the other side is closed

@@ -87,7 +87,7 @@ def status() -> LabStatus:
             state="ready",
             pid=4_194_000 + n,
             restarts=n,
-            since=time.time() - 7000,
+            since=time.time() - 9000,  # in the middle of an hour: the same words for long
             url=f"https://127.0.0.1:{36443 + n}",
             message="moved to another port because 6443 was taken" if n == 1 else "",
         )

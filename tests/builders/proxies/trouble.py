@@ -17,6 +17,7 @@ from pathlib import Path
 
 from builders.labs.lab import RunningLab
 from builders.proxies.kills import KillProxy
+from builders.waiting import LIMIT_S
 from trimtab.files.writing import write_private
 from trimtab.lab.components.identity import kubeconfig_file
 
@@ -76,7 +77,7 @@ def troubled(lab: RunningLab, *services: str) -> Iterator[Counter[str]]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
-    assert serving.wait(60), "the proxies do not listen"
+    assert serving.wait(LIMIT_S), "the proxies do not listen"
     kept = {service: (lab.dir / kubeconfig_file(service)).read_text() for service in services}
     try:
         _restart(lab, {service: path.read_text() for service, path in proxied.items()})
@@ -84,7 +85,7 @@ def troubled(lab: RunningLab, *services: str) -> Iterator[Counter[str]]:
     finally:
         _restart(lab, kept)
         stop.set()
-        thread.join(60)
+        thread.join(LIMIT_S)
 
 
 def _restart(lab: RunningLab, configs: dict[str, str]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from msgspec import field
 
+from builders.waiting import LIMIT_S
 from trimtab.kube.client import Client
 from trimtab.kube.machines import APP_LABEL, GROUP, VERSION, VM_NAME_LABEL, VmSpec, VmStatus
 from trimtab.kube.resources import PODS, Kind, Pod, Wire
@@ -143,12 +144,12 @@ def guarded(kubeconfig: Path, *, may_be_absent: bool = False) -> Iterator[Witnes
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert synced.wait(60), "the witness cannot reach the API server"
+    assert synced.wait(LIMIT_S), "the witness cannot reach the API server"
     try:
         yield witness
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(LIMIT_S)
     assert not failures, failures
 
 

@@ -17,7 +17,7 @@ import pytest
 from builders.labs.exporter_http import ExporterProcess, running_exporter
 from builders.proxies.cannedapi import kubeconfig_for
 from builders.values.exporter import by_node, samples
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
@@ -112,7 +112,7 @@ nodes: [{name: n, count: 60}]
 vms: [{name: vm, count: 120, cpu: 4, memory: 8Gi, utilization: {cpu: {min: 0.1, max: 0.9}}}]
 """
     assert hot.post("/scenario", scenario).status_code == 200
-    wait_until(lambda: len(hot.metric("trimtab_node_pareto_front")) == 60, "no scores", 60)
+    wait_until(lambda: len(hot.metric("trimtab_node_pareto_front")) == 60, "no scores")
     page = hot.page()
     assert "trimtab_node_pair{" not in page
     assert len(by_node(page, "trimtab_node_pareto_front_avg1m")) == 60
@@ -206,7 +206,7 @@ def failing(*flags: str) -> tuple[int, str]:
         env=os.environ,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         check=False,
     )
     return done.returncode, done.stderr.strip().splitlines()[-1]
@@ -245,15 +245,17 @@ def test_nothing_is_served_before_everything_is_known(tmp_path: Path) -> None:
             stderr=subprocess.DEVNULL,
         )
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
-                wait_until(lambda: _answers(http), "it does not listen", 60)
+            with httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False
+            ) as http:
+                wait_until(lambda: _answers(http), "it does not listen")
                 assert http.get("/metrics").status_code == 503
                 assert http.get("/metrics").json()["title"] == "Not ready yet"
                 assert http.get("/health").json()["status"] == "starting"
                 assert http.get("/readyz").status_code == 503
         finally:
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(LIMIT_S) == 0
 
 
 def _answers(http: httpx2.Client) -> bool:

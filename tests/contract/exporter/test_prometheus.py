@@ -1,6 +1,5 @@
 """A real Prometheus reads the page: our rules and production's, unchanged, agree with it."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from builders.labs.exporter_http import ExporterProcess, running_exporter
 from builders.labs.prometheus import running_prometheus
+from builders.waiting import until
 from trimtab.prom.client import Prometheus
 from trimtab.scores import RuleSettings, evaluate, find_score, rule_groups, window
 from trimtab.scores.prometheus.files import Flavor, render
@@ -51,14 +51,13 @@ def rules(flavor: Flavor) -> str:
 
 async def settled(prometheus: Prometheus, query: str, expected: list[float]) -> None:
     """Wait until the three nodes have these values."""
-    values: list[float] = []
-    for _ in range(300):
+
+    async def seen() -> bool:
         found = await prometheus.by_label(query)
         values = [found[node] for node in sorted(found)]
-        if len(values) == 3 and np.allclose(values, expected, atol=2e-3):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{query} is {values} rather than {expected}")
+        return len(values) == 3 and np.allclose(values, expected, atol=2e-3)
+
+    await until(seen, f"{query} is not {expected}")
 
 
 async def test_production_rules_run_unchanged(three: ExporterProcess, tmp_path: Path) -> None:

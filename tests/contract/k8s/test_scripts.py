@@ -16,6 +16,7 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from builders.values.manifests import REPOSITORY
+from builders.waiting import LIMIT_S
 from trimtab.kube.http.callers import API_SERVER as CLIENT_NAME
 
 REAL = (
@@ -62,7 +63,7 @@ class Computer:
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
 

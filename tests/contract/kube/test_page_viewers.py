@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from builders.programs.page_over_http import TOKEN, ask, enter, page_over_http
+from builders.waiting import LIMIT_S
 from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
@@ -97,7 +98,7 @@ async def test_a_candidate_is_put_into_a_labs_policy_and_nothing_else_is(
 
 
 async def established(client: Client) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT_S):
         while True:
             try:
                 await client.list(VMS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders.values.policy_files import ACCEPTED, IN_GO, REFUSED, REFUSED_LATER
+from builders.waiting import LIMIT_S
 from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines
@@ -41,7 +42,7 @@ def start(policy: Path, kubeconfig: Path) -> str:
         f"--kubeconfig={kubeconfig}",
         f"--policy-config-file={policy}",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode != 0
     last = [line for line in done.stderr.splitlines() if "command failed" in line]
     return last[-1].replace('\\"', '"')

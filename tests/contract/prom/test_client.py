@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from builders.labs.prometheus import free_port, running_prometheus
+from builders.labs.prometheus import running_prometheus
+from builders.waiting import LIMIT_S, until
+from conformance.apiserver import free_port
 from trimtab.errors import Unavailable
 from trimtab.prom import Prometheus, QueryFailed
 from trimtab.prom.client import Verbatim
@@ -64,7 +66,7 @@ async def test_a_bad_query_says_what_is_wrong_with_it(url: str) -> None:
 
 async def test_recorded_values_can_be_read_back_over_time(url: str) -> None:
     async with Prometheus(url) as prometheus:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LIMIT_S):
             while not (now := await prometheus.instant("a_third")):
                 await asyncio.sleep(0.2)
         (series,) = await prometheus.range("a_third", now[0].time, now[0].time + 1, 1.0)
@@ -74,7 +76,7 @@ async def test_recorded_values_can_be_read_back_over_time(url: str) -> None:
 
 async def test_stored_samples_come_with_their_own_times(url: str) -> None:
     async with Prometheus(url) as prometheus:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LIMIT_S):
             while not (found := await prometheus.samples("a_third", "10m")):
                 await asyncio.sleep(0.2)
     (series,) = found
@@ -85,6 +87,7 @@ async def test_stored_samples_come_with_their_own_times(url: str) -> None:
 
 async def test_rules_and_targets_come_with_their_health(url: str) -> None:
     async with Prometheus(url) as prometheus:
+        await until(prometheus.targets, "no target is known")  # it looks for them after its start
         (group,) = await prometheus.rules()
         (target,) = await prometheus.targets()
     assert [(rule.name, rule.type) for rule in group.rules] == [

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from builders.values.manifests import K8S, REPOSITORY, documents
+from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer
 from trimtab import __version__
 from trimtab.cli.main import app
@@ -91,7 +92,7 @@ def kubectl(apiserver: ApiServer, *arguments: str) -> str:
         env={"KUBECONFIG": str(apiserver.kubeconfig), "HOME": str(apiserver.directory)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from builders.labs.prometheus import running_prometheus
+from builders.waiting import LIMIT_S
 from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
 from trimtab.scores.arrays.window import Floats
@@ -110,14 +111,14 @@ def prometheus(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> 
 def query(url: str, expression: str, at: float | None = None) -> list[tuple[dict[str, str], float]]:
     parameters = {"query": expression} if at is None else {"query": expression, "time": str(at)}
     address = f"{url}/api/v1/query?{urllib.parse.urlencode(parameters)}"
-    with urllib.request.urlopen(address, timeout=30) as response:
+    with urllib.request.urlopen(address, timeout=LIMIT_S) as response:
         result = json.load(response)["data"]["result"]
     return [(each["metric"], float(each["value"][1])) for each in result]
 
 
 def evaluated_at(url: str, turn: int) -> float:
     """The timestamp of an evaluation that saw this cluster from the first rule to the last."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         if query(url, f"test:first == {turn} and test:last == {turn}"):
             return query(url, f"timestamp(test:last == {turn})")[0][1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.study.execution.run import load_result
 from trimtab.study.results.store import Store
 
@@ -30,7 +30,6 @@ scores: [max_metric, cpu_focused]
 seeds: 12
 """
 STUDY_COMMAND = [sys.executable, "-m", "trimtab.cli", "study"]
-PATIENCE_S = 120.0
 
 
 @pytest.fixture
@@ -139,9 +138,9 @@ def test_a_killed_study_continues_and_comes_out_the_same(begun: Begun, study: Pa
 
 
 def test_a_killed_worker_ends_the_study_in_one_line(begun: Begun, study: Path) -> None:
-    worker = next(w for w in begun.workers if "LokyProcess" in " ".join(w.cmdline()))
+    worker = next(w for w in begun.workers if "LokyProcess" in command_of(w))
     worker.kill()
-    assert begun.process.wait(PATIENCE_S) == 1
+    assert begun.process.wait(LIMIT_S) == 1
     said = begun.errors.read_text()
     assert "a worker process was killed" in said
     assert "Traceback" not in said
@@ -159,7 +158,7 @@ def test_ctrl_c_while_the_workers_begin_is_answered_in_one_line(study: Path) -> 
     with beginning(study) as running:
         running.goes_on_until(running.is_simulating)
         os.killpg(running.process.pid, signal.SIGINT)
-        assert running.process.wait(PATIENCE_S) == 130
+        assert running.process.wait(LIMIT_S) == 130
         said = running.errors.read_text()
         assert "the same command continues" in said
         assert "Traceback" not in said
@@ -178,7 +177,7 @@ def test_a_killed_repetition_leaves_no_process_and_no_warning(study: Path) -> No
 
 def test_ctrl_c_leaves_a_study_that_continues(begun: Begun, study: Path) -> None:
     os.killpg(begun.process.pid, signal.SIGINT)  # as a terminal does: the workers hear it too
-    assert begun.process.wait(PATIENCE_S) == 130
+    assert begun.process.wait(LIMIT_S) == 130
     said = begun.errors.read_text()
     assert "the same command continues" in said
     assert "Traceback" not in said

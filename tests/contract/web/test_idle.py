@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 
 from builders.programs.page_over_http import TOKEN, page_over_http
+from builders.waiting import LIMIT_S
 from trimtab.prom.client import Sample
 from trimtab.web.feed.events import Picture
 from trimtab.web.feed.places import Places
@@ -51,7 +52,7 @@ async def followed(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT_S):
         while not holds():
             await asyncio.sleep(0.01)
 

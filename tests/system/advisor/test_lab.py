@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders.labs.lab import RunningLab, running_lab
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.stacks.advisor.machine_configs import CURRENT
 from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
@@ -55,7 +55,7 @@ class Platform:
         return str(status.get("phase", ""))
 
     def await_phase(self, phase: str) -> None:
-        wait_until(lambda: self.phase() == phase, f"{LOAD_AWARE} is not {phase}", 120.0)
+        wait_until(lambda: self.phase() == phase, f"{LOAD_AWARE} is not {phase}")
 
     def reads(self, user: str) -> bool:
         return not self.refusal("get", "virtplatformconfig", LOAD_AWARE, f"--as={user}")
@@ -141,7 +141,7 @@ def test_the_sample_of_a_cluster_fits_the_lab(platform: Platform) -> None:
         rendered = pool["spec"]["configuration"]["name"]
         return pool["status"]["machineCount"] == NODES and not rendered.endswith("0000000")
 
-    wait_until(is_settled, "the pool of workers has lost its machines", 60.0)
+    wait_until(is_settled, "the pool of workers has lost its machines")
     assert "machines of pool worker reboot" in platform.trimtab("plan", expect=2)
 
 
@@ -159,7 +159,7 @@ def test_who_may_edit_everything_still_may_not_reboot_nodes(platform: Platform) 
     )
     assert not platform.reads("home")  # a namespace's role says nothing of cluster-wide objects
     bind(*everywhere, "reader", "--clusterrole=virtplatformconfig-viewer", "--user=home")
-    wait_until(lambda: platform.reads("home"), "the viewer's role does not let one look", 60.0)
+    wait_until(lambda: platform.reads("home"), "the viewer's role does not let one look")
 
     assert patch("edit", action="DryRun") == ""
     for spec in ({"action": "Apply"}, {"action": "Rollback"}, {"bypassOptimisticLock": True}):
@@ -224,5 +224,5 @@ def test_a_lab_without_the_operator_is_for_running_it_by_hand(
             assert "1 to add" in Platform(lab).trimtab("plan", expect=2)
         finally:
             process.terminate()
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=LIMIT_S) == 0
             log.close()

@@ -21,6 +21,7 @@ from builders.labs.advisor import (
     operator,
     wait,
 )
+from builders.waiting import wait_until
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.plan.diff import NO_CHANGES, sanitised
@@ -133,11 +134,20 @@ def set_mode(desk: Desk, mode: str) -> None:
 
 
 def assert_quiet(desk: Desk) -> None:
-    """Once settled, nothing is written: no loop on any release."""
-    time.sleep(1.5)  # the events of the last write may lead to one more look
-    version = desk.config(LOAD_AWARE)["metadata"]["resourceVersion"]
-    time.sleep(2.5)
-    assert desk.config(LOAD_AWARE)["metadata"]["resourceVersion"] == version
+    """Once settled, nothing is written: no loop on any release.
+
+    The events of the last writes may lead to one more look, and that to one more write.
+    """
+
+    def version() -> str:
+        return str(desk.config(LOAD_AWARE)["metadata"]["resourceVersion"])
+
+    def quiet() -> bool:
+        before = version()
+        time.sleep(2.5)
+        return version() == before
+
+    wait_until(quiet, "the status is written again and again")
 
 
 def drifted_configs(desk: Desk) -> list[str]:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from builders.labs.loops import LoopLab, running_loop
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.balancer.requests import PlanRequests
 from trimtab.balancer.wire import PLAN_LABEL, REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.errors import Invalid
@@ -128,12 +128,12 @@ def test_of_two_replicas_one_leads_and_the_other_takes_over(loop: LoopLab, tmp_p
 
 
 def leads(url: str) -> bool:
-    return httpx2.get(f"{url}/healthz", timeout=5.0).json()["leading"] is True
+    return httpx2.get(f"{url}/healthz", timeout=60.0).json()["leading"] is True
 
 
 def ready(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/readyz", timeout=5.0).status_code == 200
+        return httpx2.get(f"{url}/readyz", timeout=60.0).status_code == 200
     except httpx2.HTTPError:
         return False
 
@@ -153,4 +153,4 @@ def second_replica(loop: LoopLab, log_dir: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             os.kill(process.pid, signal.SIGTERM)
-            process.wait(30)
+            process.wait(LIMIT_S)

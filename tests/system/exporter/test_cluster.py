@@ -51,12 +51,12 @@ def test_health_says_that_there_is_a_kubernetes(exporter: Endpoint) -> None:
 
 def test_every_change_of_a_pod_is_on_the_page_soon(lab: RunningLab, exporter: Endpoint) -> None:
     lab.kubectl("apply", "-f", "-", stdin=VM % ("own", 0.5))
-    lab.kubectl("wait", "vm/own", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+    lab.kubectl("wait", "vm/own", "--for=jsonpath={.status.phase}=Running", "--timeout=300s")
     _soon(exporter, "node_cpu_usage_ratio", "kwok-node-2", 0.125)
     assert exporter.metric("node_memory_usage_ratio")["kwok-node-2"] == 0.125
     lab.kubectl("apply", "-f", "-", stdin=VM % ("own", 1))
     _soon(exporter, "node_cpu_usage_ratio", "kwok-node-2", 0.25)
-    lab.kubectl("delete", "vm/own", "--timeout=60s")
+    lab.kubectl("delete", "vm/own", "--timeout=300s")
     _soon(exporter, "node_vm_count", "kwok-node-2", 0)
 
 
@@ -121,7 +121,7 @@ def test_vms_of_others_are_not_touched(lab: RunningLab, exporter: Endpoint) -> N
     assert refused.status_code == 409
     assert 'VM "default/own" exists and is not of a scenario' in refused.json()["detail"]
     assert uids(lab) == before
-    lab.kubectl("delete", "vm/own", "--timeout=60s")
+    lab.kubectl("delete", "vm/own", "--timeout=300s")
 
 
 def test_what_is_shown_can_be_posted_back_although_a_vm_was_made_by_hand(
@@ -136,7 +136,7 @@ def test_what_is_shown_can_be_posted_back_although_a_vm_was_made_by_hand(
     again = exporter.post("/scenario", shown)
     assert (again.status_code, uids(lab)) == (200, before)
     assert 'VM "own" was made by hand: it is left as it is' in again.json()["warnings"]
-    lab.kubectl("delete", "vm/own", "--timeout=60s")
+    lab.kubectl("delete", "vm/own", "--timeout=300s")
 
 
 def test_what_the_api_server_refuses_changes_nothing(lab: RunningLab, exporter: Endpoint) -> None:
@@ -192,7 +192,7 @@ def test_feedback_tells_where_each_vm_really_goes(lab: RunningLab, exporter: End
         'there is no node "nowhere"',
     ]
     wait_until(lambda: exporter.places()["a"] == "kwok-node-3", "a did not move")
-    lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+    lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=300s")
     one_each = dict(zip(NODES, (1, 0, 1), strict=True))
     wait_until(lambda: exporter.metric("node_vm_count") == one_each, "its source still counts")
     (asked,) = lab.get("virtualmachinemigrations")["items"]

@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from builders.values.manifests import K8S, of_kind, one
+from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.engines import locate
 
@@ -36,7 +37,7 @@ class Cluster:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LIMIT_S,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -64,7 +65,7 @@ def cluster() -> Iterator[Cluster]:
         for name in FIRST:
             cluster.kubectl("apply", "--server-side", "--validate=strict", "-f", str(K8S / name))
         definitions = [f"crd/virtualmachine{s}.trimtab.dev" for s in ("s", "migrations")]
-        cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *definitions)
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=300s", *definitions)
         yield cluster
 
 
@@ -90,7 +91,7 @@ def test_objects_of_the_prometheus_operator_fit_its_fields(cluster: Cluster) -> 
     for kind, spec in OPERATOR.items():
         cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(_crd(kind, spec)))
         name = f"crd/{kind.lower()}s.monitoring.coreos.com"
-        cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", name)
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=300s", name)
     assert len(cluster.accepts("-k", str(K8S / "overlays/prometheus-operator")).splitlines()) == 4
 
 
@@ -231,7 +232,7 @@ def _crd(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 def make_secrets(cluster: Cluster) -> None:
     script: Path = K8S / "make-secrets.sh"
     done = subprocess.run(
-        [str(script)], env=cluster.env, capture_output=True, text=True, timeout=120, check=False
+        [str(script)], env=cluster.env, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, done.stderr
 

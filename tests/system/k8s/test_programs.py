@@ -20,7 +20,7 @@ import trustme
 import yaml
 
 from builders.values.manifests import K8S, containers, documents, one
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import ApiServer, free_port, running_apiserver
 from trimtab.engines import locate
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
@@ -35,7 +35,7 @@ def server() -> Iterator[ApiServer]:
         for name in ("namespaces.yaml", "virtualmachine-crd.yaml"):
             kubectl(server, "apply", "--server-side", "-f", str(K8S / name))
         crd = "crd/virtualmachines.trimtab.dev"
-        kubectl(server, "wait", "--for=condition=Established", "--timeout=60s", crd)
+        kubectl(server, "wait", "--for=condition=Established", "--timeout=300s", crd)
         kubectl(server, "apply", "--server-side", "-k", str(K8S))
         yield server
 
@@ -189,7 +189,7 @@ def running(*command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT_S)
 
 
 def kubectl(
@@ -201,7 +201,7 @@ def kubectl(
 
 def output(*command: str, stdin: str = "") -> str:
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=120, check=False
+        command, input=stdin, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

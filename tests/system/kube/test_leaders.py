@@ -14,7 +14,7 @@ import pytest
 
 from builders.labs.following import following
 from builders.programs import contender
-from builders.waiting import until
+from builders.waiting import LIMIT_S, until
 from conformance.apiserver import ApiServer
 from trimtab.engines import locate
 from trimtab.kube.client import Client
@@ -87,7 +87,7 @@ async def test_a_frozen_leader_never_acts_beside_its_successor(
                 await until(lambda: actors(acts).count("second") >= 15)
                 assert first.poll() is None
                 second.send_signal(signal.SIGTERM)
-                assert await asyncio.to_thread(second.wait, 60) == 0
+                assert await asyncio.to_thread(second.wait, LIMIT_S) == 0
                 await until(lambda: actors(acts)[-1] == "first")
     assert [actor for actor, _ in groupby(actors(acts))] == ["first", "second", "first"]
 
@@ -101,7 +101,7 @@ async def test_a_leader_that_is_asked_to_end_gives_the_lease_back(
         with a_contender(apiserver, namespace, "only") as only:
             await until(lambda: "only" in actors(acts))
             only.send_signal(signal.SIGTERM)
-            assert await asyncio.to_thread(only.wait, 60) == 0
+            assert await asyncio.to_thread(only.wait, LIMIT_S) == 0
     assert (await client.get(LEASES, "boss", namespace)).spec.holder_identity == ""
 
 
@@ -146,10 +146,10 @@ async def test_client_go_and_we_respect_each_others_lease(
         lease = leases.store.get("boss", namespace) or Lease()
         return lease.spec.holder_identity or ""
 
-    elector = Elector(client, "boss", namespace, "ours", terms=Terms(4, 3, 0.5))
+    elector = Elector(client, "boss", namespace, "ours", terms=Terms(10, 8, 1))
     async with following(leases):
         ours = asyncio.create_task(elector.run(lead))
-        await asyncio.wait_for(acting.wait(), 60)
+        await asyncio.wait_for(acting.wait(), LIMIT_S)
         with process(locate("kube-scheduler"), *scheduler_flags(apiserver, namespace)) as theirs:
             await until(lambda: renewals >= 12, "longer than a lease lasts")
             assert acting.is_set()

@@ -39,7 +39,7 @@ def targets(rounds: int) -> list[str]:
 
 def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: RunningLab) -> None:
     lab.kubectl("create", "deployment", "kept", "--image=none", f"--replicas={KEEP}")
-    lab.kubectl("rollout", "status", "deployment/kept", "--timeout=60s")
+    lab.kubectl("rollout", "status", "deployment/kept", "--timeout=300s")
     before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
     ports = lab.status().ports
     for number, name in enumerate(targets(ROUNDS)):
@@ -51,7 +51,7 @@ def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: Running
         lab.await_ready()
         pod = f"after-{number}-{name}"
         lab.kubectl("run", pod, "--image=none")
-        lab.kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
+        lab.kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=300s")
         lab.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
     assert {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]} == before
     assert lab.status().ports == ports, lab.reports
@@ -93,7 +93,7 @@ def test_a_restart_of_one_component_leaves_the_others_alone(lab: RunningLab) -> 
     after = lab.processes()
     assert {name for name in before if before[name] != after[name]} == {"kwok"}
     lab.kubectl("run", "after-kwok", "--image=none")
-    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=60s")
+    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=300s")
 
 
 def test_up_brings_back_what_was_given_up_and_all_that_needs_it(lab: RunningLab) -> None:

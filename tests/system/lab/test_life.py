@@ -63,11 +63,11 @@ def test_data_and_ports_survive_down_and_up(lab: RunningLab) -> None:
 
 def test_a_pod_is_placed_runs_and_goes_after_its_grace(lab: RunningLab) -> None:
     lab.kubectl("run", "short", "--image=none", "--overrides", '{"spec":{"restartPolicy":"Never"}}')
-    lab.kubectl("wait", "pod/short", "--for=condition=Ready", "--timeout=60s")
+    lab.kubectl("wait", "pod/short", "--for=condition=Ready", "--timeout=300s")
     assert lab.get("pod", "short")["spec"]["nodeName"].startswith("kwok-node-")
     lab.kubectl("delete", "pod", "short", "--grace-period=2", "--wait=false")
     assert lab.get("pod", "short")["metadata"]["deletionGracePeriodSeconds"] == 2
-    lab.kubectl("wait", "pod/short", "--for=delete", "--timeout=60s")
+    lab.kubectl("wait", "pod/short", "--for=delete", "--timeout=300s")
 
 
 def test_a_label_makes_a_node_not_ready_until_it_is_removed(lab: RunningLab) -> None:

@@ -24,7 +24,7 @@ def place(lab: RunningLab, prefix: str, count: int) -> list[int]:
     """How many pods each used node got, most first."""
     for number in range(count):
         lab.kubectl("run", f"{prefix}-{number}", "--image=none", "--overrides", SLEEPER)
-        lab.kubectl("wait", f"pod/{prefix}-{number}", "--for=condition=Ready", "--timeout=60s")
+        lab.kubectl("wait", f"pod/{prefix}-{number}", "--for=condition=Ready", "--timeout=300s")
     pods = [p for p in lab.get("pods")["items"] if p["metadata"]["name"].startswith(prefix)]
     nodes = Counter(pod["spec"]["nodeName"] for pod in pods)
     lab.kubectl("delete", "pods", "--all", "--grace-period=0", "--force")
@@ -44,7 +44,7 @@ def test_spread_binpack_and_an_own_configuration(
         lab.kubectl(
             "run", "mine", "--image=none", "--overrides", '{"spec":{"schedulerName":"mine"}}'
         )
-        lab.kubectl("wait", "pod/mine", "--for=condition=Ready", "--timeout=60s")
+        lab.kubectl("wait", "pod/mine", "--for=condition=Ready", "--timeout=300s")
         lab.down()
         with pytest.raises(
             TrimtabError, match=r"kube-scheduler: exit status 1, 5 times in a row"

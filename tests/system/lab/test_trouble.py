@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from builders.labs.lab import RunningLab
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
 from trimtab.lab import Home, LabStatus, Means, Wish, up
@@ -45,7 +45,7 @@ def lab(tmp_path: Path) -> Iterator[RunningLab]:
 
 
 def finished(command: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = command.communicate(timeout=120)
+    out, err = command.communicate(timeout=LIMIT_S)
     return command.returncode, out, err
 
 

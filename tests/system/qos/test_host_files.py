@@ -14,6 +14,7 @@ from cryptography import x509
 
 from builders.labs.queues import QueueLab
 from builders.values.manifests import K8S
+from builders.waiting import LIMIT_S
 from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines
@@ -46,7 +47,7 @@ def make_host_files(queue: QueueLab, directory: Path) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

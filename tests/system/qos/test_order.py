@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from builders.labs.queues import KEY, NODES, SLOTS, QueueLab, inversions
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import locate
 from trimtab.lab.components.scheduler import CONFIG_FILE
 
@@ -112,7 +112,7 @@ def test_a_misspelt_argument_of_the_plugin_ends_the_scheduler(queue: QueueLab) -
         cwd=queue.lab.dir,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode != 0

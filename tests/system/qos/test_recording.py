@@ -151,7 +151,7 @@ def test_the_service_agrees_with_a_recording_though_pods_leave_fail_and_it_is_ki
     rows = {row["uid"]: row for row in queue.controllers(story.home).values()}
     took = time.monotonic() - asked
     account = story.recording.account(story.replica_sets(), asked)
-    queue.lab.kubectl("delete", "namespace", story.home, "--timeout=60s")
+    queue.lab.kubectl("delete", "namespace", story.home, "--timeout=300s")
     assert len(rows) == 4, "web, solo and the two that were released"
     assert account.sums.keys() >= rows.keys()
     for uid, row in rows.items():

@@ -112,4 +112,4 @@ def a_second_controller(loop: LoopLab) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(LIMIT_S) == 0

@@ -16,7 +16,7 @@ import pytest
 from msgspec import structs
 
 from builders.labs.loops import LoopLab
-from builders.waiting import wait_until
+from builders.waiting import LIMIT_S, wait_until
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.stacks.loop.connection import Loop
@@ -233,7 +233,7 @@ def a_made_up_exporter() -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT_S)
 
 
 def is_open(port: int) -> bool:

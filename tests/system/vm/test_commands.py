@@ -10,6 +10,7 @@ import pytest
 
 from builders.labs.vm import trimtab
 from builders.labs.vmcluster import Cluster
+from builders.waiting import LIMIT_S
 from trimtab.cli.vm.commands import app
 from trimtab.errors import ConfigError
 from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION
@@ -127,7 +128,7 @@ def test_the_command_line_says_it_in_one_line_and_exits_with_2(
         trimtab("vm", "apply", f"--file={file}", config),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 2

@@ -13,7 +13,7 @@ from builders.labs.lab import running_lab
 from builders.labs.vm import vm_stack
 from builders.labs.vmcluster import Cluster, ControllerProcess, cluster_of, controller
 from builders.proxies.kills import KillProxy
-from builders.waiting import until
+from builders.waiting import LIMIT_S, until
 from builders.witnesses.chronicle import absences
 from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.machines import GUARD_LABEL
@@ -231,7 +231,7 @@ def test_it_refuses_to_run_beside_kubevirt(cluster: Cluster) -> None:
     try:
         cluster.wait(lambda: _served(cluster), "the definition is not served")
         process = ControllerProcess(cluster.lab)
-        assert process.process.wait(60) == 2
+        assert process.process.wait(LIMIT_S) == 2
         assert process.said("virtualmachines.kubevirt.io exists here")
     finally:
         cluster.call(cluster.client.delete(CRDS, "virtualmachines.kubevirt.io"))

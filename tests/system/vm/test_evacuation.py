@@ -338,7 +338,7 @@ def test_a_drained_node_is_left_by_its_vms(cluster: Cluster, home: str) -> None:
     for number in range(3):
         cluster.await_phase(home, f"vm-{number}", "Running")
     try:
-        cluster.lab.kubectl("drain", "kwok-node-2", "--timeout=60s", "--pod-selector", "app")
+        cluster.lab.kubectl("drain", "kwok-node-2", "--timeout=300s", "--pod-selector", "app")
         assert all(
             pod.spec.node_name != "kwok-node-2"
             for pod in cluster.call(cluster.client.list(PODS, home))

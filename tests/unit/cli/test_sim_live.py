@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from builders.labs.lab import a_lab_on_disk
-from builders.labs.prometheus import free_port
+from conformance.apiserver import free_port
 from trimtab.cli.sim.commands import app
 from trimtab.cli.sim.live import lab_token
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
