@@ -149,6 +149,24 @@ def test_the_history_begins_before_the_page_did(
     seen.page.keyboard.press("l")
 
 
+@pytest.mark.parametrize("component", ["exporter", "descheduler"])
+def test_a_part_of_the_loop_that_is_killed_is_said_and_its_successor_followed(
+    loop: LoopLab, served: ServedPage, open_page: Opener, component: str
+) -> None:
+    seen = open_page(served.address).drawn()
+    silent = """() => { const { problem, notes } = trimtabPage.timeline.latest.cluster;
+                        return [problem ?? "", ...(notes ?? [])].join().includes("Prometheus"); }"""
+    seen.page.wait_for_function(f"() => !({silent})()", timeout=PATIENCE_MS)
+    process = loop.lab.processes()[component]
+    os.kill(process.pid, signal.SIGSTOP)  # long enough for everybody to see it
+    try:
+        seen.page.wait_for_function(silent, timeout=PATIENCE_MS)
+        assert "Prometheus" in seen.text("header")
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+    seen.page.wait_for_function(f"() => !({silent})()", timeout=PATIENCE_MS)
+
+
 def test_an_api_server_that_is_killed_is_said_and_its_successor_followed(
     loop: LoopLab, served: ServedPage, open_page: Opener
 ) -> None:
