@@ -24,7 +24,7 @@ GENERATORS: tuple[str, ...] = (
     "trimtab.install.qos.host_manifests:generate",
     "trimtab.model.scenarios.reference:generate",
     "trimtab.install.observe.rbac:generate",
-    "trimtab.truth.lint.reference:generate",
+    "trimtab.truth.lint.catalogue:generate",
     "trimtab.install.qos.manifests:generate",
     "trimtab.scores.prometheus.files:generated_files",
     "trimtab.stacks.reference:generate",

@@ -21,10 +21,9 @@ import pytest
 from msgspec import Struct
 
 from builders.labs.prometheus import running_prometheus
-from trimtab.scores.prometheus.focus import focus
+from trimtab.scores.prometheus.focus import focus, rescale
 from trimtab.scores.prometheus.records import score_record
-from trimtab.scores.prometheus.rescale import rescale
-from trimtab.stacks.loop.projector.rules_file import shipped_rules
+from trimtab.stacks.loop.projector.policy_file import shipped_rules
 
 pytestmark = pytest.mark.engines
 SCALE = 5

@@ -16,8 +16,7 @@ from conformance.descheduler.wrong import pieces as wrong
 from conformance.descheduler.wrong import rules as rules
 from conformance.descheduler.wrong.pieces import engine_without
 from conformance.descheduler.wrong.rules import limits_without
-from trimtab.policy import SnapshotView, assess, candidates, evict, numbers, snapshot_view, usage
-from trimtab.policy import headroom as headroom_module
+from trimtab.policy import SnapshotView, assess, evict, numbers, snapshot_view, usage
 from trimtab.policy.evict import Destinations, Engine
 from trimtab.policy.file.settings import Protection
 from trimtab.policy.inflight import InFlight
@@ -98,13 +97,13 @@ def _of_order() -> Iterator[Mutant]:
         ("high priorities go first", lambda t: (t.priority is not None, -(t.priority or 0), t.qos)),
     ):
         wrong_rank = _with_preference(key)
-        yield Mutant(name, "E5", [(candidates, "_rank", wrong_rank)])
+        yield Mutant(name, "E5", [(evict, "_rank", wrong_rank)])
     yield Mutant(
         "preferring to stay plays no part",
         "E5",
         [
             (
-                candidates,
+                evict,
                 "_rank",
                 lambda t: (t.priority is not None, t.priority or 0, int(t.qos), False),
             )
@@ -119,12 +118,8 @@ def _with_preference(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], t
 
 
 def _of_room() -> Iterator[Mutant]:
-    yield Mutant(
-        "the cap is rounded", "E1", [(headroom_module, "cap", lambda h, c: round(h * 0.01 * c))]
-    )
-    yield Mutant(
-        "the cap is divided last", "E1", [(headroom_module, "cap", lambda h, c: int(h * c / 100))]
-    )
+    yield Mutant("the cap is rounded", "E1", [(assess, "cap", lambda h, c: round(h * 0.01 * c))])
+    yield Mutant("the cap is divided last", "E1", [(assess, "cap", lambda h, c: int(h * c / 100))])
     yield Mutant("a node at its cap goes on", "E6", [(Engine, "_stop", wrong.stop(at_cap=True))])
     yield Mutant("no room left is room", "E6", [(Engine, "_stop", wrong.stop(at_zero=True))])
     yield Mutant(

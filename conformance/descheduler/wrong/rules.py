@@ -8,9 +8,9 @@ from msgspec import structs
 from conformance.descheduler.wrong.pieces import Change
 from trimtab.policy import PodEvent, SnapshotView
 from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.evict import Evictions
 from trimtab.policy.file.settings import Evictor, Protection
 from trimtab.policy.inflight import InFlight
-from trimtab.policy.limits import Evictions
 from trimtab.policy.pods import filters
 
 

@@ -15,12 +15,10 @@ from msgspec import ValidationError, convert, structs, to_builtins
 from trimtab.advisor import metrics
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster import fresh_look
-from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.cluster.reading import ClusterReader
-from trimtab.advisor.cluster.records import Records
 from trimtab.advisor.cluster.watches import Watches
-from trimtab.advisor.cluster.writing import carry_out
+from trimtab.advisor.cluster.writing import Records, carry_out
 from trimtab.advisor.decide.approval import asked_at
 from trimtab.advisor.decide.execution import acted
 from trimtab.advisor.decide.phases import next_step, wants
@@ -35,6 +33,7 @@ from trimtab.advisor.decide.situation import (
     WriteStatus,
 )
 from trimtab.advisor.decide.transition import become
+from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import Registry, built_in
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client

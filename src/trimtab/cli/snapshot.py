@@ -48,7 +48,7 @@ def snapshot(
     from trimtab.cli.cluster.live import look_at
     from trimtab.model.snapshot import dump
     from trimtab.observe.anonymise import anonymise as hide
-    from trimtab.view.snapshot import show_look
+    from trimtab.view.explain import show_look
 
     check_file(output, "--output")
     found = look_at(live)

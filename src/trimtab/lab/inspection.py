@@ -8,10 +8,10 @@ from trimtab.errors import ConfigError, NotReady, Unavailable
 from trimtab.files.lock import is_held
 from trimtab.lab import control
 from trimtab.lab.components.stack import Lab
+from trimtab.lab.control import LabStatus, Phase
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.process import Run
 from trimtab.lab.spec import LabSpec, name_option
-from trimtab.lab.status import LabStatus, Phase
 
 SUPERVISOR_LOCK = "supervisor.lock"
 

@@ -17,7 +17,7 @@ from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
 from trimtab.observe.anonymise_policy import anonymise_policy, anonymise_query, words_of
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 
 EVICTION_WEBHOOKS = frozenset(("trimtab-eviction", "virt-api-validator"))
 """Configurations that everybody has who installs trimtab's webhook or KubeVirt."""

@@ -14,7 +14,7 @@ from trimtab.kube.machines import DOMAIN, VirtualMachine
 from trimtab.kube.resources import Key
 from trimtab.model.snapshot import MIGRATIONS, SnapshotVm
 from trimtab.observe import wire
-from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 
 _ANSWERS = {

@@ -9,15 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from trimtab.policy.assess import assess
-from trimtab.policy.candidates import order_sources
+from trimtab.policy.assess import Caps, assess
 from trimtab.policy.choices import Answers, Choose, Tie, as_given, willing
 from trimtab.policy.cycle import Class, Cycle, Figures, PluginRun, Reason, Stop, Visit
-from trimtab.policy.evict import Destinations, Engine
+from trimtab.policy.evict import Destinations, Engine, Evictions, order_sources
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Profile, Source
-from trimtab.policy.headroom import Caps
 from trimtab.policy.inflight import EMPTY, InFlight
-from trimtab.policy.limits import Evictions
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.usage import Usage, measure

@@ -1,19 +1,84 @@
 """The eviction engine: visit sources in order, take pods until something says stop (E4–E9)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from trimtab.model.quantity import NANO
-from trimtab.policy.candidates import order_candidates
-from trimtab.policy.choices import Choose, Tie
+from trimtab.policy.choices import Answer, Choose, Tie
 from trimtab.policy.cycle import PodOutcome, Step, Stop, Visit
-from trimtab.policy.file.settings import Source
-from trimtab.policy.limits import Evictions
+from trimtab.policy.file.settings import Policy, Source
+from trimtab.policy.inflight import EMPTY, InFlight
+from trimtab.policy.numbers import Integers
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.pods.taints import counts_as_destination, too_few_tolerations
 from trimtab.policy.view import Amounts, ClusterView, NodeView, PodView, Traits
+
+# How many evictions are left: limits over this cycle and everything in flight (2.3).
+
+
+class Evictions:
+    """The counters of one cycle; plugins and profiles share them.
+
+    An eviction in background counts like one that happened: the descheduler adds both
+    before it compares. Without the feature gate nothing is ever in flight.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        inflight: InFlight,
+        answer: Callable[[PodView], Answer],
+        background: bool,
+    ) -> None:
+        known = inflight if background else EMPTY
+        self._policy, self._answer, self._background = policy, answer, background
+        self._total = known.total
+        self._nodes, self._namespaces = dict(known.per_node), dict(known.per_namespace)
+        self._flying = set(known.entries)
+        self.gone: set[str] = set()
+        """Uids of pods evicted outright in this cycle; a later plugin finds them terminating."""
+
+    def evict(self, pod: PodView, node: str) -> PodOutcome:
+        """Ask for one eviction, in the descheduler's order of checks."""
+        if not pod.uid:
+            return PodOutcome.NO_UID
+        in_background = self._background and pod.traits.request_evict_only
+        if in_background and pod.uid in self._flying:
+            return PodOutcome.IN_FLIGHT
+        if limit := self._reached(node, pod.namespace):
+            return limit
+        return self._ask(pod, node, in_background)
+
+    def _reached(self, node: str, namespace: str) -> PodOutcome | None:
+        policy = self._policy
+        if policy.max_total is not None and self._total + 1 > policy.max_total:
+            return PodOutcome.TOTAL_LIMIT
+        on_node = self._nodes.get(node, 0)
+        if policy.max_per_node is not None and on_node + 1 > policy.max_per_node:
+            return PodOutcome.NODE_LIMIT
+        in_namespace = self._namespaces.get(namespace, 0)
+        if policy.max_per_namespace is not None and in_namespace + 1 > policy.max_per_namespace:
+            return PodOutcome.NAMESPACE_LIMIT
+        return None
+
+    def _ask(self, pod: PodView, node: str, in_background: bool) -> PodOutcome:
+        answer = self._answer(pod)
+        if answer is Answer.REFUSED or (answer is Answer.BACKGROUND and not in_background):
+            return PodOutcome.REFUSED
+        self._total += 1
+        self._nodes[node] = self._nodes.get(node, 0) + 1
+        self._namespaces[pod.namespace] = self._namespaces.get(pod.namespace, 0) + 1
+        if answer is Answer.BACKGROUND:
+            self._flying.add(pod.uid)
+            return PodOutcome.BACKGROUND
+        self.gone.add(pod.uid)
+        return PodOutcome.EVICTED
+
 
 # A pod already in flight succeeds without a call, and counts all the same (E8).
 _COUNTED = (PodOutcome.BACKGROUND, PodOutcome.EVICTED, PodOutcome.IN_FLIGHT)
@@ -174,3 +239,45 @@ class Destinations:
             f"destinations whose taints it does tolerate have {min(counts)}: the descheduler "
             "demands at least as many tolerations as taints"
         )
+
+
+# The order in which the descheduler takes nodes and pods, with the ties that chance decides.
+
+
+def order_sources(nodes: NDArray[np.intp], totals: Integers) -> tuple[tuple[int, ...], ...]:
+    """Node numbers by ascending total, equal ones together (E2).
+
+    `totals` belongs to `nodes`; LowNodeUtilization passes them negated, highest usage first.
+    """
+    order = np.argsort(totals, kind="stable")
+    ordered, ranked = totals[order], nodes[order].tolist()
+    starts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(ranked)]
+    return tuple(tuple(ranked[a:b]) for a, b in pairwise(starts))
+
+
+def order_candidates(pods: Iterable[PodView]) -> tuple[tuple[PodView, ...], ...]:
+    """Pods in the order of eviction, equal ones together (E5).
+
+    No priority first, then from low to high; then by QoS; then those that would rather
+    stay. Size, load and age play no part.
+    """
+    groups: dict[tuple[bool, int, int, bool], list[PodView]] = {}
+    ranks: dict[Traits, list[PodView]] = {}
+    for pod in pods:
+        try:
+            ranks[pod.traits].append(pod)
+        except KeyError:
+            group = groups.setdefault(_rank(pod.traits), [])
+            ranks[pod.traits] = group
+            group.append(pod)
+    return tuple(tuple(groups[rank]) for rank in sorted(groups))
+
+
+def _rank(traits: Traits) -> tuple[bool, int, int, bool]:
+    priority = traits.priority
+    return (
+        priority is not None,
+        0 if priority is None else priority,
+        int(traits.qos),
+        traits.prefer_no_eviction,
+    )

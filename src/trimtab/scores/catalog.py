@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from trimtab.errors import ConfigError
 from trimtab.scores.expr import Dominant, Expr, ParetoFront
-from trimtab.scores.further import FURTHER
+from trimtab.scores.further import AMPLIFIED, FURTHER, IDEAL_POINT, excess_norm
 from trimtab.scores.inputs import (
     cpu_pressure,
     cpu_usage,
@@ -25,7 +25,6 @@ from trimtab.scores.inputs import (
     norm,
     total,
 )
-from trimtab.scores.ippd import AMPLIFIED, IDEAL_POINT, excess_norm
 from trimtab.scores.language import larger, record, sqrt
 from trimtab.scores.score import Score, define
 

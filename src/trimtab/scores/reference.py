@@ -8,9 +8,8 @@ from pathlib import Path
 
 from trimtab.scores.catalog import CATALOG, CLASSIC
 from trimtab.scores.expr import Record, walk
-from trimtab.scores.further import FURTHER
+from trimtab.scores.further import FURTHER, K3
 from trimtab.scores.inputs import cluster_means
-from trimtab.scores.ippd import K3
 from trimtab.scores.picture import picture
 from trimtab.scores.prometheus.alerts import Alert
 from trimtab.scores.prometheus.files import rule_groups

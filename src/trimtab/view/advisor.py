@@ -10,9 +10,8 @@ from trimtab.advisor.api import HistoryLine, Item, PlatformStatus, VirtPlatformC
 from trimtab.advisor.decide.accepted_drift import shown
 from trimtab.advisor.decide.history import PastPlan
 from trimtab.advisor.guidance import PHASES, told
-from trimtab.advisor.plan.diff import has_changes
+from trimtab.advisor.plan.diff import changing, has_changes
 from trimtab.advisor.plan.profile import PlatformProfile
-from trimtab.advisor.plan.reasons import changing
 from trimtab.advisor.plan.summary import PlanSummary, summarise
 from trimtab.view.terminal import out, show_table
 

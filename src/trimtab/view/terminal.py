@@ -4,9 +4,14 @@ A result is either a table or, with `--json`, the same data as JSON, so that
 `trimtab … --json | jq` never meets a progress line.
 """
 
+import os
+import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 import msgspec
@@ -23,7 +28,6 @@ from rich.progress import (
 from rich.text import Text
 
 from trimtab.view.tables.table import Table
-from trimtab.view.typed import as_typed
 
 
 class _Console(Console):
@@ -136,3 +140,24 @@ class _Lines:
         if text != self._last:
             err.print(f"{self._what}: {text}", markup=False)
             self._last = text
+
+
+# The command as it can be typed here: `trimtab`, or `.venv/bin/trimtab` in a clone.
+_COMMAND = re.compile(r"(?<![\w/.\-])trimtab(?= [a-z])")
+
+
+@cache
+def program() -> str:
+    """How this program is called from here; plain `trimtab` where that would be found."""
+    called = Path(sys.argv[0] if sys.argv else "")
+    if shutil.which("trimtab") or called.name != "trimtab" or not called.is_file():
+        return "trimtab"
+    called = called.absolute()
+    shown = os.path.relpath(called)
+    return str(called) if shown.startswith("..") else shown
+
+
+def as_typed(text: str) -> str:
+    """The same text; commands in it begin as they must here."""
+    name = program()
+    return text if name == "trimtab" else _COMMAND.sub(name, text)

@@ -3,19 +3,126 @@
 All of it can be made again from the API, a little less exactly; a new leader begins with none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Key
 from trimtab.virt.attempts import completion_limit_s
-from trimtab.virt.slots import MigrationPriority, MigrationRequest
+from trimtab.virt.precopy import Copy, share_network
+from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.amounts import machine, memory_in_use
 from trimtab.vm.decide.history import is_evacuation
-from trimtab.vm.decide.precopy import CopiesByVm
 from trimtab.vm.decide.situation import Losses, Precopy, Situation
-from trimtab.vm.decide.slots import Slots
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.settings import Settings
+
+# Copying memory: how far each migration is, while all of them share the nodes' networks.
+#
+# The model is `virt.precopy`. It lives in memory; a new process begins again from the time at
+# which each copy started, as if those that share the network now had done so all along.
+
+
+class CopiesByVm:
+    """All copies under way, by VM; times are the lab's."""
+
+    def __init__(self, bandwidth: float, wake: Callable[[Key], None]) -> None:
+        self._bandwidth = bandwidth
+        self._wake = wake
+        self._copies: dict[Key, tuple[str, Copy]] = {}
+        self._nodes: dict[str, int] = {}
+
+    def progress(
+        self,
+        key: Key,
+        migration: str,
+        source: str,
+        target: str,
+        *,
+        size: float,
+        dirty_rate: float,
+        begun_s: float,
+        limit_s: float,
+        now_s: float,
+    ) -> Precopy:
+        """How the copy of this migration stands; it is begun if it is not known yet."""
+        known = self._copies.get(key)
+        if known is None or known[0] != migration:
+            copy = Copy(
+                source=self._node(source),
+                target=self._node(target),
+                left=size,
+                dirty_rate=dirty_rate,
+                deadline_s=begun_s + limit_s,
+                begun_s=begun_s,
+                since_s=now_s,
+            )
+            self._copies[key] = (migration, copy)
+            self._changed(now_s, but=key)
+            copy.since_s = begun_s  # what it has copied until now, it copied at this rate
+        copy = self._copies[key][1]
+        return Precopy(copy.ends_s - now_s, copy.is_in_time)
+
+    def drop(self, key: Key, now_s: float) -> None:
+        """This VM copies nothing (any more); the others become faster."""
+        if self._copies.pop(key, None) is not None:
+            self._changed(now_s)
+
+    def _changed(self, now_s: float, but: Hashable = None) -> None:
+        share_network([each for _, each in self._copies.values()], self._bandwidth, now_s)
+        for key in self._copies:
+            if key != but:
+                self._wake(key)
+
+    def _node(self, name: str) -> int:
+        return self._nodes.setdefault(name, len(self._nodes))
+
+
+# The slots of migrations that the leader has granted; who gets one is `virt.slots`' to say.
+#
+# What runs is counted from the VMs themselves, plus what was granted a moment ago and is not
+# in the store yet.
+
+
+class Slots:
+    """The slots of all VMs; `stored` reads from the store who migrates, and from where."""
+
+    def __init__(
+        self,
+        limits: MigrationLimits,
+        stored: Callable[[], Mapping[Key, str]],
+        wake: Callable[[Key], None],
+    ) -> None:
+        self._limits = limits
+        self._stored = stored
+        self._wake = wake
+        self._reserved: dict[Key, str] = {}
+        self._waiting: dict[Key, MigrationRequest[Key]] = {}
+
+    def take(self, request: MigrationRequest[Key]) -> bool:
+        """A slot if it is this one's turn; otherwise it waits and is woken."""
+        self._waiting[request.key] = request
+        if request.key not in granted(self.running(), self._waiting.values(), self._limits):
+            return False
+        del self._waiting[request.key]
+        self._reserved[request.key] = request.node
+        return True
+
+    def running(self) -> dict[Key, str]:
+        return {**self._stored(), **self._reserved}
+
+    def leave_queue(self, key: Key) -> None:
+        """It asks again if it still wants one: who fails to ask must not block the others."""
+        self._waiting.pop(key, None)
+
+    def release(self, key: Key) -> None:
+        """Give the VM's slot back and wake the next in line."""
+        if self._reserved.pop(key, None) is not None:
+            self.wake_next()
+
+    def wake_next(self) -> None:
+        for key in granted(self.running(), self._waiting.values(), self._limits):
+            self._wake(key)
+
 
 EVACUATION, REQUESTED = MigrationPriority.SYSTEM_MAINTENANCE, MigrationPriority.DEFAULT
 """A mark does not tell who caused it, so no evacuation is taken for an administrator's.

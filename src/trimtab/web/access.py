@@ -23,7 +23,7 @@ from starlette.responses import Response
 from trimtab.files.writing import make_private_dir, write_private
 from trimtab.kube.client import Client
 from trimtab.kube.http.authorize import AccessDenied, bearer_token
-from trimtab.kube.http.local import is_foreign_page
+from trimtab.kube.http.callers import is_foreign_page
 from trimtab.web.changes import ClientOf, as_one_person
 
 _TOKEN_BYTES = 24

@@ -10,9 +10,9 @@ from builders.labs.advisor import LOAD_AWARE, install
 from builders.labs.advisor import Desk as Kubectl
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
-from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.operator import FREE_CONFIGS
+from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import Conflict, NotReady
 from trimtab.kube.client import Client

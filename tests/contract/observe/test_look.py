@@ -21,8 +21,8 @@ from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import read_config_map
 from trimtab.observe.wire import INSTANCES
 from trimtab.policy import policy_of
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
-from trimtab.truth.explain.inflight import in_flight_report
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
+from trimtab.truth.explain.remarks import in_flight_report
 
 pytestmark = pytest.mark.engines
 

@@ -16,9 +16,8 @@ from builders.values.qos import World, a_life_pod
 from trimtab.cli.main import app
 from trimtab.engines import locate
 from trimtab.install.qos.admission import policies, stamping_webhook
-from trimtab.install.qos.alerts import alert_group, alerts
 from trimtab.install.qos.crd import crds
-from trimtab.install.qos.grafana import board
+from trimtab.install.qos.grafana import alert_group, alerts, board
 from trimtab.install.qos.manifests import PAGE_URL, generate
 from trimtab.install.qos.rbac import qos_rbac
 from trimtab.qos.queue.overbooking import PromisedCores

@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 
 from trimtab.advisor.api import LoadAwareOptions, Options, PlatformStatus
-from trimtab.advisor.cluster.advertise import advertisement
 from trimtab.advisor.operator import Operator, encoded
+from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.settings import Settings
 from trimtab.kube.client import Client

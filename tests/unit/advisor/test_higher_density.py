@@ -16,7 +16,7 @@ from trimtab.advisor.api import (
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1, MACHINE_CONFIGS
 from trimtab.advisor.mocks import baseline
-from trimtab.advisor.mocks.hyperconverged import hyperconverged_v1
+from trimtab.advisor.mocks.manifests import hyperconverged_v1
 from trimtab.advisor.plan.profile import MissingError, OptionError
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.higher_density import RATIO_INPUT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.advisor.plan.kernel_arguments import added, is_effective, parse, removed
+from trimtab.advisor.plan.pools import added, is_effective, parse, removed
 
 
 @pytest.mark.parametrize(

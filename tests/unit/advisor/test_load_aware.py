@@ -23,9 +23,9 @@ from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS
 from trimtab.advisor.mocks.baseline import hyperconverged_v1
 from trimtab.advisor.mocks.kube_descheduler import RELEASES, Release
 from trimtab.advisor.plan.profile import MissingError, OptionError
-from trimtab.advisor.profiles.capabilities import DEV, FALLBACK, GA, Capabilities, capabilities
 from trimtab.advisor.profiles.descheduling import ITEM
 from trimtab.advisor.profiles.eviction_limits import NODE_INPUT, TOTAL_INPUT, scaled
+from trimtab.advisor.profiles.psi import DEV, FALLBACK, GA, Capabilities, capabilities
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.kube.resources import Free
 

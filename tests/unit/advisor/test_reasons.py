@@ -6,9 +6,9 @@ from builders.worlds.openshift import DENSITY, a_cluster, added, changed, load_a
 from trimtab.advisor.api import Item, Options
 from trimtab.advisor.kinds import DESCHEDULER, POLICY, RULES
 from trimtab.advisor.mocks.baseline import namespace
+from trimtab.advisor.plan.diff import changing, with_changes
 from trimtab.advisor.plan.fields import leaves, lookup, parse_path
-from trimtab.advisor.plan.reasons import changing, with_changes
-from trimtab.advisor.profiles.deviation import all_in_words, in_words
+from trimtab.advisor.profiles.eviction_limits import all_in_words, in_words
 from trimtab.cli.main import app
 from trimtab.view.advisor import show_diffs, show_plan
 

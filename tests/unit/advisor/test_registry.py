@@ -5,10 +5,9 @@ import pytest
 from builders.worlds.openshift import DENSITY, LOAD_AWARE, a_cluster, added, drafted, load_aware
 from trimtab.advisor.kinds import NAMESPACES, resource_of
 from trimtab.advisor.plan.profile import MissingError, OptionError
-from trimtab.advisor.profiles.example import Example
 from trimtab.advisor.profiles.higher_density import HigherDensity
 from trimtab.advisor.profiles.load_aware import LoadAware
-from trimtab.advisor.profiles.registry import Registry, built_in
+from trimtab.advisor.profiles.registry import Example, Registry, built_in
 from trimtab.errors import ConfigError
 
 EXAMPLE = "example-profile"

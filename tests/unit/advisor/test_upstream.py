@@ -11,7 +11,7 @@ from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.plan.plan import changes_nothing, target_of
 from trimtab.advisor.plan.profile import MissingError, OptionError
-from trimtab.advisor.profiles.deviation import thresholds
+from trimtab.advisor.profiles.eviction_limits import thresholds
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.profiles.upstream import DEFAULT_ALGORITHM as DEFAULT
 from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments

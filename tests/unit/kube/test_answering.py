@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from trimtab.kube.http.answering import JOINED_BYTES, Together
+from trimtab.kube.http.web import JOINED_BYTES, Together
 
 
 class Wire(asyncio.Transport):

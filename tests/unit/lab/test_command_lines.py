@@ -15,7 +15,7 @@ from trimtab.lab import Clock, Lab
 from trimtab.lab.components.component import Component
 from trimtab.lab.components.stack import NONE
 from trimtab.lab.plan import Blueprint, draw
-from trimtab.lab.supervisor.order import changed_units
+from trimtab.lab.supervisor.repair import changed_units
 
 
 def drawn(**changes: object) -> Blueprint:

@@ -8,10 +8,9 @@ import pytest
 from builders.labs.lab import a_script
 from trimtab.files.lock import held
 from trimtab.lab import Home, Plan
-from trimtab.lab.ports.moving import TRIES, PortMover, lost_ports
-from trimtab.lab.ports.register import choosing
-from trimtab.lab.status import Event
-from trimtab.lab.supervisor.order import changed_units
+from trimtab.lab.control import Event
+from trimtab.lab.ports.register import TRIES, PortMover, choosing, lost_ports
+from trimtab.lab.supervisor.repair import changed_units
 
 PORTS = {"api": 6443, "scheduler": 10259, "exporter": 8000}
 

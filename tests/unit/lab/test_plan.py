@@ -13,7 +13,7 @@ from trimtab.lab import Component, Contribution, Lab, Plan, Service, Stack, Task
 from trimtab.lab.components.component import RequestTokens
 from trimtab.lab.components.stack import NONE, choose
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, check_plan, draw
-from trimtab.lab.supervisor.order import stop_waves
+from trimtab.lab.supervisor.repair import stop_waves
 
 
 def a_component(name: str, *needs: str) -> Component:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from trimtab.lab.control import EventAnswer
-from trimtab.lab.starting.ready import LONGEST_S, while_it_moves
-from trimtab.lab.status import Event, LabStatus
+from trimtab.lab.control import Event, EventAnswer, LabStatus
+from trimtab.lab.starting.settle import LONGEST_S, while_it_moves
 
 QUIET_S = 120.0
 

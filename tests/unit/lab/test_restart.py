@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.lab.components.component import Restart
-from trimtab.lab.supervisor.restart import Again, GiveUp, after_death
+from trimtab.lab.supervisor.probes import Again, GiveUp, after_death
 
 RULE = Restart(first_s=0.2, longest_s=1.0, quick_s=5.0, give_up_after=6)
 

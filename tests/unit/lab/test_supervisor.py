@@ -18,9 +18,9 @@ from builders.waiting import LIMIT_S
 from trimtab.errors import TrimtabError
 from trimtab.lab import LabDir, control, look
 from trimtab.lab.components.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
+from trimtab.lab.control import LabStatus, UnitStatus
 from trimtab.lab.files import logs
 from trimtab.lab.spec import NodeSize
-from trimtab.lab.status import LabStatus, UnitStatus
 from trimtab.lab.supervisor.run import Supervisor
 from trimtab.lab.supervisor.states import phase_of
 

@@ -8,7 +8,7 @@ from builders.values.scenarios import a_file, a_group
 from trimtab.model.scenarios.check import check_file
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.file import ScenarioFile
-from trimtab.model.scenarios.plausible import doubts
+from trimtab.model.scenarios.summary import doubts
 
 TRACE = {"file": "day.csv"}
 

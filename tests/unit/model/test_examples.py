@@ -7,8 +7,7 @@ import pytest
 
 from trimtab.model.machines import requested
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.model.scenarios.plausible import doubts
-from trimtab.model.scenarios.summary import NodeAtStart, summarise
+from trimtab.model.scenarios.summary import NodeAtStart, doubts, summarise
 
 SCENARIOS = Path(__file__).parents[3] / "examples" / "scenarios"
 FILES = sorted(path for path in SCENARIOS.iterdir() if path.is_file())

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Trace
 from trimtab.model.load.recording import Recording
-from trimtab.model.load.traces import guess_format, read_recording, read_trace
+from trimtab.model.load.trace_formats import guess_format, read_recording, read_trace
 from trimtab.model.scenarios.file import TraceSource
 
 DATA = Path(__file__).parents[4] / "shared" / "data"

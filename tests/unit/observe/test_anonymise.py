@@ -10,7 +10,7 @@ from trimtab.model.snapshot import Sample, Snapshot, encode
 from trimtab.observe.anonymise import anonymise
 from trimtab.observe.pseudonyms import Pseudonyms
 from trimtab.policy import Cycle, PluginRun
-from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER, decide_as_answered
+from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER, decide_as_answered
 
 SECRETS = ("payroll", "acme", "ledger", "important", "team", "red", "blue", "n-a", "vm-", "gold")
 

@@ -11,7 +11,7 @@ from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Volume
 from trimtab.observe import wire
 from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
 from trimtab.observe.objects import node_of, pod_of
-from trimtab.truth.explain.eviction_answers import EVACUATING, EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 
 
 def a_pod(name: str = "virt-launcher-a-x", node: str = "n1", **spec: Any) -> wire.Pod:

@@ -8,7 +8,7 @@ from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, Object
 from trimtab.observe.node_classes import Classification, ClassifiedNode, classify
 from trimtab.policy import QueryFailed, default_policy
 from trimtab.prom.client import Sample
-from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
+from trimtab.stacks.loop.soft_tainter import soft_taints_of, wanted, with_soft_taints
 from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass
 
 

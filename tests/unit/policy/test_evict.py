@@ -18,7 +18,7 @@ from trimtab.policy import (
     Stop,
     decide,
 )
-from trimtab.policy.candidates import order_candidates
+from trimtab.policy.evict import order_candidates
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.inflight import EMPTY
 

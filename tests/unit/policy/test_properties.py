@@ -30,7 +30,7 @@ from trimtab.policy.file.settings import (
     Source,
 )
 from trimtab.policy.pods.filters import Filter
-from trimtab.truth.explain.pod_rules import Judge
+from trimtab.truth.explain.pods import Judge
 
 SOFT = Taint(key="soft", effect="PreferNoSchedule")
 LIMIT = st.none() | st.integers(0, 4)

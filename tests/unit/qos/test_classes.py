@@ -3,7 +3,7 @@
 import pytest
 
 from builders.values.qos import a_view
-from trimtab.qos.page.classes import gini, report
+from trimtab.qos.page.answers import gini, report
 from trimtab.qos.queue.overbooking import overbooking
 
 

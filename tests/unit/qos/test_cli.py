@@ -11,7 +11,7 @@ from builders.values.qos import World, a_life_pod, at, controlled_by, unconnecte
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.http.web import Web
-from trimtab.qos.page.access import PageAccess
+from trimtab.qos.page.feed import PageAccess
 from trimtab.qos.page.routes import Routes
 from trimtab.qos.page.text import HEADER
 from trimtab.qos.queue.key import ANNOTATION, Stamp

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from builders.values.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.ledger.ledger import JOINED, LEFT, AccountChange, Ledger
-from trimtab.qos.ledger.owner import top_owner
 from trimtab.qos.ledger.pod_life import Gate
 from trimtab.qos.ledger.pod_moments import Observation, life_of
 from trimtab.qos.ledger.time_to_violation import SECOND
+from trimtab.qos.tracking.stores import top_owner
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
 DEPLOYMENT = controlled_by("Deployment", "web")

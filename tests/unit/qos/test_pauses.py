@@ -1,7 +1,7 @@
 """A process that was kept from looking says so."""
 
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.tracking.pauses import PauseDetector
+from trimtab.qos.tracking.stores import PauseDetector
 
 S = SECOND
 

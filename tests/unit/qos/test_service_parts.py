@@ -14,15 +14,15 @@ from builders.values.qos import START, World, a_life, a_life_pod, at, controlled
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
-from trimtab.kube.http.local import is_local
+from trimtab.kube.http.callers import is_local
 from trimtab.kube.runtime.options import read
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.access import PageAccess
+from trimtab.qos.page.feed import PageAccess
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.bindings import Binding, Bindings, BindingsAnswer
+from trimtab.qos.service.controllers import SloEvents
 from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics
-from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.settings import Settings
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from builders.values.qos import few
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.service.clock_skew import ServerTime, Skew
+from trimtab.qos.service.bindings import ServerTime, Skew
 
 
 def sample(skew: Skew, true: int, sent: int, took: int) -> None:

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trimtab.scores import CATALOG, Window, define, evaluate, evaluate_means, window
-from trimtab.scores.arrays.over_time import first_in_range, milliseconds, predict_linear, quantile
-from trimtab.scores.arrays.window import Floats
+from trimtab.scores.arrays.window import (
+    Floats,
+    first_in_range,
+    milliseconds,
+    predict_linear,
+    quantile,
+)
 from trimtab.scores.expr import Expr
 from trimtab.scores.inputs import cpu_usage
 from trimtab.scores.language import average_over, predict, quantile_over, record, stddev_over

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders.worlds.clusters import Cluster, clusters
-from trimtab.scores.arrays.pareto import crowding, front_index, pareto_score
+from trimtab.scores.arrays.evaluate import crowding, front_index, pareto_score
 from trimtab.scores.arrays.window import Floats
 
 

@@ -7,7 +7,7 @@ import yaml
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
 from trimtab.scores.prometheus.files import render
-from trimtab.scores.prometheus.rescale import rescale, rescale_expression
+from trimtab.scores.prometheus.focus import rescale, rescale_expression
 
 
 @pytest.mark.parametrize("scale", [1, 5, 7, 15])

@@ -7,8 +7,7 @@ import yaml
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores.prometheus.records import score_record
 from trimtab.stacks.loop.projector.parts import rules_part
-from trimtab.stacks.loop.projector.policy_file import with_algorithm
-from trimtab.stacks.loop.projector.rules_file import shipped_rules
+from trimtab.stacks.loop.projector.policy_file import shipped_rules, with_algorithm
 
 
 def fast(text: str) -> set[str]:

@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from builders.values.studies import a_plan, finished
-from trimtab.study.report.data import moved_so_far, page_data
-from trimtab.study.report.matrix import STRONGEST, matrix
+from trimtab.study.report.data import STRONGEST, matrix, moved_so_far, page_data
 from trimtab.study.results.result import Comparison, Estimate
 
 PLAN = a_plan(candidates=4, seeds=20)

@@ -36,7 +36,7 @@ from trimtab.study.recorded.questions import (
 )
 from trimtab.study.recorded.replay import replay
 from trimtab.study.recorded.scenario import recorded_scenario
-from trimtab.study.results.days import DAY_S, figures_of_days
+from trimtab.study.results.record import DAY_S, figures_of_days
 from trimtab.study.results.store import Store
 
 

@@ -27,7 +27,7 @@ from trimtab.study.recorded.questions import WhatifOptions, policy_in_use, ready
 from trimtab.study.recorded.replay import replay
 from trimtab.study.recorded.scenario import recorded_scenario
 from trimtab.study.results.record import FullChunk, decode
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -10,8 +10,7 @@ from builders.values.outcomes import a_card, a_course, a_scenario, an_outcome
 from trimtab.sim.outcome import ReportCard
 from trimtab.study.inputs.identity import versions
 from trimtab.study.report import run_report
-from trimtab.study.report.run_card import card_groups
-from trimtab.study.report.run_report import NODES, RunPage, render_run
+from trimtab.study.report.run_report import NODES, RunPage, card_groups, render_run
 
 NASTY = '</script><img src=x onerror="alert(1)">'
 

@@ -27,12 +27,12 @@ from trimtab.sim.fleet import on_eviction
 from trimtab.sim.migration.marks import Attempt, Mark
 from trimtab.sim.migration.waiting import Waiting
 from trimtab.sim.spec import RunSpec
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionEffect, EvictionStrategy
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest
 from trimtab.vm.decide import eviction
 from trimtab.vm.decide.history import EVACUATION_LABEL, backoff_left_s
-from trimtab.vm.decide.slots import Slots
+from trimtab.vm.leader_state import Slots
 
 EFFECTS = {
     eviction.Allow: EvictionEffect.RESTARTS,

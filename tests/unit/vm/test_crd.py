@@ -5,8 +5,7 @@ from typing import Any, get_args
 import pytest
 from msgspec import structs
 
-from trimtab.install.vm.crd import crds
-from trimtab.install.vm.crd_curve import FIELDS
+from trimtab.install.vm.crd import FIELDS, crds
 from trimtab.kube.machines import MigrationSpec, MigrationStatus, VmSpec, VmStatus
 from trimtab.model.load.curve import Curve
 

@@ -4,8 +4,8 @@ import pytest
 
 from trimtab.kube.resources import Key
 from trimtab.virt.attempts import GIB
-from trimtab.vm.decide.precopy import CopiesByVm
 from trimtab.vm.decide.situation import Precopy
+from trimtab.vm.leader_state import CopiesByVm
 
 A, B = Key("default", "a"), Key("default", "b")
 

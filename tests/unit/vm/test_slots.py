@@ -11,9 +11,8 @@ from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.decide.history import EVACUATION_LABEL
 from trimtab.vm.decide.situation import Situation
-from trimtab.vm.decide.slots import Slots
 from trimtab.vm.decide.steps import Start
-from trimtab.vm.leader_state import LeaderState
+from trimtab.vm.leader_state import LeaderState, Slots
 from trimtab.vm.settings import Settings
 
 NODES = st.sampled_from(["n1", "n2", "n3"])

@@ -10,7 +10,7 @@ from msgspec import structs
 from trimtab.advisor.api import FieldChange, Item, PlatformStatus
 from trimtab.advisor.decide.situation import ConfigSituation, ReadMore, Step
 from trimtab.advisor.decide.transition import become, stay
-from trimtab.advisor.plan.diff import has_changes, object_diff
+from trimtab.advisor.plan.diff import has_changes, object_diff, with_changes
 from trimtab.advisor.plan.fields import (
     is_satisfied,
     leaves,
@@ -22,7 +22,6 @@ from trimtab.advisor.plan.fields import (
 )
 from trimtab.advisor.plan.ownership import is_kept, left_behind
 from trimtab.advisor.plan.plan import Preview
-from trimtab.advisor.plan.reasons import with_changes
 from trimtab.kube.resources import Free
 
 DRIFT = "drift detected"

@@ -18,7 +18,7 @@ from trimtab.advisor.mocks.schema import (
     one_of,
     record,
 )
-from trimtab.advisor.profiles.capabilities import DEV, GA
+from trimtab.advisor.profiles.psi import DEV, GA
 
 Release = Literal["5.10", "5.14", "5.21", "5.32"]
 RELEASES: tuple[Release, ...] = get_args(Release)

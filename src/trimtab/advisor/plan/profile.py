@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from trimtab.advisor.api import Accepted, Ignored, Options, Severity, TargetRef
+from trimtab.advisor.api import GROUP, Accepted, Ignored, Options, Severity, TargetRef
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 
@@ -188,3 +188,27 @@ def _bullet(need: Prerequisite) -> str:
     resource = need.resource
     where = f"{resource.group}.{resource.version}"
     return f"  - {resource.kind} ({where})" + (f": {need.hint}" if need.hint else "")
+
+
+# Advertising: every profile that wants to be found has an object, with action Ignore.
+#
+# `kubectl get virtplatformconfig` is thereby the catalogue. Existing objects are never touched.
+DESCRIPTION = f"{GROUP}/description"
+IMPACT_SUMMARY = f"{GROUP}/impact-summary"
+AUTO_CREATED = f"{GROUP}/auto-created"
+CATEGORY = f"{GROUP}/category"
+
+
+def advertisement(profile: PlatformProfile) -> Free:
+    return {
+        "metadata": {
+            "name": profile.name,
+            "annotations": {
+                DESCRIPTION: profile.description,
+                IMPACT_SUMMARY: profile.impact_summary,
+                AUTO_CREATED: "true",
+            },
+            "labels": {CATEGORY: profile.category},
+        },
+        "spec": {"profile": profile.name, "action": "Ignore"},
+    }

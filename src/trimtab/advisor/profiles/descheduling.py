@@ -10,23 +10,24 @@ from typing import Any
 from trimtab.advisor.api import LoadAwareOptions
 from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS, SCHEDULER
 from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, dig
-from trimtab.advisor.profiles.capabilities import (
-    DEV,
-    FALLBACK,
-    KEPT,
-    SOFT_TAINTER,
-    Capabilities,
-    profiles_with,
-)
-from trimtab.advisor.profiles.deviation import in_words
 from trimtab.advisor.profiles.eviction_limits import (
     HYPERCONVERGED_REFS,
     NODE_INPUT,
     TOTAL_INPUT,
     EvictionLimits,
     eviction_limits,
+    in_words,
 )
-from trimtab.advisor.profiles.psi import is_on, roles
+from trimtab.advisor.profiles.psi import (
+    DEV,
+    FALLBACK,
+    KEPT,
+    SOFT_TAINTER,
+    Capabilities,
+    is_on,
+    profiles_with,
+    roles,
+)
 from trimtab.kube.resources import Free
 
 ITEM = "enable-load-aware-descheduling"

@@ -4,11 +4,11 @@ Each limit is chosen on its own. Limits that come from HyperConverged are scaled
 the descheduler alone never uses up every migration that people may want to start.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 
-from trimtab.advisor.api import LoadAwareOptions, TargetRef
+from trimtab.advisor.api import Deviation, LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import HYPERCONVERGED, HYPERCONVERGED_V1
 from trimtab.advisor.plan.profile import ClusterFacts, OptionError, dig
 
@@ -75,3 +75,27 @@ def _derived(config: dict[str, Any], key: str, default: int) -> tuple[int, int |
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         return default, None
     return scaled(value), value
+
+
+# What the names of deviation thresholds mean: points of percent around the average load.
+_DISTANCES = {"Low": 10, "Medium": 20, "High": 30}
+
+
+def thresholds(deviation: str) -> tuple[int, int]:
+    """Points below and above the mean; asymmetric ones begin at the mean."""
+    high = _DISTANCES[deviation.removeprefix("Asymmetric")]
+    return (0 if deviation.startswith("Asymmetric") else high), high
+
+
+def in_words(deviation: str) -> str:
+    """When a node counts as loaded, and where VMs may go."""
+    low, high = thresholds(deviation)
+    below = f"more than {low} points below it" if low else "below it"
+    return (
+        f"{deviation}: a node more than {high} percentage points above the average load is "
+        f"overloaded, one {below} takes VMs"
+    )
+
+
+def all_in_words() -> dict[str, str]:
+    return {name: in_words(name) for name in get_args(Deviation)}

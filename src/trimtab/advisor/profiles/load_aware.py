@@ -20,10 +20,9 @@ from trimtab.advisor.kinds import (
 )
 from trimtab.advisor.plan.pools import reads as rendered_configs
 from trimtab.advisor.plan.profile import ClusterFacts, Draft, MissingError, Prerequisite, Resource
-from trimtab.advisor.profiles.capabilities import capabilities
 from trimtab.advisor.profiles.descheduling import descheduler_wish
 from trimtab.advisor.profiles.eviction_limits import HYPERCONVERGED_REFS
-from trimtab.advisor.profiles.psi import machine_config, psi_wishes
+from trimtab.advisor.profiles.psi import capabilities, machine_config, psi_wishes
 from trimtab.advisor.profiles.upstream import upstream_draft
 
 UPSTREAM_TARGETS = (POLICY, RULES, UPSTREAM_DESCHEDULER)

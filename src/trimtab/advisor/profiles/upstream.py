@@ -11,8 +11,12 @@ from typing import Any
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, Draft, OptionError, dig
-from trimtab.advisor.profiles.deviation import in_words, thresholds
-from trimtab.advisor.profiles.eviction_limits import EvictionLimits, eviction_limits
+from trimtab.advisor.profiles.eviction_limits import (
+    EvictionLimits,
+    eviction_limits,
+    in_words,
+    thresholds,
+)
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
 from trimtab.policy import DEFAULT_POLICY

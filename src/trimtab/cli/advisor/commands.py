@@ -14,10 +14,17 @@ from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.decide.history import past_plans
 from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
-from trimtab.advisor.profiles.deviation import all_in_words
+from trimtab.advisor.profiles.eviction_limits import all_in_words
 from trimtab.advisor.profiles.registry import built_in
-from trimtab.cli.advisor.effect import effect_of, recording_for, show_effect
-from trimtab.cli.advisor.exceptions import ACCEPT_EXAMPLES, IGNORE_EXAMPLES, accept, ignore
+from trimtab.cli.advisor.exceptions import (
+    ACCEPT_EXAMPLES,
+    IGNORE_EXAMPLES,
+    accept,
+    effect_of,
+    ignore,
+    recording_for,
+    show_effect,
+)
 from trimtab.cli.advisor.where import (
     DEFAULT,
     HERE,

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from trimtab.cli.cluster.options import Access
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
-from trimtab.prom.client import Prometheus
-from trimtab.prom.tls import trusting
+from trimtab.prom.client import Prometheus, trusting
 
 _SERVICES = (".svc", ".svc.cluster.local")  # names that only the cluster's own DNS knows
 _LOCAL = ("localhost", "127.0.0.1", "::1")

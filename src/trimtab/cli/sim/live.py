@@ -32,7 +32,7 @@ from trimtab.prom import QueryFailed as Refused
 from trimtab.scores.own import choose_score
 from trimtab.scores.prometheus.records import score_record
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
-from trimtab.view.live import show_live
+from trimtab.view.sim import show_live
 from trimtab.view.terminal import progress
 
 PLACEMENT_LIMIT_S = 120.0

@@ -1,22 +1,66 @@
 """`trimtab vm`: VirtualMachines of a lab or a cluster; kubectl can do all of it too."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from cyclopts import App, Parameter
 
+from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.examples import examples
-from trimtab.cli.common.numbers import CpuUse, MemoryUse
+from trimtab.cli.common.numbers import CpuUse, MemoryUse, Seconds
 from trimtab.cli.common.output import Json, emit
-from trimtab.cli.vm.where import HERE, VmOptions, talk, tell
 from trimtab.cli.vm.yaml_files import read_manifests
 from trimtab.errors import ConfigError
+from trimtab.kube.worlds import world_of
 from trimtab.model.names import is_object_name
-from trimtab.view.terminal import err
+from trimtab.view.terminal import err, progress
 from trimtab.view.vm import show_vm, show_vms
 from trimtab.virt.eviction import EvictionStrategy
+from trimtab.vm.kubevirt_requests import KubevirtRequests
 from trimtab.vm.requests import VmRequests
+
+# Which cluster a `trimtab vm` command means, and talking to it.
+T = TypeVar("T")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class VmOptions(ClusterOptions):
+    """Which cluster and namespace a command means."""
+
+    namespace: Annotated[
+        str, Parameter(name=("--namespace", "-n"), help="The namespace of the VMs.")
+    ] = "default"
+    timeout: Annotated[Seconds, Parameter(help="Seconds to wait with --wait.")] = 300.0
+
+
+HERE = VmOptions()
+
+
+def tell(
+    where: VmOptions, ask: Callable[[VmRequests], Awaitable[object]], done: str, *, json: bool
+) -> None:
+    """Make a request; say that it was made, or print what it led to."""
+    emit(talk(where, ask), json, lambda _: err.print(done, markup=False))
+
+
+def talk(where: VmOptions, ask: Callable[[VmRequests], Awaitable[T]]) -> T:
+    """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
+    cluster = where.cluster()
+
+    async def talk() -> T:
+        with progress("vm") as steps:
+            async with cluster.connect() as client:
+                kind = KubevirtRequests if await world_of(client) == "kubevirt" else VmRequests
+                requests = kind(client, where.namespace, timeout_s=where.timeout, say=steps.note)
+                return await ask(requests)
+
+    return asyncio.run(talk())
+
 
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied, bearer_token
-from trimtab.kube.http.local import is_foreign_page, is_local
+from trimtab.kube.http.callers import is_foreign_page, is_local
 
 
 class Access:

@@ -16,7 +16,7 @@ from trimtab.advisor.api import (
     Target,
 )
 from trimtab.advisor.plan import durations
-from trimtab.advisor.profiles.deviation import all_in_words
+from trimtab.advisor.profiles.eviction_limits import all_in_words
 from trimtab.install.advisor.crd_status import FIELD, accepted, status_schema
 from trimtab.kube.crd_schema import (
     Schema,

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import CONFIGS, GROUP, TargetRef
-from trimtab.advisor.cluster.records import secret_name
+from trimtab.advisor.cluster.writing import secret_name
 from trimtab.advisor.kinds import (
     DEPLOYMENTS,
     DESCHEDULER,

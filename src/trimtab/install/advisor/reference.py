@@ -1,12 +1,12 @@
 """docs/reference/virtplatformconfig.md, printed from the definition and the phases."""
 
-from trimtab.advisor.cluster.advertise import AUTO_CREATED, CATEGORY, DESCRIPTION, IMPACT_SUMMARY
 from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN
 from trimtab.advisor.decide.approval import REQUESTED_BY
 from trimtab.advisor.decide.conditions import EDIT_WAR, INPUT_DRIFT, REVIEW_AGAIN, TEXTS, UPGRADE
+from trimtab.advisor.plan.profile import AUTO_CREATED, CATEGORY, DESCRIPTION, IMPACT_SUMMARY
 from trimtab.install.advisor.alerts import alert_groups
 from trimtab.install.advisor.crd import config_crd
-from trimtab.install.crd_markdown import field_table, name_table, refusals
+from trimtab.install.manifests import field_table, name_table, refusals
 
 FILE = "docs/reference/virtplatformconfig.md"
 _HEAD = """\

@@ -2,9 +2,17 @@
 
 from trimtab.balancer.wire import ACKNOWLEDGED, PLAN_LABEL
 from trimtab.install.balancer.crd import crds
-from trimtab.install.crd_markdown import field_table, name_table, refusals
 from trimtab.install.deployments import deployed, home
-from trimtab.install.manifests import account, documents, head, kustomization, namespace
+from trimtab.install.manifests import (
+    account,
+    documents,
+    field_table,
+    head,
+    kustomization,
+    name_table,
+    namespace,
+    refusals,
+)
 from trimtab.install.rights import granted
 from trimtab.install.services.balancer import SERVICE
 

@@ -70,7 +70,7 @@ def admission() -> list[Manifest]:
 
 
 def alerts() -> list[Manifest]:
-    from trimtab.install.qos.alerts import alert_group
+    from trimtab.install.qos.grafana import alert_group
 
     return [alert_group()]
 

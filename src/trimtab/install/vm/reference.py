@@ -1,6 +1,6 @@
 """docs/reference/virtualmachine.md, printed from the definitions themselves."""
 
-from trimtab.install.crd_markdown import field_table, name_table, refusals
+from trimtab.install.manifests import field_table, name_table, refusals
 from trimtab.install.vm.crd import crds
 from trimtab.kube.crd_schema import Schema
 from trimtab.kube.machines import (

@@ -22,16 +22,14 @@ from trimtab.lab import control
 from trimtab.lab.components.control_plane import PORTS
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.components.stack import Stack, choose
+from trimtab.lab.control import Event, LabStatus
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
-from trimtab.lab.ports.moving import PortMover, lost_ports
 from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
-from trimtab.lab.ports.register import PortRegister, choosing
+from trimtab.lab.ports.register import PortMover, PortRegister, choosing, lost_ports
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.starting.launch import launching
-from trimtab.lab.starting.ready import await_ready
-from trimtab.lab.starting.settle import Wish, settle
-from trimtab.lab.status import Event, LabStatus
+from trimtab.lab.starting.settle import Wish, await_ready, settle
 from trimtab.lab.stop import check_stopped, end_leftovers
 
 NEEDED_DISK = 300 * 1024 * 1024

@@ -21,17 +21,16 @@ from trimtab.files.lock import held
 from trimtab.files.writing import write_private
 from trimtab.lab.api import Api, trusting
 from trimtab.lab.components.component import Action, Component, Plan, Unit
+from trimtab.lab.control import Event, LabStatus
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import SUPERVISOR_LOCK
 from trimtab.lab.process import Run, identify
 from trimtab.lab.spec import LabSpec
-from trimtab.lab.status import Event, LabStatus
 from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
 from trimtab.lab.supervisor.child import Child
-from trimtab.lab.supervisor.order import changed_units, stop_waves
-from trimtab.lab.supervisor.repair import repair, watch_clock
+from trimtab.lab.supervisor.repair import changed_units, repair, stop_waves, watch_clock
 from trimtab.lab.supervisor.server import serve
 from trimtab.lab.supervisor.states import UnitStates
 from trimtab.lab.supervisor.tokens import keep_tokens

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from trimtab.lab.status import Event, Phase, UnitStatus
+from trimtab.lab.control import Event, Phase, UnitStatus
 from trimtab.obs import get_logger
 
 log = get_logger()

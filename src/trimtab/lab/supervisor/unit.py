@@ -17,12 +17,11 @@ from msgspec import Struct
 from trimtab.errors import TrimtabError
 from trimtab.lab.api import Api
 from trimtab.lab.components.component import Action, Component, LogLine, Task
+from trimtab.lab.control import State, UnitStatus
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
-from trimtab.lab.status import State, UnitStatus
 from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
-from trimtab.lab.supervisor.probes import Target, missing
-from trimtab.lab.supervisor.restart import GiveUp, after_death
+from trimtab.lab.supervisor.probes import GiveUp, Target, after_death, missing
 from trimtab.lab.supervisor.states import UnitStates
 
 EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0

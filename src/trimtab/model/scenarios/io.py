@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.load.traces import read_trace
+from trimtab.model.load.trace_formats import read_trace
 from trimtab.model.scenarios.check import check_file
 from trimtab.model.scenarios.classic_json import (
     classic_notes,
@@ -22,9 +22,9 @@ from trimtab.model.scenarios.classic_json import (
 )
 from trimtab.model.scenarios.expand import Recorded, expand, expanded, traces_of
 from trimtab.model.scenarios.file import ScenarioFile, TraceSource
-from trimtab.model.scenarios.plausible import doubts
 from trimtab.model.scenarios.scenario import Scenario, name_problems
 from trimtab.model.scenarios.structure import explained, mistakes
+from trimtab.model.scenarios.summary import doubts
 from trimtab.model.scenarios.written import written
 from trimtab.model.yaml_text import dump_yaml, parse_text
 

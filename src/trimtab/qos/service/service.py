@@ -24,24 +24,21 @@ from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
 from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, AccountChange
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.access import PageAccess
 from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.feed import PageAccess
 from trimtab.qos.page.routes import Routes
 from trimtab.qos.queue.key import ANNOTATION, parse
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
 from trimtab.qos.queue.waiting import WaitingQueue
 from trimtab.qos.service import metrics
-from trimtab.qos.service.bindings import Bindings
+from trimtab.qos.service.bindings import Bindings, ServerTime, steady
 from trimtab.qos.service.checkpoint import Checkpoints
-from trimtab.qos.service.clock_skew import ServerTime, steady
-from trimtab.qos.service.controllers import AccountController, Restamper
+from trimtab.qos.service.controllers import AccountController, Restamper, SloEvents
 from trimtab.qos.service.rebuild import Rebuild
-from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.service.webhook import Webhook
 from trimtab.qos.settings import NAME, NAMESPACE, Settings
-from trimtab.qos.tracking.pauses import EVERY_S
-from trimtab.qos.tracking.stores import QosStores
+from trimtab.qos.tracking.stores import EVERY_S, QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
 log = get_logger()

@@ -5,7 +5,7 @@ are followed if and when they are served; nothing waits for them.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -27,8 +27,40 @@ from trimtab.kube.resources import (
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import AccountOwner
-from trimtab.qos.ledger.owner import top_owner
 from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod
+from trimtab.qos.ledger.time_to_violation import SECOND
+
+# Whether this process was looking: one that is paused or starved hears of things late.
+#
+# What it then hears is as old as the pause at most. Most of it says when it happened; the removal
+# of an object does not.
+EVERY_S = 1.0
+STALL = 3 * SECOND
+"""Whoever looks every second and has not for so long was kept from it."""
+BACKLOG = 5 * SECOND
+"""For so long after a pause what is heard may be from before its end."""
+
+
+class PauseDetector:
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._from = self._until = 0
+
+    def look(self, now: int) -> None:
+        """The process is there; whoever calls this once must go on."""
+        self._note(now)
+        self._last = now
+
+    def unseen(self, now: int) -> int:
+        """For how many nanoseconds before `now` something may have happened unseen."""
+        self._note(now)
+        return now - self._from if now - self._until < BACKLOG else 0
+
+    def _note(self, now: int) -> None:
+        if self._last is not None and now - self._last > STALL:
+            self._from, self._until = self._last, now
+            self._last = now
+
 
 log = get_logger()
 BASIC = (
@@ -184,3 +216,29 @@ class QosStores:
 
 def _id(kind: Kind[Any]) -> tuple[str, str]:
     return kind.group, kind.kind
+
+
+# Whose a pod is: the controller at the top, found by uid.
+#
+# A rollout makes a new ReplicaSet but no new account, a KubeVirt pod belongs to its VM. A Job is
+# an account even if a CronJob made it. What the caches do not know yet is taken from the
+# reference; when it becomes known, the account moves.
+Lookup = Callable[[OwnerReference, str], ObjectMeta | None]
+"""The metadata of an owner in a namespace, if it is known."""
+THROUGH = frozenset(("ReplicaSet", "VirtualMachineInstance"))
+DEEPEST = 5
+
+
+def top_owner(pod: ObjectMeta, lookup: Lookup) -> AccountOwner:
+    """The pod's account: its top controller, or the pod itself if it has none."""
+    above = pod.controller
+    if above is None:
+        return AccountOwner(pod.uid, "Pod", pod.name, pod.namespace)
+    seen: set[str] = set()
+    while above.kind in THROUGH and len(seen) < DEEPEST and above.uid not in seen:
+        seen.add(above.uid)
+        known = lookup(above, pod.namespace)
+        if known is None or known.uid != above.uid or known.controller is None:
+            break
+        above = known.controller
+    return AccountOwner(above.uid, above.kind, above.name, pod.namespace, above.api_version)

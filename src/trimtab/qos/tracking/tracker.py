@@ -11,7 +11,6 @@ from trimtab.kube.resources import Namespace, ObjectMeta, OwnerReference, metada
 from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.ledger import Ledger
-from trimtab.qos.ledger.owner import THROUGH
 from trimtab.qos.ledger.pod_life import MIRROR, STAMP, Incarnation, LifePod
 from trimtab.qos.ledger.pod_moments import Observation, changed_at, created_at, life_of
 from trimtab.qos.ledger.spans import Counting
@@ -19,8 +18,7 @@ from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.promise.limits import capped, ceiling_of
 from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, PromiseTerms, promised
 from trimtab.qos.settings import Settings
-from trimtab.qos.tracking.pauses import PauseDetector
-from trimtab.qos.tracking.stores import AnyVm, QosStores
+from trimtab.qos.tracking.stores import THROUGH, AnyVm, PauseDetector, QosStores
 
 log = get_logger()
 ORPHANED = 3600 * SECOND

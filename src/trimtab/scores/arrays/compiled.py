@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from trimtab.scores.arrays.over_time import quantile
-from trimtab.scores.arrays.window import Floats
+from trimtab.scores.arrays.window import Floats, quantile
 from trimtab.scores.expr import (
     Across,
     Binary,

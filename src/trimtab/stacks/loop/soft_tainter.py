@@ -6,6 +6,7 @@ takes its taints away.
 """
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import structs, to_builtins
@@ -13,16 +14,16 @@ from msgspec import structs, to_builtins
 from trimtab.errors import Conflict, NotReady, TrimtabError
 from trimtab.kube.client import Client
 from trimtab.kube.http.web import Web
-from trimtab.kube.resources import NODES, Node
+from trimtab.kube.resources import NODES, Node, Taint
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
-from trimtab.observe.node_classes import classify
+from trimtab.observe.node_classes import Classification, classify
 from trimtab.policy import load_policy
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.projector.policy_file import queries
-from trimtab.stacks.loop.soft_taints import soft_taints_of, wanted, with_soft_taints
+from trimtab.virt.soft_taints import EFFECT, KEYS, keys_of
 
 NAME = "soft-tainter"
 CLEAN_LIMIT_S = 4.0
@@ -103,3 +104,24 @@ async def serve(tainter: SoftTainter, *, host: str, port: int) -> None:
     """Run until SIGTERM."""
     web = Web(host=host, port=port)
     await Service(NAME, reflectors=[tainter.nodes], jobs=[tainter.run], web=web).run()
+
+
+# The soft taints of classified nodes in a cluster, by the rule of `virt.soft_taints`.
+
+
+def wanted(found: Classification) -> Mapping[str, frozenset[str]]:
+    """The taints of each classified node; if nobody is under, appropriate ones go without."""
+    kinds = {name: node.kind for name, node in found.nodes.items()}
+    some_under = "under" in kinds.values()
+    return {name: frozenset(keys_of(kind, some_under=some_under)) for name, kind in kinds.items()}
+
+
+def soft_taints_of(taints: Sequence[Taint]) -> frozenset[str]:
+    """Those of our taints that a node wears."""
+    return frozenset(taint.key for taint in taints if taint.key in KEYS)
+
+
+def with_soft_taints(taints: Sequence[Taint], keys: frozenset[str]) -> list[Taint]:
+    """A node's taints with exactly `keys` of ours; everybody else's stay as they are."""
+    others = [taint for taint in taints if taint.key not in KEYS]
+    return others + [Taint(key=key, value="true", effect=EFFECT) for key in sorted(keys)]

@@ -29,7 +29,7 @@ from trimtab.stacks.loop.descheduler import (
     descheduler_objects,
     vm_keepers,
 )
-from trimtab.stacks.loop.projector.rules_file import shipped_rules
+from trimtab.stacks.loop.projector.policy_file import shipped_rules
 from trimtab.stacks.loop.prometheus import CONFIG_FILE, pages, prometheus, prometheus_config
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.scenario.player import RUNNING, read_script

@@ -37,8 +37,7 @@ class ProjectorSettings(Listening, frozen=True, kw_only=True):
 
 async def serve(connect: Connect, settings: ProjectorSettings) -> None:
     from trimtab.lab import LabDir
-    from trimtab.stacks.loop.metrics_proxy import metrics_proxy
-    from trimtab.stacks.loop.projector.parts import wishes
+    from trimtab.stacks.loop.projector.parts import metrics_proxy, wishes
     from trimtab.stacks.loop.projector.programs import LabPrograms
     from trimtab.stacks.loop.projector.projector import Projector, serve
 

@@ -27,7 +27,7 @@ from trimtab.model.snapshot import (
 from trimtab.policy.pods.anti_affinity import groups_of
 from trimtab.policy.pods.requests import requests_of
 from trimtab.sim.placement.rules import Apart
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionStrategy
 
 FIXED = "it is not live-migratable"

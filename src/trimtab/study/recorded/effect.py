@@ -6,8 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.advisor.api import LoadAwareOptions
-from trimtab.advisor.profiles.deviation import thresholds
-from trimtab.advisor.profiles.eviction_limits import DEFAULT_NODE, DEFAULT_TOTAL
+from trimtab.advisor.profiles.eviction_limits import DEFAULT_NODE, DEFAULT_TOTAL, thresholds
 from trimtab.errors import ConfigError
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.scores import find_score

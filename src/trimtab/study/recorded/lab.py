@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
-from trimtab.install.vm.crd_curve import MAX_TRACE
+from trimtab.install.vm.crd import MAX_TRACE
 from trimtab.model.load.curve import Constant, Curve, Trace
 from trimtab.model.machines import CPU_OVERCOMMIT, Ground, Node, Vm
 from trimtab.model.quantity import NANO, Quantity

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import msgspec
 
 from trimtab.advisor.api import CONFIGS, Deviation, LoadAwareOptions
-from trimtab.advisor.profiles.deviation import thresholds
+from trimtab.advisor.profiles.eviction_limits import thresholds
 from trimtab.advisor.profiles.load_aware import LoadAware
 from trimtab.policy.file.default import DEFAULT_POLICY, DEFAULT_QUERY
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml

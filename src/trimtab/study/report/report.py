@@ -5,8 +5,7 @@ from typing import Any
 
 from trimtab.model.duration import format_duration
 from trimtab.study.inputs.plan import Cells, Plan
-from trimtab.study.report.data import page_data
-from trimtab.study.report.matrix import matrix
+from trimtab.study.report.data import matrix, page_data
 from trimtab.study.report.page import render_page
 from trimtab.study.report.tables import headline, page_tables
 from trimtab.study.results.collect import Runs

@@ -13,13 +13,12 @@ from trimtab.model.snapshot import Snapshot
 from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy
 from trimtab.truth.explain.changes.change import Change
-from trimtab.truth.explain.changes.search import Found, find_changes
+from trimtab.truth.explain.changes.state import Found, find_changes
 from trimtab.truth.explain.changes.trial import Trial, read_trial
-from trimtab.truth.explain.inflight import InFlightReport, in_flight_report
 from trimtab.truth.explain.nodes import NodeExplained, explain_nodes
 from trimtab.truth.explain.outcome_texts import LIMITS, OUTCOMES, STOPS, listed
 from trimtab.truth.explain.pods import PodExplained, explain_pods
-from trimtab.truth.explain.remarks import remarks
+from trimtab.truth.explain.remarks import InFlightReport, in_flight_report, remarks
 from trimtab.truth.lint import Facts, Finding, Program, lint
 
 

@@ -22,14 +22,12 @@ from trimtab.truth.lint.catalogue import (
     VERSION,
 )
 from trimtab.truth.lint.catalogue_vms import CLUSTER
-from trimtab.truth.lint.checks_balancer import check_balancer
-from trimtab.truth.lint.checks_cluster import check_cluster
+from trimtab.truth.lint.checks_cluster import check_balancer, check_cluster
 from trimtab.truth.lint.checks_policy import check_policy, check_program
 from trimtab.truth.lint.checks_query import check_query
 from trimtab.truth.lint.checks_vms import check_vms
 from trimtab.truth.lint.facts import Facts, Program, records_of
-from trimtab.truth.lint.finding import Finding, Rule, finding
-from trimtab.truth.lint.lines import line_of
+from trimtab.truth.lint.finding import Finding, Rule, finding, line_of
 
 __all__ = ["CATALOGUE", "Facts", "Finding", "Program", "Rule", "lint", "records_of", "unchecked"]
 

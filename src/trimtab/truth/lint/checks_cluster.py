@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from trimtab.model.snapshot import Snapshot
-from trimtab.policy.file.settings import Policy, Profile
+from trimtab.policy.file.settings import LowNodeUtilization, Policy, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.taints import counts_as_destination
 from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.policy.view import NodeView, PodView
 from trimtab.truth.explain.changes.trial import read_trial
 from trimtab.truth.lint import catalogue as rules
+from trimtab.truth.lint.checks_policy import args_field
 from trimtab.truth.lint.facts import Facts
 from trimtab.truth.lint.finding import Finding, finding
 
@@ -71,3 +72,17 @@ def _destinations(facts: Facts, cluster: Snapshot) -> list[NodeView]:
     trial = read_trial(replace(cluster, policy=facts.policy, query=facts.query))
     cycle, by_name = trial.cycle(), {node.name: node for node in trial.view.nodes}
     return [by_name[cycle.nodes[at]] for run in cycle.runs for at in run.destinations]
+
+
+# The finding that two balancers act on one cluster.
+
+
+def check_balancer(facts: Facts, policy: Policy) -> Iterator[Finding]:
+    """An enabled LowNodeUtilization beside a balancer that acts."""
+    if not facts.acting_balancer:
+        return
+    for at, profile in enumerate(policy.profiles):
+        for name, plugin in profile.plugins:
+            if isinstance(plugin, LowNodeUtilization):
+                message = f"{name} is enabled, and the balancer acts too: {facts.acting_balancer}"
+                yield finding(rules.TWO_BALANCERS, args_field(facts, at, name), message)

@@ -5,7 +5,14 @@ from datetime import datetime
 from trimtab.kube.machines import VMS, VirtualMachineMigration
 from trimtab.virt.attempts import FINISHED_KEPT, backoff_s
 from trimtab.vm.decide.situation import Situation, by_age
-from trimtab.vm.decide.steps import AdoptMigration, DeleteMigration, Wait
+from trimtab.vm.decide.steps import (
+    AdoptMigration,
+    DeleteMigration,
+    Wait,
+)
+
+#
+
 
 EVACUATION_LABEL = "trimtab.dev/evacuation"
 ORPHAN_S = 600.0

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trimtab.advisor.api import CONFIGS, VirtPlatformConfig
 from trimtab.advisor.guidance import PHASES, told
-from trimtab.advisor.profiles.deviation import thresholds
+from trimtab.advisor.profiles.eviction_limits import thresholds
 from trimtab.advisor.profiles.load_aware import LoadAware, chosen
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.client import Client

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from trimtab.cli.doctor import probes
-from trimtab.cli.doctor.checks import (
+from trimtab.cli.doctor.commands import doctor
+from trimtab.cli.doctor.probes import (
     BUILD_BYTES,
     GB,
     PORTS,
@@ -22,9 +23,9 @@ from trimtab.cli.doctor.checks import (
     check_python,
     check_state,
     check_system,
+    findings,
+    state_fault,
 )
-from trimtab.cli.doctor.commands import doctor
-from trimtab.cli.doctor.probes import findings, state_fault
 from trimtab.lab.ports.ports import is_free
 
 CACHE = Path("/c")

@@ -19,8 +19,8 @@ from trimtab.model.snapshot import (
     decode,
     encode,
 )
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER, decide_as_answered
 from trimtab.truth.explain.explanation import Explanation, explain
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER, decide_as_answered
 
 HOT: dict[str, float] = {"n1": 80, "n2": 30, "n3": 10}
 

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from builders.worlds.snapshots import snapshots
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.truth.explain.changes.thresholds import nearest
-from trimtab.truth.explain.eviction_answers import decide_as_answered
 from trimtab.truth.explain.explanation import explain
+from trimtab.truth.explain.outcome_texts import decide_as_answered
 
 
 def check(snapshot: Snapshot) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from builders.values.lint_cases import CASES, PAIRS, Pair, answer, asking, cluster, facts, text
 from trimtab.truth.lint import CATALOGUE, Facts, lint
-from trimtab.truth.lint.lines import line_of
-from trimtab.truth.lint.reference import page
+from trimtab.truth.lint.catalogue import page
+from trimtab.truth.lint.finding import line_of
 
 ROOT = Path(__file__).parents[4]
 

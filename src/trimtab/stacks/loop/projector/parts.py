@@ -1,13 +1,19 @@
 """The two ConfigMaps that a lab projects, with what becomes of their texts."""
 
+import ssl
 from functools import partial
 from pathlib import Path
 
+import httpx2
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from trimtab.kube.http.web import Web
 from trimtab.policy import read_policy
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
-from trimtab.scores.prometheus.focus import focus
-from trimtab.scores.prometheus.rescale import rescale
-from trimtab.stacks.loop.projector import policy_file, rules_file
+from trimtab.scores.prometheus.focus import focus, rescale
+from trimtab.stacks.loop.projector import policy_file
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import Part
 from trimtab.stacks.loop.projector.projector import Wish
@@ -36,7 +42,7 @@ def rules_part(scale: float, promtool: Path, policy: Path | None = None) -> Part
             return rules
         return focus(rules, queries(read_policy(policy.read_text(), str(policy))), RULES_KEY)
 
-    check = partial(rules_file.check_rules, promtool=promtool)
+    check = partial(policy_file.check_rules, promtool=promtool)
     return Part(*RULES_MAP, RULES_KEY, RULES_FILE, "prometheus", convert, check)
 
 
@@ -49,3 +55,29 @@ def wishes(
         Wish(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
         Wish(rules_part(scale, promtool, policy), directory / WISHED_RULES_FILE),
     ]
+
+
+# The descheduler's metrics on plain HTTP: it serves them over TLS only, people use curl.
+LIMIT_S = 5.0
+PATHS = ("/metrics", "/healthz")
+
+
+def metrics_proxy(upstream: str, ca: Path, *, host: str, port: int) -> Web:
+    """GET of the few paths, passed on to `upstream`, whose certificate is of `ca`."""
+    http = httpx2.AsyncClient(
+        base_url=upstream,
+        verify=ssl.create_default_context(cafile=str(ca)),
+        timeout=LIMIT_S,
+        trust_env=False,
+    )
+
+    async def forward(request: Request) -> Response:
+        try:
+            answer = await http.get(request.url.path)
+        except httpx2.HTTPError as error:
+            text = f"the descheduler does not answer ({type(error).__name__}); is it running?\n"
+            return PlainTextResponse(text, 502)
+        kind = answer.headers.get("content-type", "text/plain")
+        return Response(answer.content, answer.status_code, media_type=kind)
+
+    return Web([Route(path, forward) for path in PATHS], host=host, port=port)

@@ -6,6 +6,9 @@ the scale. Everything else stays as it was written.
 """
 
 import re
+import subprocess
+import tempfile
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +17,8 @@ from trimtab.model.duration import format_duration, parse_duration
 from trimtab.policy import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization, Policy
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
-from trimtab.scores import find_score
+from trimtab.scores import CATALOG, RuleSettings, find_score, rule_groups
+from trimtab.scores.prometheus.files import render
 from trimtab.scores.prometheus.records import score_record
 
 TOKEN_SECRET = {"namespace": "kube-descheduler", "name": "prometheus-token"}
@@ -88,3 +92,30 @@ def _hasten(args: dict[str, Any], scale: float) -> None:
     for key in _SECONDS:
         if key in args:
             args[key] = max(1, round(args[key] / scale))
+
+
+# Rule files: what a lab starts with, and what it makes of the one in its ConfigMap.
+LIMIT_S = 60.0
+
+
+def shipped_rules(nodes: int) -> str:
+    """All scores and alerts at their unscaled settings, for a cluster of up to `nodes`."""
+    settings = RuleSettings(nodes=max(nodes, RuleSettings().nodes))
+    return render(rule_groups(list(CATALOG.values()), settings))
+
+
+def check_rules(text: str, promtool: Path) -> None:
+    """Prometheus' own opinion, asked before the file is put in its place."""
+    with tempfile.NamedTemporaryFile("w", suffix=".rules.yaml") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run(
+            [promtool, "check", "rules", file.name],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        if done.returncode:
+            told = (done.stderr or done.stdout).replace(file.name, "rules")
+            raise ConfigError(" ".join(told.split()))

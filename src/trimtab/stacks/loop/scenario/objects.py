@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.install.vm.crd_curve import MAX_TRACE
+from trimtab.install.vm.crd import MAX_TRACE
 from trimtab.kube.resources import Free
 from trimtab.kube.scenario.objects import first_vms, vm_object
 from trimtab.lab.components.kwok import NOT_READY_LABEL

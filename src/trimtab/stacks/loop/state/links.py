@@ -19,7 +19,7 @@ from trimtab.kube.clock import NAMESPACE as CLOCK_NAMESPACE
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, NODES
 from trimtab.kube.scenario.kinds import OwnVms
-from trimtab.lab.clock import wrong_clock
+from trimtab.lab.components.objects import wrong_clock
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import classify
 from trimtab.stacks.loop.connection import Loop

@@ -1,13 +1,150 @@
 """Changes of the cluster: a taint less, a node uncordoned, a mark on a pod, an eviction ended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.model.snapshot import EVICT, SnapshotNode, SnapshotPod
-from trimtab.truth.explain.changes.change import Attempt, Change, with_node, with_pod
-from trimtab.truth.explain.changes.trial import Trial
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.model.snapshot import EVICT, Snapshot, SnapshotNode, SnapshotPod
+from trimtab.policy.file.settings import DEFAULT_PROTECTIONS, SYSTEM_CRITICAL, Evictor, Protection
+from trimtab.truth.explain.changes.change import (
+    Attempt,
+    Change,
+    Tree,
+    args_of,
+    in_policy,
+    with_node,
+    with_pod,
+)
+from trimtab.truth.explain.changes.samples import query_attempts, sample_attempts
+from trimtab.truth.explain.changes.thresholds import limit_attempts, plugin_attempts
+from trimtab.truth.explain.changes.trial import Trial, evictions_after
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
+
+# Changes of DefaultEvictor: one protection or condition less.
+EVICTOR = "DefaultEvictor"
+_LEGACY = {
+    Protection.LOCAL_STORAGE: ("evictLocalStoragePods", True),
+    Protection.DAEMON_SET: ("evictDaemonSetPods", True),
+    Protection.SYSTEM_CRITICAL: ("evictSystemCriticalPods", True),
+    Protection.PVC: ("ignorePvcPods", False),
+    Protection.WITHOUT_PDB: ("ignorePodsWithoutPDB", False),
+}
+
+
+def evictor_attempts(trial: Trial) -> Iterator[Attempt]:
+    """Each setting that can keep a pod, taken away alone."""
+    for at, profile in enumerate(trial.policy.profiles):
+        if profile.plugins:
+            for what, edit in _edits(profile.evictor):
+                yield in_policy(trial.snapshot, what, _of_profile(at, edit))
+
+
+def _edits(evictor: Evictor) -> Iterator[tuple[str, Callable[[Tree], None]]]:
+    if evictor.node_fit:
+        yield "switch nodeFit off", _set("nodeFit", False)
+    for protection in Protection:
+        # Without it bare pods would still never pass.
+        if protection in evictor.protections and protection is not Protection.FAILED_BARE:
+            yield f"switch the protection {protection.value} off", _unprotect(protection)
+    if evictor.no_eviction == "Mandatory":
+        yield "make noEvictionPolicy Preferred", _set("noEvictionPolicy", "Preferred")
+    if evictor.label_selector.requirements:
+        yield f"drop the labelSelector {evictor.label_selector.text}", _pop("labelSelector")
+    if evictor.min_replicas > 1:
+        yield f"drop minReplicas {evictor.min_replicas}", _pop("minReplicas")
+    if evictor.min_pod_age_s is not None:
+        yield f"drop minPodAge ({evictor.min_pod_age_s:g} s)", _pop("minPodAge")
+    if evictor.namespace_selector.requirements:
+        text = evictor.namespace_selector.text
+        yield f"drop the namespaceLabelSelector {text}", _pop("namespaceLabelSelector")
+    if evictor.priority_threshold < SYSTEM_CRITICAL:
+        yield "drop the priorityThreshold", _pop("priorityThreshold")
+    if evictor.node_fit and (evictor.node_selector is None or evictor.node_selector.requirements):
+        yield "let nodeFit look at all nodes: drop its nodeSelector", _pop("nodeSelector")
+
+
+def _of_profile(at: int, edit: Callable[[Tree], None]) -> Callable[[Tree], None]:
+    return lambda tree: edit(args_of(tree, at, EVICTOR))
+
+
+def _set(name: str, value: object) -> Callable[[Tree], None]:
+    def edit(args: Tree) -> None:
+        args[name] = value
+
+    return edit
+
+
+def _pop(name: str) -> Callable[[Tree], None]:
+    def edit(args: Tree) -> None:
+        args.pop(name, None)
+
+    return edit
+
+
+def _unprotect(protection: Protection) -> Callable[[Tree], None]:
+    """In the words that the file uses: the new lists, or the old booleans."""
+
+    def edit(args: Tree) -> None:
+        lists = args.get("podProtections") or {}
+        if not (lists.get("extraEnabled") or lists.get("defaultDisabled")) and any(
+            args.get(name) for name, _ in _LEGACY.values()
+        ):
+            name, value = _LEGACY[protection]
+            args[name] = value
+            return
+        args["podProtections"] = lists
+        if protection in DEFAULT_PROTECTIONS:
+            lists["defaultDisabled"] = [*(lists.get("defaultDisabled") or ()), protection.value]
+        else:
+            extra = lists.get("extraEnabled") or ()
+            lists["extraEnabled"] = [name for name in extra if name != protection.value]
+
+    return edit
+
+
+# The smallest single change that would have led to an eviction, found by trying.
+#
+# Thresholds, limits and samples are moved step by step until the cycle evicts; settings,
+# taints and marks are taken away one at a time. Each change that is told was applied to the
+# snapshot and decided again from scratch.
+
+
+class Found(Struct, frozen=True):
+    """A change that evicts, and the snapshot with it."""
+
+    change: Change
+    snapshot: Snapshot
+
+
+def find_changes(trial: Trial) -> tuple[Found, ...]:
+    """Single changes of our repertoire that evict, one of each sort, the smallest first.
+
+    Changes of one size keep the order of the repertoire: the policy before the cluster.
+    """
+    found, done = [], set()
+    for attempt in _attempts(trial):
+        if attempt.group in done:
+            continue
+        if evictions := evictions_after(attempt.snapshot):
+            change = replace(attempt.change, evictions=evictions)
+            found.append(Found(change, attempt.snapshot))
+            if attempt.group:
+                done.add(attempt.group)
+    return tuple(sorted(found, key=lambda each: each.change.size))
+
+
+def _attempts(trial: Trial) -> Iterator[Attempt]:
+    return chain(
+        query_attempts(trial),
+        limit_attempts(trial),
+        plugin_attempts(trial),
+        evictor_attempts(trial),
+        sample_attempts(trial),
+        state_attempts(trial),
+    )
+
 
 _MOST = 5
 """How many nodes or pods of one kind are tried: they are mostly alike."""

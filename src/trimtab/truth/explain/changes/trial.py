@@ -14,7 +14,7 @@ from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.numbers import NotANumberError
 from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
-from trimtab.truth.explain.eviction_answers import answers_of
+from trimtab.truth.explain.outcome_texts import answers_of
 
 
 class Trial(Struct, frozen=True, eq=False):
