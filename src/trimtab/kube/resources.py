@@ -367,8 +367,6 @@ EVENTS = Kind("events.k8s.io", "v1", "events", "Event", Event)
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease", Lease)
 REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet", ReplicaSet)
 DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment", ReplicaSet)
-STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet", ReplicaSet)
-JOBS = Kind("batch", "v1", "jobs", "Job", Object)
 PRIORITY_CLASSES = Kind(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", PriorityClass, namespaced=False
 )

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
-from msgspec import convert, structs
+from msgspec import convert
 
 from trimtab.kube.kubevirt import (
     DIRTY_RATE,
@@ -85,13 +85,6 @@ def vm_view(vm: Vm, vmi: Vmi | None, pod: str = "") -> VirtualMachine:
         ),
         status=_status(vm, vmi, pod, given, load),
     )
-
-
-def vmi_view(vmi: Vmi, pod: str = "") -> VirtualMachine:
-    """A VMI that no VirtualMachine owns, or of which only the VMI is known."""
-    stand_in = Vm(metadata=vmi.metadata)
-    seen = vm_view(stand_in, vmi, pod)
-    return structs.replace(seen, spec=structs.replace(seen.spec, running=not vmi.is_final))
 
 
 def migration_view(migration: Vmim) -> VirtualMachineMigration:

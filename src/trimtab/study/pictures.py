@@ -27,12 +27,6 @@ MOST_CYCLES = 3000
 _KINDS = {-1: "under", 0: "appropriate", 1: "over"}
 
 
-def is_run(directory: Path) -> bool:
-    """Whether `trimtab sim -o` or `trimtab study --out` wrote this directory."""
-    inputs = directory / "inputs"
-    return (inputs / "run.json").is_file() or (inputs / "plan.json").is_file()
-
-
 def run_pictures(directory: Path) -> tuple[str, list[Picture]]:
     """The title and the pictures of a run; of a study, those of its winner's first run."""
     if (directory / "inputs" / "run.json").is_file():

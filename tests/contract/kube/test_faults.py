@@ -50,19 +50,13 @@ class Witness:
         self.news.append(f"{verb} {key.name}")
 
 
-def a_reflector(client: Client, namespace: str, *, streaming: bool = False) -> Reflector[ConfigMap]:
+def a_reflector(client: Client, namespace: str) -> Reflector[ConfigMap]:
     return Reflector(
         client,
         CONFIG_MAPS,
         namespace=namespace,
         indexes={"colour": by_colour},
-        patience=Patience(
-            page=HASTE.page,
-            server_timeout_s=HASTE.server_timeout_s,
-            grace_s=HASTE.grace_s,
-            backoff=HASTE.backoff,
-            streaming=streaming,
-        ),
+        patience=HASTE,
         name=next(_names),
     )
 
@@ -135,13 +129,12 @@ async def test_a_slow_connection_is_no_fault(
         await agrees(client, namespace, reflector, witness)
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["pages", "streaming"])
 async def test_what_happens_during_a_disconnection_is_heard_afterwards(
-    client: Client, victim: Client, proxy: FaultProxy, namespace: str, streaming: bool
+    client: Client, victim: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     for name in ("deleted", "reborn", "kept"):
         await write(client, namespace, name)
-    reflector = a_reflector(victim, namespace, streaming=streaming)
+    reflector = a_reflector(victim, namespace)
     witness = Witness(reflector)
     async with following(reflector):
         witness.news.clear()
@@ -255,14 +248,13 @@ class Chaos:
         return self._dice.choice(["red", "green", "blue"])
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["pages", "streaming"])
 @pytest.mark.parametrize(
     "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.full) for n in range(3, 30))]
 )
 async def test_after_any_sequence_of_faults_the_store_equals_a_fresh_list(
-    client: Client, victim: Client, proxy: FaultProxy, namespace: str, seed: int, streaming: bool
+    client: Client, victim: Client, proxy: FaultProxy, namespace: str, seed: int
 ) -> None:
-    reflector = a_reflector(victim, namespace, streaming=streaming)
+    reflector = a_reflector(victim, namespace)
     witness = Witness(reflector)
     chaos = Chaos(seed, client, proxy, namespace)
     async with following(reflector):

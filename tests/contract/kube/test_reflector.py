@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import msgspec
-import pytest
 
 from builders.labs.following import following
 from builders.values.kube import pod_to_create
@@ -28,10 +27,8 @@ def by_owner(pod: Pod) -> Iterable[str]:
     return (owner.uid for owner in pod.metadata.owner_references)
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["pages", "streaming"])
-async def test_the_store_follows_the_api(client: Client, namespace: str, streaming: bool) -> None:
-    patience = Patience(streaming=streaming, page=1)
-    maps = Reflector(client, CONFIG_MAPS, namespace=namespace, patience=patience)
+async def test_the_store_follows_the_api(client: Client, namespace: str) -> None:
+    maps = Reflector(client, CONFIG_MAPS, namespace=namespace, patience=Patience(page=1))
     news: list[tuple[str, str]] = []
     maps.store.subscribe(
         lambda old, new: news.append(

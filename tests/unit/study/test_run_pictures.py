@@ -9,7 +9,7 @@ from trimtab.model.examples import folder
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.sim.batch import simulate_one
 from trimtab.sim.spec import RunSpec
-from trimtab.study.pictures import is_run, pictures_of, run_pictures
+from trimtab.study.pictures import pictures_of, run_pictures
 from trimtab.study.run_directory import make_result, save
 
 
@@ -40,13 +40,11 @@ def test_the_directory_of_a_run_is_simulated_again_to_the_same_pictures(
 ) -> None:
     outcome = simulate_one(spec, 1)
     save(tmp_path / "run", spec, make_result(spec, 1, outcome, outcome), outcome, outcome)
-    assert is_run(tmp_path / "run")
     title, pictures = run_pictures(tmp_path / "run")
     assert spec.scenario.name in title
     assert pictures == list(pictures_of(spec.scenario, outcome))
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    assert not is_run(tmp_path)
     with pytest.raises(ConfigError, match="neither a run"):
         run_pictures(tmp_path)

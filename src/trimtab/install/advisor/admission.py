@@ -25,7 +25,6 @@ _PLAN = "has(object.spec.approvedPlan) ? object.spec.approvedPlan : ''"
 _OLD_PLAN = (
     "oldObject != null && has(oldObject.spec.approvedPlan) ? oldObject.spec.approvedPlan : ''"
 )
-_USER = "request.userInfo.username"
 _TURNED = (
     "(has(object.spec.action) && object.spec.action in ['Apply', 'Rollback'] && (oldObject == null "
     "|| !has(oldObject.spec.action) || object.spec.action != oldObject.spec.action))"

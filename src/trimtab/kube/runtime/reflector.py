@@ -16,7 +16,7 @@ from msgspec import Struct
 from trimtab.kube.client import Client, Params, selectors
 from trimtab.kube.codec import WatchEvent
 from trimtab.kube.errors import ApiError, Expired, NotFound
-from trimtab.kube.resources import Key, Kind, metadata
+from trimtab.kube.resources import Kind, metadata
 from trimtab.kube.runtime.backoff import Backoff, Randomness, randomness
 from trimtab.kube.runtime.store import Index, Store
 from trimtab.obs import get_logger
@@ -24,7 +24,6 @@ from trimtab.obs.metrics import counter, gauge
 
 T = TypeVar("T")
 log = get_logger()
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 restarts = counter("trimtab_kube_watch_restarts_total", "Watches begun anew", "store", "reason")
 lists = counter("trimtab_kube_lists_total", "Full lists read", "store")
@@ -39,9 +38,6 @@ class Patience(Struct, frozen=True):
     server_timeout_s: int = 290
     grace_s: float = 15.0
     backoff: Backoff = Backoff()
-    streaming: bool = False
-    """Read the initial state as watch events (WatchList) instead of pages: less memory in the
-    API server, about twice the CPU here."""
 
 
 class Reflector(Generic[T]):
@@ -111,7 +107,7 @@ class Reflector(Generic[T]):
     async def _once(self) -> str:
         """List if necessary, then one watch to its end; the reason why it ended."""
         try:
-            if not self._version and not self._patience.streaming:
+            if not self._version:
                 await self._list()
             async with asyncio.timeout(self._limit_s):
                 return await self._watch()
@@ -142,17 +138,13 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> str:
         started = self._clock()
-        initial: dict[Key, T] | None = None if self._version else {}
         batches = self._client.watch(self.kind, self._namespace, self._params(), self._limit_s)
         async with aclosing(batches):
             async for batch in batches:
                 self._hear()
                 self._failures = 0
                 for event in batch:
-                    if initial is None:
-                        self._take(event)
-                    elif self._collect(event, initial):
-                        initial = None
+                    self._take(event)
         if self._failures and self._clock() - started > self._patience.server_timeout_s / 2:
             # Not even a bookmark: quite normal. But the API server is as silent about a version
             # it has not reached yet, which ours becomes when older data are restored under it.
@@ -163,13 +155,11 @@ class Reflector(Generic[T]):
 
     def _params(self) -> Params:
         spread = 1 - self._random() / 10  # so that not all watches end at the same moment
-        params = self._selectors | {
+        return self._selectors | {
             "allowWatchBookmarks": "true",
             "timeoutSeconds": max(1, round(self._patience.server_timeout_s * spread)),
+            "resourceVersion": self._version,
         }
-        if self._version:
-            return params | {"resourceVersion": self._version}
-        return params | {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
     def _take(self, event: WatchEvent[T]) -> None:
         meta = metadata(event.object)
@@ -178,18 +168,6 @@ class Reflector(Generic[T]):
         elif event.type != "BOOKMARK":
             self.store.put(event.object)
         self._version = meta.resource_version
-
-    def _collect(self, event: WatchEvent[T], initial: dict[Key, T]) -> bool:
-        """An event of a streaming watch's beginning; true when the initial state is whole."""
-        meta = metadata(event.object)
-        if event.type == "DELETED":
-            initial.pop(meta.key, None)
-        elif event.type != "BOOKMARK":
-            initial[meta.key] = event.object
-        elif meta.annotations.get(INITIAL_EVENTS_END) == "true":
-            self._settle(list(initial.values()), meta.resource_version)
-            return True
-        return False
 
     def _settle(self, found: Sequence[T], version: str) -> None:
         """A whole state as of `version`: the store becomes it."""
