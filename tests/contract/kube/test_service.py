@@ -54,7 +54,7 @@ async def test_a_service_is_ready_when_its_stores_are_and_says_what_it_holds(
     await client.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, namespace)
     async with Client.from_kubeconfig(proxy.kubeconfig, limit_s=5) as behind:
         maps = Reflector(behind, CONFIG_MAPS, namespace=namespace, name="maps")
-        elector = Elector(behind, "boss", namespace, "me", terms=Terms(5, 3, 0.2))
+        elector = Elector(behind, "boss", namespace, "me", terms=Terms(60, 40, 0.2))
         controller = Controller("greeter", reconcile).follow(maps)
         web = Web()
         service = Service(
