@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import Snapshot, SnapshotPod, SnapshotVm
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.truth.explain.eviction_answers import EVICTION_ANSWER
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 
 OPTION = "--pods"
 _BOUND = frozenset({"DaemonSet", "Node"})
