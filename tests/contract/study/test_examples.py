@@ -68,7 +68,7 @@ def recorded(examples: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("study", "vms", "candidates"),
-    [("google-2011.yaml", [1600, 1600], 25), ("planetlab-2011.yaml", [1052], 9)],
+    [("google-2011.yaml", [1600, 1600], 25), ("planetlab-2011.yaml", [1052], 11)],
 )
 def test_the_studies_of_the_guide_are_what_it_says(
     recorded: Path, study: str, vms: list[int], candidates: int
