@@ -12,7 +12,7 @@ exact       the covering problem itself, by branch and bound (`exact`)
 VMs that cannot move are left out: then a node may be proved to stay above its ceiling.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import ceil
 from typing import Literal
 
@@ -20,14 +20,16 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.balance import exact
-from trimtab.balance.exact import WEIGHTS, best_mix
-from trimtab.balance.problem import CPU, MEMORY, RESOURCES, Floats, Places, Problem
+from trimtab.balance.exact import WEIGHTS, best_mix, mix
+from trimtab.balance.problem import RESOURCES, Floats, Places, Problem
 
 Method = Literal["resource", "surrogate", "exact"]
 _MIXES = {"resource": WEIGHTS[[0, -1]], "surrogate": WEIGHTS, "exact": WEIGHTS}
 """Weights of CPU, the rest is memory's: one resource at a time, or 33 mixes of both."""
 SLACK = 1e-9
 """Excess below this share of a node is rounding."""
+_TOGETHER = 1000
+"""Nodes at a time: enough that numpy's calls do not count, and little memory."""
 EXACT_NODES = 1000
 """Above so many nodes `auto` takes the surrogate, which costs a tenth and is 2 % lower."""
 
@@ -64,11 +66,18 @@ def bound(problem: Problem, ceiling: Floats, *, method: Method | Literal["auto"]
     """Fewest moves and bytes that bring all nodes down to `ceiling` (2, N)."""
     if method == "auto":
         method = "exact" if len(problem.nodes) <= EXACT_NODES else "surrogate"
-    covers = _covers(problem, ceiling)
-    stuck = tuple(cover.stuck for cover in covers if cover.stuck is not None)
-    moves = {cover.node: _fewest(cover, method) for cover in covers}
-    weight = sum(_least_weight(cover, method) for cover in covers)
-    return Bound(sum(moves.values()), float(weight), method, stuck, moves)
+    stuck: dict[int, StuckNode] = {}
+    moves: dict[int, int] = {}
+    weights: dict[int, float] = {}
+    for covers in _covers(problem, ceiling):
+        nodes = covers.nodes.tolist()
+        stuck |= _stuck(problem, covers)
+        moves |= zip(nodes, _fewest(covers, method), strict=True)
+        weights |= zip(nodes, _least_weight(covers, method), strict=True)
+    by_node = dict(sorted(moves.items()))
+    weight = sum(weights[node] for node in by_node)  # in one order: sums of floats differ
+    proofs = tuple(stuck[node] for node in sorted(stuck))
+    return Bound(sum(moves.values()), float(weight), method, proofs, by_node)
 
 
 def fewest_cycles(moves: Collection[int], limits: tuple[int | None, int | None]) -> int:
@@ -107,55 +116,72 @@ def best_level_by_moves(
     return curve
 
 
-class _Cover(Struct, frozen=True, eq=False):
-    """The covering problem of one hot node: loads (2, M) that can leave, excess (2,) to lose."""
+class _Covers(Struct, frozen=True, eq=False):
+    """The covering problems of G hot nodes with M VMs each that can leave.
 
-    node: int
+    Together, since a cluster has thousands of hot nodes and numpy's calls cost more than
+    their dozen VMs.
+    """
+
+    nodes: Places
     loads: Floats
+    """(G, 2, M)"""
     excess: Floats
+    """(G, 2) to lose, at most what can leave: the rest is a stuck node's, whoever balances."""
     weights: Floats
-    stuck: StuckNode | None
+    """(G, M)"""
+    over: Floats
+    """(G, 2) what stays above the ceiling after all of them have left."""
 
 
-def _covers(problem: Problem, ceiling: Floats) -> list[_Cover]:
+def _covers(problem: Problem, ceiling: Floats) -> Iterator[_Covers]:
     excess = problem.shares() - ceiling
     hot = np.flatnonzero((excess > SLACK).any(axis=0))
-    order = np.argsort(problem.where, kind="stable")
+    free = np.flatnonzero(problem.movable)
+    order = free[np.argsort(problem.where[free], kind="stable")]
     placed = problem.where[order]
-    movable = problem.movable
-    covers = []
-    for node in hot.tolist():
-        first, last = np.searchsorted(placed, (node, node + 1))
-        vms = order[first:last]
-        covers.append(_cover(problem, node, vms[movable[vms]], excess[:, node]))
-    return covers
+    first = np.searchsorted(placed, hot)
+    count = np.searchsorted(placed, hot, side="right") - first
+    for size in np.unique(count).tolist():
+        alike = np.flatnonzero(count == size)
+        for start in range(0, len(alike), _TOGETHER):
+            some = alike[start : start + _TOGETHER]
+            nodes = hot[some]
+            vms = order[first[some, None] + np.arange(size)]
+            loads = problem.load[:, vms].swapaxes(0, 1) / problem.capacity.T[nodes][:, :, None]
+            there = loads.sum(axis=-1)
+            wanted = np.minimum(np.maximum(excess.T[nodes], 0.0), there)
+            yield _Covers(nodes, loads, wanted, problem.resident[vms], excess.T[nodes] - there)
 
 
-def _cover(problem: Problem, node: int, vms: Places, excess: Floats) -> _Cover:
-    loads = problem.load[:, vms] / problem.capacity[:, node, None]
-    over = excess - loads.sum(axis=1)
-    stuck = None
-    if (over > SLACK).any():
-        resource = int(over.argmax())
+def _stuck(problem: Problem, covers: _Covers) -> dict[int, StuckNode]:
+    """The nodes among them that stay above their ceiling, with the proof."""
+    stuck = {}
+    for row in np.flatnonzero((covers.over > SLACK).any(axis=1)).tolist():
+        node, resource = int(covers.nodes[row]), int(covers.over[row].argmax())
         share = float(problem.shares()[resource, node])
-        fixed = 1.0 - float(loads[resource].sum()) / share
-        stuck = StuckNode(
+        fixed = 1.0 - float(covers.loads[row, resource].sum()) / share
+        stuck[node] = StuckNode(
             node,
             RESOURCES[resource],
             fixed,
-            float(over[resource]),
+            float(covers.over[row, resource]),
             f"{100 * fixed:.0f} % of its {RESOURCES[resource]} load cannot migrate",
         )
-    # What can be lost at all: the rest is the stuck node's, whoever balances.
-    wanted = np.minimum(np.maximum(excess, 0.0), loads.sum(axis=1))
-    return _Cover(node, loads, wanted, problem.resident[vms], stuck)
+    return stuck
 
 
-def _fewest(cover: _Cover, method: Method) -> int:
-    quick = fewest_by_weights(cover.loads, cover.excess, _MIXES[method])
-    if method != "exact" or quick == greedy_cover(cover.loads, cover.excess):
-        return quick  # bound and a cover of that size meet: nothing to search for
-    return max(quick, int(exact.fewest(cover.loads, cover.excess).least))
+def _fewest(covers: _Covers, method: Method) -> list[int]:
+    quick: list[int] = fewest_by_weights(covers.loads, covers.excess, _MIXES[method]).tolist()
+    if method != "exact":
+        return quick
+    return [
+        # Bound and a cover of that size meet: nothing to search for.
+        least
+        if least == greedy_cover(loads, excess)
+        else max(least, int(exact.fewest(loads, excess).least))
+        for least, loads, excess in zip(quick, covers.loads, covers.excess, strict=True)
+    ]
 
 
 def greedy_cover(loads: Floats, excess: Floats) -> int:
@@ -170,20 +196,24 @@ def greedy_cover(loads: Floats, excess: Floats) -> int:
     return taken
 
 
-def fewest_by_weights(loads: Floats, excess: Floats, mixes: Floats = WEIGHTS) -> int:
-    """The most that any weighted sum of both resources demands. loads: (2, M)."""
-    if not loads.shape[1] or not (excess > SLACK).any():
-        return 0
-    mixed = mixes[:, None] * loads[CPU] + (1 - mixes)[:, None] * loads[MEMORY]
-    wanted = mixes * excess[CPU] + (1 - mixes) * excess[MEMORY]
-    reached = np.cumsum(-np.sort(-mixed, axis=1), axis=1)
-    missing = reached < (wanted - SLACK)[:, None]
-    return min(int(missing.sum(axis=1).max()) + 1, int(loads.shape[1]))
+def fewest_by_weights(loads: Floats, excess: Floats, mixes: Floats = WEIGHTS) -> Places:
+    """The most that any weighted sum of both resources demands.
+
+    loads: (2, M) of one node, or stacked (..., 2, M) with excess (..., 2).
+    """
+    mixed, wanted = mix(loads, excess, mixes)
+    reached = np.cumsum(-np.sort(-mixed, axis=-1), axis=-1)
+    missing = np.count_nonzero(reached < (wanted - SLACK)[..., None], axis=-1)
+    least = np.minimum(missing.max(axis=-1) + 1, loads.shape[-1])
+    return np.where((excess > SLACK).any(axis=-1), least, 0)
 
 
-def _least_weight(cover: _Cover, method: Method) -> float:
-    if not cover.loads.shape[1] or not (cover.excess > SLACK).any():
-        return 0.0
+def _least_weight(covers: _Covers, method: Method) -> list[float]:
     if method != "exact":
-        return best_mix(cover.loads, cover.weights, cover.excess, _MIXES[method])[1]
-    return exact.least_weight(cover.loads, cover.weights, cover.excess).least
+        demands = best_mix(covers.loads, covers.weights, covers.excess, _MIXES[method])[1]
+        least: list[float] = demands.tolist()
+        return least
+    return [
+        exact.least_weight(*cover).least
+        for cover in zip(covers.loads, covers.weights, covers.excess, strict=True)
+    ]

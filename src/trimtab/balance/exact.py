@@ -62,29 +62,44 @@ def least_weight(
 
 def best_mix(
     loads: Floats, weights: Floats, excess: Floats, mixes: Floats = WEIGHTS
-) -> tuple[float, float]:
+) -> tuple[Floats, Floats]:
     """The weighted sum of both constraints that demands most, and what it demands.
 
-    One fractional knapsack for each of the mixes, all at once.
+    One fractional knapsack for each of the mixes, all at once. Nodes with as many VMs each
+    may be stacked: loads (..., 2, M), weights (..., M), excess (..., 2).
     """
-    mixed = mixes[:, None] * loads[CPU] + (1 - mixes)[:, None] * loads[MEMORY]
-    wanted = mixes * excess[CPU] + (1 - mixes) * excess[MEMORY]
+    mixed, wanted = mix(loads, excess, mixes)
+    weights = np.broadcast_to(weights[..., None, :], mixed.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(mixed > 0, weights / mixed, inf)
-    order = np.argsort(ratio, axis=1, kind="stable")
-    reached = np.cumsum(np.take_along_axis(mixed, order, axis=1), axis=1)
-    carried = np.cumsum(weights[order], axis=1)
-    demands = [
-        _fraction(reached[row], carried[row], float(wanted[row])) for row in range(len(mixes))
-    ]
-    best = int(np.argmax(demands))
-    return float(mixes[best]), demands[best]
+    order = np.argsort(ratio, axis=-1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(mixed, order, axis=-1), axis=-1)
+    carried = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
+    demands = _fraction(reached, carried, wanted)
+    best = demands.argmax(axis=-1)
+    return mixes[best], np.take_along_axis(demands, best[..., None], axis=-1)[..., 0]
 
 
-def _fraction(reached: Floats, carried: Floats, wanted: float) -> float:
-    if wanted <= SLACK:
-        return 0.0
-    return float(np.interp(wanted, np.append(0.0, reached), np.append(0.0, carried)))
+def mix(loads: Floats, excess: Floats, mixes: Floats) -> tuple[Floats, Floats]:
+    """Loads (..., 2, M) and excess (..., 2) of both resources as one, for each of the mixes."""
+    rest = 1 - mixes
+    mixed = mixes[:, None] * loads[..., None, CPU, :] + rest[:, None] * loads[..., None, MEMORY, :]
+    return mixed, mixes * excess[..., CPU, None] + rest * excess[..., MEMORY, None]
+
+
+def _fraction(reached: Floats, carried: Floats, wanted: Floats) -> Floats:
+    """What is carried where `wanted` is reached, the last VM in part: `np.interp` row by row."""
+    start = np.zeros((*reached.shape[:-1], 1))
+    reached = np.concatenate([start, reached], axis=-1)
+    carried = np.concatenate([start, carried], axis=-1)
+    whole = np.count_nonzero(reached <= wanted[..., None], axis=-1)[..., None] - 1
+    part = np.minimum(whole + 1, reached.shape[-1] - 1)
+    before, after = (np.take_along_axis(reached, at, axis=-1) for at in (whole, part))
+    least, most = (np.take_along_axis(carried, at, axis=-1) for at in (whole, part))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = (most - least) / (after - before) * (wanted[..., None] - before) + least
+    found = np.where(part > whole, between, most)[..., 0]
+    return np.where(wanted <= SLACK, 0.0, found)
 
 
 class _Search:
@@ -93,11 +108,11 @@ class _Search:
     def __init__(
         self, loads: Floats, weights: Floats, excess: Floats, whole: bool, steps: int
     ) -> None:
-        mix, self._root = best_mix(loads, weights, excess)
-        mixed = mix * loads[CPU] + (1 - mix) * loads[MEMORY]
+        share, self._root = map(float, best_mix(loads, weights, excess))
+        mixed = share * loads[CPU] + (1 - share) * loads[MEMORY]
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(np.where(mixed > 0, weights / mixed, inf), kind="stable")
-        self._mix, self._whole = mix, whole
+        self._mix, self._whole = share, whole
         self._most = steps
         self._order = order.tolist()
         self._cpu, self._memory = loads[CPU, order].tolist(), loads[MEMORY, order].tolist()
