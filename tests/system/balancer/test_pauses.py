@@ -96,7 +96,7 @@ def test_it_rests_where_no_move_helps(cluster: Cluster, home: str) -> None:
 
 
 def test_metrics_that_nobody_answers_for_pause_it(cluster: Cluster, home: str) -> None:
-    # Nothing listens on port 1. That it goes on with Prometheus is in test_balancer.
+    # Nothing listens on port 1. That it goes on once metrics are fresh again is not tested here.
     with a_balancer(cluster, "--prometheus=http://127.0.0.1:1") as process:
         await_told(process, "Prometheus has no metrics", "it goes on by itself once Prometheus")
         assert STUCK not in outcomes(process)
