@@ -151,14 +151,14 @@ def _show_nodes(recording: ClusterRecording) -> None:
     busiest = np.argsort(-np.nan_to_num(np.nanmean(_with_a_value(cpu), axis=0)), kind="stable")
     rows = []
     for at in busiest[:LINES].tolist():
-        own = _with_a_value(cpu)[:, at]
+        own = _with_a_value(cpu)[:, at].astype(np.float64)  # else a mean may exceed the largest
         rows.append(
             [
                 nodes[at],
                 f"{100 * np.mean(own):.0f} %",
                 f"{100 * np.max(own):.0f} %",
                 f"{100 * np.mean(_with_a_value(memory)[:, at]):.0f} %",
-                Spark(np.asarray(own, dtype=np.float64), 1.0),
+                Spark(own, 1.0),
             ]
         )
     more = f" (the busiest {LINES} of {len(nodes)})" if len(nodes) > LINES else ""
