@@ -135,7 +135,12 @@ def _revivals(scenario: Scenario) -> set[int]:
 
 
 def _asked_in_time(pair: Pair, aspect: Aspect) -> bool:
-    """One overtaking in KubeVirt, never one of ours."""
+    """One overtaking in KubeVirt, never one of ours.
+
+    virt-controller puts whoever found no slot back into its queue after 1, 3 or 5 s by priority,
+    and several workers take from it; only an end of a migration wakes those with the highest
+    priority, as many as the cluster's limit, whichever node they leave.
+    """
     return aspect.name == "overtaken" and (pair.ours.overtaken, pair.theirs.overtaken) == (0, 1)
 
 

@@ -117,10 +117,11 @@ class Theirs(World):
         ]
 
     def kept(self, vm: Key) -> int:
+        """One that was taken back is Failed for a moment before it goes."""
         return sum(
             each.finished and each.spec.vmi_name == vm.name
             for each in self.migrations.store
-            if each.metadata.namespace == vm.namespace
+            if each.metadata.namespace == vm.namespace and not each.metadata.deletion_timestamp
         )
 
     async def create(self, vm: Key, machine: Machine, node: str) -> None:

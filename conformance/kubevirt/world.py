@@ -5,7 +5,7 @@ worlds; who keeps the VMs is the business of `ours` and `theirs`.
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -155,7 +155,7 @@ class World(ABC):
             return "no pod"
         answer, busy = "", False
         for _ in range(RETRIES):
-            answer = await answered(self.client.evict(pod, vm.namespace))
+            answer = await _answer(self.client.evict(pod, vm.namespace))
             if not answer.startswith("500"):
                 break
             busy = True  # the machine: no webhook answers so
@@ -174,8 +174,9 @@ class World(ABC):
         pod = await self._pod(vm, target=target)
         if not pod:
             return "no pod"
-        crashed = self.client.patch(PODS, pod, CRASHED, vm.namespace, subresource="status")
-        return await answered(crashed)
+        return await answered(
+            lambda: self.client.patch(PODS, pod, CRASHED, vm.namespace, subresource="status")
+        )
 
     async def cordon(self, node: str, *, closed: bool) -> None:
         await self.client.patch(NODES, node, {"spec": {"unschedulable": closed or None}})
@@ -202,8 +203,17 @@ class World(ABC):
                     await task
 
 
-async def answered(request: Awaitable[object]) -> str:
-    """What the API server said, in a word or two."""
+async def answered(request: Callable[[], Awaitable[object]]) -> str:
+    """What the API server said, in a word or two; asked again when a webhook was too slow."""
+    answer = ""
+    for _ in range(RETRIES):
+        answer = await _answer(request())
+        if not answer.startswith("500"):
+            break
+    return answer
+
+
+async def _answer(request: Awaitable[object]) -> str:
     try:
         await request
     except NotFound:

@@ -23,6 +23,8 @@ from conformance.kubevirt.draws import THEMES, limits, scenario
 from conformance.kubevirt.recording import Played, append, compared, left_over, load
 from conformance.kubevirt.scenario import LIMITS, ON_NODES, Machine, Moment, Scenario, Step
 from conformance.kubevirt.table import table
+from conformance.kubevirt.world import answered
+from trimtab.kube.errors import Invalid, Status, Unavailable
 from trimtab.virt.slots import MigrationLimits
 
 LIMIT = MigrationLimits()
@@ -258,3 +260,23 @@ def test_the_table_counts_each_scenario_once_for_each_rule() -> None:
 def test_every_known_difference_has_its_row_on_the_page() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/kubevirt-conformance.md").read_text()
     assert [known.name for known in KNOWN if f"\n| {known.name} |" not in page] == []
+
+
+async def test_a_request_whose_webhook_was_too_slow_is_made_again() -> None:
+    answers = iter([500, 500, 0])
+
+    async def request() -> None:
+        if code := next(answers):
+            raise Unavailable("create", Status(code=code, message="context deadline exceeded"))
+
+    assert await answered(request) == "done"
+
+
+async def test_a_refusal_is_asked_for_once() -> None:
+    answers = iter([400, 0])
+
+    async def request() -> None:
+        if code := next(answers):
+            raise Invalid("create", Status(code=code, message="in-flight migration detected"))
+
+    assert await answered(request) == "400 in flight"
