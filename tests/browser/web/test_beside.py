@@ -73,6 +73,13 @@ def test_two_runs_stand_side_by_side_at_the_same_time_since_their_starts(
         at, vms = beside(seen)
         assert at == index * 600
         assert vms == places(a_picture(4, 20, seed=50 + index))
+    # the line of the other run is in the strip, at the times of this one
+    times = "trimtabPage.timeline.changes.map(change => change.at)"
+    line = seen.page.evaluate(f"() => trimtabPage.beside.computed({times})")
+    wanted = [a_picture(4, 20, seed=50 + number).cluster.imbalance for number in range(7)]
+    assert line == wanted
+    expect(seen.page.locator("#strip")).to_contain_text("imbalance beside")
+    seen.page.keyboard.press("Escape")
 
 
 def test_two_recordings_of_the_same_hours_stand_side_by_side_by_the_clock(
