@@ -82,7 +82,7 @@ def test_each_other_file_can_be_applied_by_itself(cluster: Cluster, name: str) -
     assert said
 
 
-@pytest.mark.parametrize("overlay", ["overlays/kind", "grafana"])
+@pytest.mark.parametrize("overlay", ["overlays/kind", "grafana", "page"])
 def test_what_goes_beside_the_base_is_accepted(cluster: Cluster, overlay: str) -> None:
     assert cluster.accepts("-k", str(K8S / overlay))
 
