@@ -38,6 +38,7 @@ def main() -> None:
         for scheme in schemes:
             with served(state, run) as address:
                 cluster(opened(browser, address, scheme), scheme)
+                beside(opened(browser, address, scheme), scheme)
             with served(state, Path("evicts")) as address:
                 why(opened(browser, address, scheme), scheme)
                 compare(opened(browser, address, scheme), scheme)
@@ -60,6 +61,21 @@ def cluster(page: Page, scheme: Scheme) -> None:
                    slider.dispatchEvent(new Event("input")); }"""
     )
     keep(page, "cluster", scheme)
+
+
+def beside(page: Page, scheme: Scheme) -> None:
+    """Ten minutes into the run, and its start."""
+    page.keyboard.press("v")
+    page.locator("#beside-what").select_option("600")
+    page.locator("#beside-place").wait_for(state="visible")
+    page.evaluate(
+        """() => { const { changes } = trimtabPage.timeline;
+                   const slider = document.getElementById("moment");
+                   slider.value = changes.findIndex(({ at }) => at >= changes[0].at + 600);
+                   slider.dispatchEvent(new Event("input"));
+                   window.scrollTo(0, 0); }"""
+    )
+    keep(page, "beside", scheme)
 
 
 def why(page: Page, scheme: Scheme) -> None:

@@ -164,22 +164,23 @@ function scoreTable(scores, prometheus) {
     const over = new Set(score.over);
     const under = new Set(score.under);
     return [
-      el("span", { title: score.choose }, prometheus ? queryLink(prometheus, score) : score.name, score.chosen ? " (chosen)" : ""),
+      el("span", { title: score.choose }, prometheus ? queryLink(prometheus, score.query, score.name) : score.name, score.chosen ? " (chosen)" : ""),
       acts,
       ...nodes.map((node) => {
         const value = Object.hasOwn(score.values, node) ? (100 * score.values[node]).toFixed(0) : "–";
         const sign = over.has(node) ? " ▲" : under.has(node) ? " ▼" : "";
-        return el("span", { class: over.has(node) ? "over" : under.has(node) ? "under" : null }, value + sign);
+        const shown = prometheus && value !== "–" ? queryLink(prometheus, `${score.query}{instance=${JSON.stringify(node)}}`, value + sign) : value + sign;
+        return el("span", { class: over.has(node) ? "over" : under.has(node) ? "under" : null }, shown);
       }),
     ];
   });
   return table("Per cent for each node; ▲ over, ▼ under with this score", ["score", "a cycle now", ...nodes], rows);
 }
 
-/** A score leads to its numbers in Prometheus' own pages. */
-function queryLink(prometheus, score) {
-  const href = `${prometheus}/query?${new URLSearchParams({ "g0.expr": score.query, "g0.tab": "table" })}`;
-  return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, score.name);
+/** What is shown leads to its query in Prometheus' own pages. */
+function queryLink(prometheus, query, shown) {
+  const href = `${prometheus}/query?${new URLSearchParams({ "g0.expr": query, "g0.tab": "table" })}`;
+  return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, shown);
 }
 
 /** The table behind the picture. Rows stay and only texts that changed are written: that costs
