@@ -178,11 +178,16 @@ class _Composer:
         return placement
 
     def _place_silent(self, placement: Places) -> None:
-        """VMs that no metric ever told of are where the snapshot has them, all of the time."""
+        """VMs that no metric ever told of are where the snapshot has them, all of the time.
+
+        Our own VMs need no metric: one that was nowhere was created after the last moment.
+        """
         pods = {pod.uid: pod.node for pod in self._answers.snapshot.pods}
+        own = frozenset(self._answers.own_keys)
         for vm in self._answers.snapshot.vms:
-            at = self._vm_number[Key(vm.namespace, vm.name)]
-            if (placement[:, at] == NOWHERE).all():
+            key = Key(vm.namespace, vm.name)
+            at = self._vm_number[key]
+            if key not in own and (placement[:, at] == NOWHERE).all():
                 placement[:, at] = self._node_number.get(pods.get(vm.pod_uid, ""), NOWHERE)
 
     def _covered(self, cpu: Loads, node_cpu: Loads) -> tuple[int, int]:
@@ -192,7 +197,8 @@ class _Composer:
         if not len(known):
             raise ConfigError(
                 "nothing was recorded in this period: no metric of VMs or nodes has a sample; "
-                "check --prometheus, --days, and that KubeVirt's metrics are scraped"
+                "check --prometheus, that KubeVirt's metrics are scraped, and that the cluster is "
+                "older than --step"
             )
         first, last = int(known[0]), int(known[-1]) + 1
         self._found(

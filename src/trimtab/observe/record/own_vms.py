@@ -132,7 +132,8 @@ def known_from(migrations: Iterable[VirtualMachineMigration]) -> float:
 def own_loads(vms: Sequence[OwnVm], grid: Grid, clock: Clock) -> tuple[Loads, Loads]:
     """(moments, vms) cores and bytes: the exact mean of each curve over the step before.
 
-    Before the clock's epoch every curve stands at its beginning.
+    Before the clock's epoch every curve stands at its beginning. Before a VM was created it used
+    nothing that anybody knows of: a cluster of two minutes has no week to tell.
     """
     edges = np.array([clock.lab_s(grid.at(moment - 1)) for moment in range(grid.moments + 1)])
     edges = np.maximum.accumulate(np.maximum(edges, 0.0))
@@ -143,7 +144,12 @@ def own_loads(vms: Sequence[OwnVm], grid: Grid, clock: Clock) -> tuple[Loads, Lo
         for table, curve, size in ((cpu, vm.cpu, vm.cores), (memory, vm.memory, vm.bytes)):
             table[~begun, column] = value_at(curve, 0.0) * size
             table[begun, column] = _means(curve, edges, begun) * size
+            table[_times(grid) < vm.since, column] = np.nan
     return cpu, memory
+
+
+def _times(grid: Grid) -> Times:
+    return np.array([grid.at(moment) for moment in range(grid.moments)])
 
 
 def _means(curve: Curve, edges: Times, begun: NDArray[np.bool_]) -> Times:
@@ -159,7 +165,7 @@ def own_placement(
     """(moments, vms) where each VM was: where it is now, and before each move at its source."""
     number = {name: at for at, name in enumerate(nodes)}
     placement = np.full((grid.moments, len(vms)), NOWHERE, dtype=np.int32)
-    times = np.array([grid.at(moment) for moment in range(grid.moments)])
+    times = _times(grid)
     for column, vm in enumerate(vms):
         placement[:, column] = number.get(vm.node, NOWHERE)
         for move in moves:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -60,12 +61,19 @@ def a_pod(uid: str, node: str, created: float) -> wire.Pod:
 
 
 def test_before_the_epoch_of_the_clock_every_load_stands_at_its_beginning() -> None:
-    (vm,) = own_vms([a_pod("p", "c", 195)], {}, frozenset({"p"}))
+    (vm,) = own_vms([a_pod("p", "c", 95)], {}, frozenset({"p"}))
     rising = replace(vm, cpu=Steps(((0.0, 0.25), (100.0, 0.75))))
     cpu, _ = own_loads([rising], Grid(100.0, 50.0, 4), Clock(epoch=200.0, scale=2.0))
     assert (cpu[:, 0] / vm.cores).tolist() == [0.25, 0.25, 0.25, 0.25]
     cpu, _ = own_loads([rising], Grid(300.0, 50.0, 1), Clock(epoch=200.0, scale=2.0))
     assert (cpu[:, 0] / vm.cores).tolist() == [0.75]
+
+
+def test_a_vm_uses_nothing_that_is_known_before_it_was_created() -> None:
+    (vm,) = own_vms([a_pod("p", "c", 195)], {}, frozenset({"p"}))
+    tables = own_loads([vm], Grid(100.0, 50.0, 4), Clock(epoch=0.0, scale=1.0))
+    for table in tables:
+        assert np.isnan(table[:, 0]).tolist() == [True, True, False, False]
 
 
 def test_the_past_is_told_backwards_from_where_a_vm_is() -> None:
