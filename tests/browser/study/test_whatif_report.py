@@ -72,7 +72,7 @@ def test_without_javascript_the_answer_and_all_numbers_are_there(
     plain = Opened(browser, report, java_script_enabled=False)
     assert "can be trusted" in plain.page.locator("#verdict").inner_text()
     assert plain.page.get_by_text("nothing is surely better").first.is_visible()
-    assert plain.page.locator("#questions tbody tr").count() == 5
+    assert plain.page.locator("#questions tbody tr").count() == 6
     assert plain.page.locator("#replay tbody tr").count() == 3
     plain.context.close()
 

@@ -35,12 +35,14 @@ def _write_in(data: bytes) -> str:
 class KillProxy:
     """Use as a context manager; `kubeconfig` leads a service through it."""
 
+    _every_second_is_lost = False
+    _number = 0
+
     def __init__(
         self, lab: RunningLab, service: str, *, every_second_is_lost: bool = False
     ) -> None:
         self._lab = lab
         self._every_second_is_lost = every_second_is_lost
-        self._number = 0
         self._service = service
         self._tasks: set[asyncio.Task[None]] = set()
         self.writes: list[str] = []

@@ -14,7 +14,7 @@ from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 
-pytestmark = [pytest.mark.engines, needs_kubevirt]
+pytestmark = [pytest.mark.engines, pytest.mark.full, needs_kubevirt]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 
-pytestmark = [pytest.mark.engines, needs_kubevirt]
+pytestmark = [pytest.mark.engines, pytest.mark.full, needs_kubevirt]
 
 NODES = ["kwok-node-1", "kwok-node-2", "kwok-node-3"]
 

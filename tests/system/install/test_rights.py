@@ -35,7 +35,7 @@ LATE = (
 """What the services do in their own time."""
 ELSEWHERE = {"virt-handler-player"}
 """Services of KubeVirt's VMs, which a lab with our own VMs refuses; see tests/system/player."""
-DRAIN = "\nevents:\n  - {type: nodeDrains, at: 1m, node: kwok-node-2, lasts: 2m}\n"
+DRAIN = "\nevents:\n  - {type: nodeDrains, at: 1m, node: kwok-node-2, lasts: 30m}\n"
 
 
 @pytest.fixture(scope="module")
