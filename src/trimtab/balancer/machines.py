@@ -10,7 +10,7 @@ from trimtab.balancer.situation import Migration
 from trimtab.balancer.wire import PLAN_LABEL, RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
-from trimtab.kube.kubevirt import MIGRATION_JOB_LABEL
+from trimtab.kube.kubevirt import MIGRATION_JOB_LABEL, VMIMS, MigrationState, Vmim, state_of
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.kube.resources import Key
 from trimtab.kube.worlds import World
@@ -32,12 +32,11 @@ class Machines(Struct, frozen=True):
 async def read_machines(client: Client, world: World, clock: Clock) -> Machines:
     """List VMs and migrations of this world."""
     if world == "kubevirt":
-        instances, moves = await asyncio.gather(
-            client.list(wire.INSTANCES), client.list(wire.INSTANCE_MIGRATIONS)
-        )
+        instances, moves = await asyncio.gather(client.list(wire.INSTANCES), client.list(VMIMS))
+        latest = {vmi.metadata.key: vmi.status.migration_state for vmi in instances}
         return Machines(
             kubevirt_fates(instances, moves),
-            tuple(kubevirt_migration(each, clock) for each in moves),
+            tuple(kubevirt_migration(each, latest.get(each.vmi_key), clock) for each in moves),
             frozenset(each.status.evacuation_node_name for each in instances) - {""},
         )
     vms, own = await asyncio.gather(client.list(VMS), client.list(MIGRATIONS))
@@ -67,16 +66,16 @@ def own_migration(each: VirtualMachineMigration, clock: Clock) -> Migration:
     )
 
 
-def kubevirt_migration(each: wire.InstanceMigration, clock: Clock) -> Migration:
+def kubevirt_migration(each: Vmim, on_vmi: MigrationState | None, clock: Clock) -> Migration:
     """A migration of KubeVirt; one that never began copying has no state to tell of."""
-    meta, state = each.metadata, each.status.migration_state or wire.MigrationState()
-    copying = _moment(state.start_timestamp)
+    meta, state = each.metadata, state_of(each, on_vmi)
+    copying = state.start_timestamp
     begun = copying or meta.creation_timestamp
-    ended = (_moment(state.end_timestamp) or begun) if each.finished else None
+    ended = (state.end_timestamp or begun) if each.finished else None
     return Migration(
         name=meta.name,
         uid=meta.uid,
-        vm=f"{meta.namespace}/{each.spec.vmi_name}",
+        vm=str(each.vmi_key),
         source=state.source_node,
         target=state.target_node,
         begun=lab_seconds(begun, clock),
@@ -93,7 +92,7 @@ def kubevirt_migration(each: wire.InstanceMigration, clock: Clock) -> Migration:
 def located(
     migrations: Iterable[Migration], pods: Iterable[wire.Pod], plans: Iterable[RebalancePlan]
 ) -> tuple[Migration, ...]:
-    """With the targets of migrations that KubeVirt tells none of yet.
+    """With the targets of migrations that KubeVirt tells none of.
 
     Between the scheduler's choice and the copy only the target pod knows its node; before
     that the plan says where the VM should end up, and it counts there.
@@ -104,9 +103,11 @@ def located(
     }
 
     def placed(each: Migration) -> Migration:
-        if each.ended is not None or each.scheduled:
+        if each.scheduled or (each.ended is not None and each.target):
             return each
         node = nodes.get(each.uid, "") if each.uid else ""
+        if each.ended is not None:  # KubeVirt forgot where it ended, its pod is still there
+            return structs.replace(each, target=node)
         target = node or planned.get((each.plan, each.vm), "")
         return structs.replace(each, target=target, scheduled=bool(node))
 
@@ -120,7 +121,3 @@ def lab_seconds(at: datetime | None, clock: Clock) -> float:
 def _is_timed(copying: datetime | None, ended: datetime | None) -> bool:
     """KubeVirt writes whole seconds: of a copy that took fewer than five they tell little."""
     return copying is not None and ended is not None and ended - copying >= MEASURABLE
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import field
 
 from trimtab.kube.machines import KUBEVIRT
-from trimtab.kube.resources import Condition, Free, Kind, Object, Wire
+from trimtab.kube.resources import Condition, Free, Key, Kind, Object, Wire
 
 VERSION = "v1"
 NODE_NAME_LABEL = "kubevirt.io/nodeName"
@@ -229,6 +229,22 @@ class Vmim(Object, frozen=True):
     @property
     def finished(self) -> bool:
         return self.status.phase in FINAL_PHASES
+
+    @property
+    def vmi_key(self) -> Key:
+        return Key(self.metadata.namespace, self.spec.vmi_name)
+
+
+def state_of(migration: Vmim, on_vmi: MigrationState | None) -> MigrationState:
+    """What is known of a migration; `on_vmi` is what its VMI says of its latest one.
+
+    KubeVirt copies the state from the VMI one step after it called the migration finished,
+    and never if another migration of the VMI has begun by then.
+    """
+    own = migration.status.migration_state or MigrationState()
+    if own.source_node or on_vmi is None or on_vmi.migration_uid != migration.metadata.uid:
+        return own
+    return on_vmi
 
 
 KUBEVIRT_VMS = Kind(KUBEVIRT, VERSION, "virtualmachines", "VirtualMachine", Vm)

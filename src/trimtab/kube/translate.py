@@ -22,6 +22,7 @@ from trimtab.kube.kubevirt import (
     Vmi,
     Vmim,
     plain_condition,
+    state_of,
 )
 from trimtab.kube.machines import (
     INITIAL_NODE,
@@ -87,9 +88,11 @@ def vm_view(vm: Vm, vmi: Vmi | None, pod: str = "") -> VirtualMachine:
     )
 
 
-def migration_view(migration: Vmim) -> VirtualMachineMigration:
-    """A VirtualMachineInstanceMigration as trimtab shows it."""
-    state = migration.status.migration_state or MigrationState()
+def migration_view(
+    migration: Vmim, on_vmi: MigrationState | None = None
+) -> VirtualMachineMigration:
+    """A VirtualMachineInstanceMigration as trimtab shows it; see `state_of` for `on_vmi`."""
+    state = state_of(migration, on_vmi)
     wish = migration.spec.added_node_selector
     return VirtualMachineMigration(
         metadata=migration.metadata,
@@ -110,6 +113,14 @@ def migration_view(migration: Vmim) -> VirtualMachineMigration:
             attempts=1,
         ),
     )
+
+
+def migration_views(
+    migrations: Iterable[Vmim], vmis: Iterable[Vmi]
+) -> list[VirtualMachineMigration]:
+    """Migrations as trimtab shows them, with what their VMIs say of those under way."""
+    latest = {vmi.metadata.key: vmi.status.migration_state for vmi in vmis}
+    return [migration_view(each, latest.get(each.vmi_key)) for each in migrations]
 
 
 def launcher_names(pods: Iterable[Pod]) -> dict[str, str]:

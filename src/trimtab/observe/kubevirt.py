@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.resources import Key, Namespace
 from trimtab.model.snapshot import (
     SnapshotKubeVirt,
@@ -22,7 +23,7 @@ _SELECTORS = "selectors"
 def kubevirt_seen(
     installed: wire.KubeVirt,
     instances: Sequence[wire.Instance],
-    migrations: Iterable[wire.InstanceMigration],
+    migrations: Iterable[Vmim],
     policies: Iterable[wire.MigrationPolicy],
     webhooks: Iterable[wire.WebhookConfiguration],
 ) -> SnapshotKubeVirt:
@@ -60,13 +61,12 @@ def policies_of(
 
 
 def _migrations(
-    migrations: Iterable[wire.InstanceMigration], nodes: Mapping[Key, str]
+    migrations: Iterable[Vmim], nodes: Mapping[Key, str]
 ) -> Iterator[SnapshotMigration]:
     for each in migrations:
         if not each.finished:
             meta, state = each.metadata, each.status.migration_state
-            key = Key(meta.namespace, each.spec.vmi_name)
-            source = (state.source_node if state else "") or nodes.get(key, "")
+            source = (state.source_node if state else "") or nodes.get(each.vmi_key, "")
             phase = each.status.phase or "Pending"
             yield SnapshotMigration(meta.namespace, each.spec.vmi_name, phase, source)
 

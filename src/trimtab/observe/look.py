@@ -21,6 +21,7 @@ from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube import clock
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
+from trimtab.kube.kubevirt import VMIMS
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Free, Key, Kind
 from trimtab.model.snapshot import (
@@ -104,9 +105,7 @@ class _Looker:
         policy = read_policy(text, self._source.where, priorities)
         instances, migrations, kubevirts, vms = await asyncio.gather(
             self._optional(wire.INSTANCES, "answers to evictions of KubeVirt's VMs are unknown"),
-            self._optional(
-                wire.INSTANCE_MIGRATIONS, "migrations under way and cooldowns are unknown"
-            ),
+            self._optional(VMIMS, "migrations under way and cooldowns are unknown"),
             self._optional(wire.KUBEVIRTS, "KubeVirt's default eviction strategy is unknown"),
             self._optional(VMS, "answers to evictions of VMs are unknown"),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.kube.kubevirt import LIVE_MIGRATABLE
+from trimtab.kube.kubevirt import LIVE_MIGRATABLE, MigrationState, Vmim
 from trimtab.kube.machines import DOMAIN, VirtualMachine
 from trimtab.kube.resources import Key
 from trimtab.model.snapshot import MIGRATIONS, SnapshotVm
@@ -48,14 +48,13 @@ class Machine(Struct, frozen=True):
 def kubevirt_machines(
     instances: Iterable[wire.Instance],
     default_strategy: str | None,
-    migrations: Iterable[wire.InstanceMigration] = (),
+    migrations: Iterable[Vmim] = (),
 ) -> dict[Key, Machine]:
     """VirtualMachineInstances by namespace and name."""
     succeeded: dict[Key, set[str]] = {}
     for each in migrations:
         if each.status.phase == "Succeeded" and each.status.migration_state:
-            key = Key(each.metadata.namespace, each.spec.vmi_name)
-            succeeded.setdefault(key, set()).add(each.status.migration_state.interval)
+            succeeded.setdefault(each.vmi_key, set()).add(_interval(each.status.migration_state))
     return {
         each.metadata.key: Machine(
             strategy=each.spec.eviction_strategy or default_strategy or "None",
@@ -82,7 +81,15 @@ def _reason(instance: wire.Instance) -> str:
 def _intervals(instance: wire.Instance, succeeded: set[str]) -> tuple[str, ...]:
     """What its own status says of the last one, and the finished ones that are still kept."""
     state = instance.status.migration_state
-    return tuple(sorted({*succeeded, state.interval if state else ""} - {""}))
+    return tuple(sorted({*succeeded, _interval(state) if state else ""} - {""}))
+
+
+def _interval(state: MigrationState) -> str:
+    """`BEGIN/END`, `BEGIN/` while it is under way, empty before it began."""
+    began, ended = (
+        at and f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (state.start_timestamp, state.end_timestamp)
+    )
+    return f"{began}/{ended or ''}" if began else ""
 
 
 def own_machines(vms: Iterable[VirtualMachine]) -> dict[Key, Machine]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.clock import Clock
-from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, MIGRATION_JOB_LABEL
+from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, MIGRATION_JOB_LABEL, Vmim
 from trimtab.kube.machines import (
     CPU_CONSUMPTION,
     DOMAIN,
@@ -128,14 +128,10 @@ def _own_reason(vm: VirtualMachine) -> str:
 
 
 def kubevirt_fates(
-    instances: Iterable[wire.Instance], migrations: Iterable[wire.InstanceMigration]
+    instances: Iterable[wire.Instance], migrations: Iterable[Vmim]
 ) -> dict[Key, Fate]:
     """VirtualMachineInstances of KubeVirt by namespace and name."""
-    under_way = {
-        Key(each.metadata.namespace, each.spec.vmi_name): each.metadata.uid
-        for each in migrations
-        if not each.finished
-    }
+    under_way = {each.vmi_key: each.metadata.uid for each in migrations if not each.finished}
     return {
         each.metadata.key: Fate(
             each.status.node_name,

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import field
 
+from trimtab.kube.kubevirt import MigrationState
 from trimtab.kube.resources import Condition, Kind, Node, Object, Resources, Toleration, Wire
 
 
@@ -110,21 +111,6 @@ class InstanceSpec(Wire, frozen=True):
     node_selector: dict[str, str] = field(default_factory=dict)
 
 
-class MigrationState(Wire, frozen=True):
-    """When a migration ran, as KubeVirt writes it on the VM and on the migration."""
-
-    start_timestamp: str | None = None
-    end_timestamp: str | None = None
-    source_node: str = ""
-    target_node: str = ""
-    failure_reason: str = ""
-
-    @property
-    def interval(self) -> str:
-        """`BEGIN/END`, `BEGIN/` while it is under way, empty before it began."""
-        return f"{self.start_timestamp}/{self.end_timestamp or ''}" if self.start_timestamp else ""
-
-
 class InstanceStatus(Wire, frozen=True):
     node_name: str = ""
     evacuation_node_name: str = ""
@@ -137,26 +123,6 @@ class Instance(Object, frozen=True):
 
     spec: InstanceSpec = InstanceSpec()
     status: InstanceStatus = InstanceStatus()
-
-
-class InstanceMigrationSpec(Wire, frozen=True):
-    vmi_name: str = ""
-
-
-class InstanceMigrationStatus(Wire, frozen=True):
-    phase: str = ""
-    migration_state: MigrationState | None = None
-
-
-class InstanceMigration(Object, frozen=True):
-    """A VirtualMachineInstanceMigration of KubeVirt."""
-
-    spec: InstanceMigrationSpec = InstanceMigrationSpec()
-    status: InstanceMigrationStatus = InstanceMigrationStatus()
-
-    @property
-    def finished(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
 
 
 class MigrationSettings(Wire, frozen=True):
@@ -211,13 +177,6 @@ CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Claim
 NODE_USAGE = Kind("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", NodeUsage, namespaced=False)
 POD_USAGE = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics", PodUsage)
 INSTANCES = Kind("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", Instance)
-INSTANCE_MIGRATIONS = Kind(
-    "kubevirt.io",
-    "v1",
-    "virtualmachineinstancemigrations",
-    "VirtualMachineInstanceMigration",
-    InstanceMigration,
-)
 MIGRATION_POLICIES = Kind(
     "migrations.kubevirt.io",
     "v1alpha1",

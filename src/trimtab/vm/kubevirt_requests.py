@@ -30,6 +30,7 @@ from trimtab.kube.translate import (
     kubevirt_vm,
     launcher_names,
     migration_view,
+    migration_views,
     own_load,
     vm_view,
 )
@@ -69,7 +70,9 @@ class KubevirtRequests(VmRequests):
 
     async def migrations(self, name: str) -> list[VirtualMachineMigration]:
         found = await self.client.list(VMIMS, self.namespace)
-        return by_age([migration_view(each) for each in found if each.spec.vmi_name == name])
+        vmi = await self._vmi(name)
+        mine = (each for each in found if each.spec.vmi_name == name)
+        return by_age(migration_views(mine, [vmi] if vmi else []))
 
     async def events(self, vm: VirtualMachine) -> list[Event]:
         """KubeVirt tells starts of the VM, and everything else of its VMI."""
@@ -148,7 +151,9 @@ class KubevirtRequests(VmRequests):
         return await self._await_vm(name, lambda vm: not vm.status.migration_name)
 
     async def _get_migration(self, name: str) -> VirtualMachineMigration:
-        return migration_view(await self.client.get(VMIMS, name, self.namespace))
+        found = await self.client.get(VMIMS, name, self.namespace)
+        vmi = await self._vmi(found.spec.vmi_name)
+        return migration_view(found, vmi.status.migration_state if vmi else None)
 
     async def _vmi(self, name: str) -> Vmi | None:
         try:

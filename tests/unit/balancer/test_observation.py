@@ -10,6 +10,7 @@ from trimtab.balancer.observation import draining, problem_of_objects
 from trimtab.balancer.restraint import in_flight
 from trimtab.balancer.situation import Migration
 from trimtab.kube.clock import Clock
+from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Node
 from trimtab.observe import wire
@@ -114,7 +115,7 @@ def test_a_migration_of_kubevirt_is_read_by_the_clock_of_the_lab() -> None:
             },
         },
     }
-    read = kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock(scale=2.0))
+    read = kubevirt_migration(msgspec.convert(given, Vmim), None, Clock(scale=2.0))
     assert (read.vm, read.source, read.target) == ("d/web", "n1", "n2")
     assert (read.begun, read.ended, read.succeeded) == (40.0, 60.0, True)
     assert read.is_timed
@@ -127,7 +128,7 @@ def test_a_copy_of_kubevirt_that_took_a_moment_teaches_nothing() -> None:
         "spec": {"vmiName": "web"},
         "status": {"phase": "Succeeded", "migrationState": times},
     }
-    assert not kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock()).is_timed
+    assert not kubevirt_migration(msgspec.convert(given, Vmim), None, Clock()).is_timed
 
 
 def test_a_migration_of_kubevirt_that_waits_has_begun_when_it_was_created() -> None:
@@ -136,5 +137,5 @@ def test_a_migration_of_kubevirt_that_waits_has_begun_when_it_was_created() -> N
         "spec": {"vmiName": "web"},
         "status": {"phase": "Pending"},
     }
-    read = kubevirt_migration(msgspec.convert(given, wire.InstanceMigration), Clock())
+    read = kubevirt_migration(msgspec.convert(given, Vmim), None, Clock())
     assert (read.begun, read.ended, read.source) == (10.0, None, "")

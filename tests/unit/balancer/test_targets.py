@@ -138,6 +138,12 @@ def test_a_migration_is_where_its_target_pod_is(node: str, found: tuple[str, boo
     assert (seen.target, seen.scheduled) == found
 
 
+def test_a_finished_migration_that_kubevirt_forgot_ended_where_its_pod_is() -> None:
+    ended = a_migration("d/a0", "n0", "", uid="u1", scheduled=False, ended=5.0)
+    (seen,) = located([ended], [a_target_pod("u1", "n3")], [proposed(a_move())])
+    assert (seen.target, seen.ended) == ("n3", 5.0)
+
+
 def test_a_refused_migration_is_recorded_with_the_refusal() -> None:
     status = RebalancePlanStatus(moves=(MoveStatus(vm="d/a0"), MoveStatus(vm="d/a1")))
     after = with_refusal(status, "d/a0", "in-flight migration detected")

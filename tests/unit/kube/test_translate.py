@@ -9,7 +9,7 @@ from msgspec import convert
 
 from trimtab.kube.kubevirt import Vm, Vmi, Vmim
 from trimtab.kube.machines import LOAD, decode_load
-from trimtab.kube.translate import active_pod, kubevirt_vm, migration_view, vm_view
+from trimtab.kube.translate import active_pod, kubevirt_vm, migration_view, migration_views, vm_view
 from trimtab.model.load.curve import Constant
 
 OWN = {
@@ -146,3 +146,30 @@ def test_a_failed_migration_says_why() -> None:
     assert migration_view(failed).status.reason == "the cable"
     rejected = {"phase": "Failed", "conditions": [{"type": "x", "message": "no room"}]}
     assert migration_view(convert({"status": rejected}, Vmim)).status.reason == "no room"
+
+
+UNDER_WAY = {"migrationUid": "u1", "sourceNode": "n1", "targetNode": "n2"}
+EARLIER = {"migrationUid": "u0", "sourceNode": "n0", "targetNode": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("own", "on_vmi", "nodes"),
+    [
+        pytest.param(None, UNDER_WAY, ("n1", "n2"), id="the VMI tells of it while it runs"),
+        pytest.param(None, EARLIER, ("", ""), id="the VMI still tells of an earlier one"),
+        pytest.param(UNDER_WAY, None, ("n1", "n2"), id="the VMI is gone"),
+        pytest.param(UNDER_WAY, EARLIER, ("n1", "n2"), id="the VMI tells of a later one"),
+        pytest.param({"targetPersistentStatePVCName": "p"}, UNDER_WAY, ("n1", "n2"), id="volumes"),
+        pytest.param(None, None, ("", ""), id="nobody tells"),
+    ],
+)
+def test_a_migration_has_the_nodes_that_it_or_its_vmi_tells(
+    own: dict[str, str] | None, on_vmi: dict[str, str] | None, nodes: tuple[str, str]
+) -> None:
+    meta = {"name": "m", "namespace": "d", "uid": "u1"}
+    status = {"phase": "Succeeded"} | ({"migrationState": own} if own else {})
+    made = convert({"metadata": meta, "spec": {"vmiName": "web"}, "status": status}, Vmim)
+    latest = {"migrationState": on_vmi} if on_vmi else {}
+    vmi = convert({"metadata": {"name": "web", "namespace": "d"}, "status": latest}, Vmi)
+    (seen,) = migration_views([made], [vmi])
+    assert (seen.status.source_node, seen.status.target_node) == nodes

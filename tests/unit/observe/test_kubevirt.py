@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.resources import Key, Namespace
 from trimtab.model.snapshot import (
     SnapshotKubeVirt,
@@ -25,13 +26,13 @@ def an_instance(**status: Any) -> wire.Instance:
     return msgspec.convert(given, wire.Instance)
 
 
-def a_migration(phase: str, **state: str) -> wire.InstanceMigration:
+def a_migration(phase: str, **state: str) -> Vmim:
     given = {
         "metadata": {"name": "m", "namespace": "default"},
         "spec": {"vmiName": "web"},
         "status": {"phase": phase} | ({"migrationState": state} if state else {}),
     }
-    return msgspec.convert(given, wire.InstanceMigration)
+    return msgspec.convert(given, Vmim)
 
 
 def a_webhook(name: str, group: str, operation: str, resource: str) -> wire.WebhookConfiguration:
@@ -40,7 +41,7 @@ def a_webhook(name: str, group: str, operation: str, resource: str) -> wire.Webh
     return msgspec.convert(given, wire.WebhookConfiguration)
 
 
-def seen(installed: dict[str, Any], *migrations: wire.InstanceMigration) -> SnapshotKubeVirt:
+def seen(installed: dict[str, Any], *migrations: Vmim) -> SnapshotKubeVirt:
     kubevirt = msgspec.convert({"spec": {"configuration": installed}}, wire.KubeVirt)
     return kubevirt_seen(kubevirt, [an_instance()], migrations, [], [])
 
@@ -73,7 +74,7 @@ def test_limits_are_those_of_the_kubevirt_object(
     ],
 )
 def test_migrations_that_have_not_ended_are_kept(
-    migration: wire.InstanceMigration, kept: tuple[str, str] | None
+    migration: Vmim, kept: tuple[str, str] | None
 ) -> None:
     expected = () if kept is None else (SnapshotMigration("default", "web", *kept),)
     assert seen({}, migration).migrations == expected

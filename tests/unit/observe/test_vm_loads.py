@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from trimtab.kube.clock import Clock
+from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key
 from trimtab.model.snapshot import SnapshotVm
@@ -51,7 +52,7 @@ def kubevirt(phase: str, node: str = "n1") -> Mapping[Key, Fate]:
     }
     return kubevirt_fates(
         [msgspec.convert(instance, wire.Instance)],
-        [msgspec.convert(migration, wire.InstanceMigration)],
+        [msgspec.convert(migration, Vmim)],
     )
 
 

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
-from trimtab.kube.kubevirt import VMIMS
+from trimtab.kube.kubevirt import VMIMS, VMIS
 from trimtab.kube.machines import MIGRATIONS, VirtualMachine, VirtualMachineMigration
-from trimtab.kube.translate import migration_view
+from trimtab.kube.translate import migration_views
 from trimtab.kube.worlds import World
 from trimtab.lab import LabDir, LabSpec
 from trimtab.lab.inspection import is_running
@@ -61,7 +61,7 @@ class Loop(Struct, frozen=True):
     async def migrations(self) -> Sequence[VirtualMachineMigration]:
         """All migrations, of either kind."""
         if self.world == "kubevirt":
-            return [migration_view(each) for each in await self.api.list(VMIMS)]
+            return migration_views(await self.api.list(VMIMS), await self.api.list(VMIS))
         return await self.api.list(MIGRATIONS)
 
     def policy_text(self) -> str:

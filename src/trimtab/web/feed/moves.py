@@ -8,46 +8,15 @@ from msgspec import Struct
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.machines import FINISHED, MIGRATIONS, VirtualMachineMigration
-from trimtab.kube.resources import Kind, Object, Wire
+from trimtab.kube.kubevirt import VMIMS, MigrationState, Vmim, state_of
+from trimtab.kube.machines import MIGRATIONS, VirtualMachineMigration
+from trimtab.kube.resources import Kind
+from trimtab.observe.wire import INSTANCES
 from trimtab.web.feed.events import MoveState
 
 T = TypeVar("T")
 SHOWN_AFTER_S = 15.0
 """So long an ended move stays in the picture, so that everybody sees how it ended."""
-
-
-class _State(Wire, frozen=True):
-    source_node: str = ""
-    target_node: str = ""
-    start_timestamp: datetime | None = None
-    end_timestamp: datetime | None = None
-    failure_reason: str = ""
-
-
-class _Spec(Wire, frozen=True):
-    vmi_name: str = ""
-
-
-class _Status(Wire, frozen=True):
-    phase: str = ""
-    migration_state: _State | None = None
-
-
-class _KubeVirtMigration(Object, frozen=True):
-    """A VirtualMachineInstanceMigration with its nodes, which the snapshot does not need."""
-
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-
-_KUBEVIRT = Kind(
-    "kubevirt.io",
-    "v1",
-    "virtualmachineinstancemigrations",
-    "VirtualMachineInstanceMigration",
-    _KubeVirtMigration,
-)
 
 
 class Moves(Struct, frozen=True):
@@ -60,7 +29,10 @@ class Moves(Struct, frozen=True):
 async def read_moves(client: Client, now: float) -> Moves:
     """All migrations that the picture shows."""
     found = [_own(each) for each in await _optional(client, MIGRATIONS)]
-    found += [_kubevirt(each) for each in await _optional(client, _KUBEVIRT)]
+    if theirs := await _optional(client, VMIMS):
+        vmis = await _optional(client, INSTANCES)
+        latest = {vmi.metadata.key: vmi.status.migration_state for vmi in vmis}
+        found += [_kubevirt(each, latest.get(each.vmi_key)) for each in theirs]
     shown = {
         key: move for key, move, ended in found if not move.ended or now - ended < SHOWN_AFTER_S
     }
@@ -81,15 +53,15 @@ def _own(migration: VirtualMachineMigration) -> tuple[str, MoveState, float]:
     return f"{meta.namespace}/{meta.name}", move, _seconds(status.completion_time)
 
 
-def _kubevirt(migration: _KubeVirtMigration) -> tuple[str, MoveState, float]:
-    meta, state = migration.metadata, migration.status.migration_state or _State()
+def _kubevirt(migration: Vmim, on_vmi: MigrationState | None) -> tuple[str, MoveState, float]:
+    meta, state = migration.metadata, state_of(migration, on_vmi)
     move = MoveState(
-        vm=f"{meta.namespace}/{migration.spec.vmi_name}",
+        vm=str(migration.vmi_key),
         source=state.source_node,
         target=state.target_node,
         phase=migration.status.phase or "Pending",
         begun=_seconds(state.start_timestamp or meta.creation_timestamp),
-        ended=migration.status.phase in FINISHED,
+        ended=migration.finished,
         reason=state.failure_reason,
     )
     return f"{meta.namespace}/{meta.name}", move, _seconds(state.end_timestamp)
