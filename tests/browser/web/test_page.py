@@ -56,6 +56,18 @@ def test_a_move_appears_as_an_arc_and_ends_where_it_went(
     assert "node-11" in seen.text("#details")
 
 
+def test_moves_between_the_same_two_nodes_are_arcs_beside_each_other(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    seen = open_page(serve(feed.path).address).drawn()
+    leaving = [name for name, vm in feed.last.vms.items() if vm.node == "node-0"][:3]
+    for vm in leaving:
+        feed.add(a_move_begins(feed.last, vm, "node-11"))
+    seen.drawn(4)
+    bends = "trimtabPage.map.routes().map(([, route]) => `${route.bend.x} ${route.bend.y}`)"
+    assert len(set(seen.page.evaluate(bends))) == len(leaving) == 3
+
+
 def test_the_page_shows_exactly_what_the_feed_says(
     serve: Serve, open_page: Opener, feed: FeedFile
 ) -> None:

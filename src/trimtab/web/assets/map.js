@@ -7,6 +7,7 @@ import { clean } from "./dom.js";
 const SMALLEST = 26;
 const LARGEST = 260;
 const GAP = 5;
+const MOST_BENDS = 8;
 const DIGITS = new Intl.Collator(undefined, { numeric: true });
 const PHASES = { Pending: 0.1, Scheduling: 0.25, Scheduled: 0.35, PreparingTarget: 0.45, TargetReady: 0.5 };
 const REDUCED = matchMedia("(prefers-reduced-motion: reduce)");
@@ -191,7 +192,7 @@ export class NodeMap {
     pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
     pen.drawImage(this.painted, 0, 0);
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    for (const move of this.state.moves.values()) this.drawMove(pen, move, now);
+    for (const [move, route] of this.routes()) this.drawMove(pen, move, route, now);
     this.drawSelection(pen);
   }
 
@@ -208,10 +209,29 @@ export class NodeMap {
     if (cell) pen.strokeRect(cell.x - 1, cell.y - 1, cell.w + 2, cell.h + 2);
   }
 
-  drawMove(pen, move, now) {
-    const from = this.centre(move.source || this.byVm.get(move.vm));
-    const to = this.centre(move.target);
-    if (!from) return;
+  /** Where each move is drawn; those between the same two nodes bend more and more. */
+  routes() {
+    const alike = new Map();
+    const found = [];
+    for (const move of this.state.moves.values()) {
+      const source = move.source || this.byVm.get(move.vm);
+      const from = this.centre(source);
+      const to = this.centre(move.target);
+      if (!from) continue;
+      const pair = `${source} ${move.target}`;
+      const before = alike.get(pair) ?? 0;
+      alike.set(pair, before + 1);
+      const slope = 0.25 + 0.1 * Math.min(before, MOST_BENDS);
+      const bend = to && {
+        x: inside((from.x + to.x) / 2 + (to.y - from.y) * slope, this.width),
+        y: inside((from.y + to.y) / 2 - (to.x - from.x) * slope, this.height),
+      };
+      found.push([move, { from, bend, to }]);
+    }
+    return found;
+  }
+
+  drawMove(pen, move, { from, bend, to }, now) {
     const failed = move.phase === "Failed" || move.phase === "Cancelled";
     pen.strokeStyle = failed ? this.theme.bad : this.theme.focus;
     pen.fillStyle = pen.strokeStyle;
@@ -223,10 +243,6 @@ export class NodeMap {
       pen.stroke();
       return;
     }
-    const bend = {
-      x: inside((from.x + to.x) / 2 + (to.y - from.y) * 0.25, this.width),
-      y: inside((from.y + to.y) / 2 - (to.x - from.x) * 0.25, this.height),
-    };
     pen.setLineDash(move.ended ? [] : [7, 5]);
     pen.lineDashOffset = REDUCED.matches ? 0 : -now / 40;
     pen.beginPath();
