@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from trimtab.balancer.next_move import StartMove
 from trimtab.balancer.settings import Settings
-from trimtab.balancer.wire import PLAN_LABEL, migration_name
+from trimtab.balancer.wire import migration_name
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, Invalid, NotFound
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS
-from trimtab.kube.machines import MIGRATIONS
+from trimtab.kube.machines import MIGRATIONS, PLAN_LABEL
 from trimtab.kube.resources import Free
 from trimtab.kube.worlds import World
 from trimtab.observe import wire

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from trimtab.balancer.situation import Migration
-from trimtab.balancer.wire import PLAN_LABEL, RebalancePlan
+from trimtab.balancer.wire import RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import MIGRATION_JOB_LABEL, VMIMS, MigrationState, Vmim, state_of
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
+from trimtab.kube.machines import MIGRATIONS, PLAN_LABEL, VMS, VirtualMachineMigration
 from trimtab.kube.resources import Key
 from trimtab.kube.worlds import World
 from trimtab.observe import wire

@@ -21,8 +21,6 @@ PlanPhase = Literal[
 MoveOutcome = Literal["Waiting", "Running", "Succeeded", "Failed", "Cancelled", "Skipped"]
 OVER: frozenset[str] = frozenset(("Completed", "Failed", "Cancelled", "Expired"))
 MOVED: frozenset[str] = frozenset(("Succeeded", "Failed", "Cancelled", "Skipped"))
-PLAN_LABEL = "trimtab.dev/rebalance-plan"
-"""On a migration: the plan that it belongs to."""
 ACKNOWLEDGED = "trimtab.dev/acknowledged"
 """Annotation of a plan: its failures are known and pause nobody any more."""
 MOST_MOVES = 500

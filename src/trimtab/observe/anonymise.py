@@ -6,12 +6,13 @@ rule, labels of samples besides `instance`, and comments of the policy are not.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.kube.resources import Key
 from trimtab.model import snapshot as model
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
@@ -33,27 +34,28 @@ def anonymise(snapshot: Snapshot) -> Snapshot:
 
 
 def anonymise_with(
-    snapshot: Snapshot, namespaces: Iterable[str] = (), vms: Iterable[str] = ()
+    snapshot: Snapshot, vms: Iterable[Key] = (), nodes: Iterable[str] = ()
 ) -> tuple[Snapshot, Pseudonyms]:
     """The snapshot in pseudonyms, and the pseudonyms; also of names that are not in it."""
-    names = _pseudonyms(snapshot, namespaces, vms)
+    names = _pseudonyms(snapshot, list(vms), nodes)
     return _Anonymiser(names).snapshot(snapshot), names
 
 
 def _pseudonyms(
-    snapshot: Snapshot, namespaces: Iterable[str] = (), vms: Iterable[str] = ()
+    snapshot: Snapshot, vms: Sequence[Key] = (), nodes: Iterable[str] = ()
 ) -> Pseudonyms:
     words = set(_all_words(snapshot))
     # Where numbers are compared they must stay numbers.
     names = Pseudonyms(w for w in words if _compares(snapshot) and _INTEGER.fullmatch(w))
     names.add("node", (node.name for node in snapshot.nodes))
+    names.add("node", nodes)
     names.add("node", (_instance(s) for s in _samples(snapshot)))
     names.add("namespace", (n.name for n in snapshot.namespaces))
     names.add("namespace", (pod.namespace for pod in snapshot.pods))
     names.add("pod", (pod.name for pod in snapshot.pods))
-    names.add("namespace", namespaces)
+    names.add("namespace", (vm.namespace for vm in vms))
     names.add("vm", (vm.name for vm in snapshot.vms))
-    names.add("vm", vms)
+    names.add("vm", (vm.name for vm in vms))
     names.add("uid", (pod.uid for pod in snapshot.pods))
     names.add("claim", (claim.name for claim in snapshot.claims))
     names.add("class", snapshot.priority_classes)

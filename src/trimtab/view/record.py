@@ -13,6 +13,7 @@ from trimtab.model.recorded.recording import ClusterRecording, Finding, Loads, L
 from trimtab.observe.record.chunks import pieces_of
 from trimtab.observe.record.recorder import Begun, Told
 from trimtab.observe.record.sources import SOURCE_NAMES, Sources
+from trimtab.view.recorded_migrations import MigrationCounts, counts_of, migrations_text
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import Steps, err, out, show_table
 
@@ -66,6 +67,8 @@ class RecordingSummary(Struct, frozen=True, rename="camel"):
     nodes: int
     vms: int
     moves: int
+    """Between two moments, by the metrics of places."""
+    migrations: MigrationCounts
     anonymous: bool
     jitter: float
     versions: dict[str, str]
@@ -83,6 +86,7 @@ def summary_of(recording: ClusterRecording) -> RecordingSummary:
         len(manifest.nodes),
         len(manifest.vms),
         len(recorded_moves(recording.placement)),
+        counts_of(manifest),
         manifest.anonymous,
         manifest.jitter,
         manifest.versions,
@@ -129,6 +133,8 @@ def show_recording(recording: ClusterRecording) -> None:
     )
     versions = ", ".join(f"{name} {text}" for name, text in sorted(said.versions.items()))
     out.print(f"{said.nodes} nodes, {said.vms} VMs, {said.moves} moves; {versions}", markup=False)
+    period_s = said.moments * said.step_s
+    out.print(migrations_text(said.migrations, period_s), markup=False)
     out.print()
     _show_nodes(recording)
     out.print()

@@ -16,9 +16,9 @@ import pytest
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.balancer.requests import PlanRequests
-from trimtab.balancer.wire import PLAN_LABEL, REBALANCE_PLANS, RebalancePlan
+from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.errors import Invalid
-from trimtab.kube.machines import VirtualMachineMigration
+from trimtab.kube.machines import PLAN_LABEL, VirtualMachineMigration
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
 

@@ -7,8 +7,9 @@ import pytest
 from builders.labs.kubevirt import needs_kubevirt
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
-from trimtab.balancer.wire import PLAN_LABEL, REBALANCE_PLANS, RebalancePlan
+from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.kubevirt import COOL_LABEL, VMIMS, VMIS, Vmim
+from trimtab.kube.machines import PLAN_LABEL
 from trimtab.kube.resources import NODES
 from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings

@@ -7,6 +7,7 @@ from builders.labs.kubevirt import KubevirtLab, needs_kubevirt
 from builders.waiting import wait_until
 from trimtab.install.rights import Role
 from trimtab.kube.kubevirt import LIVE_MIGRATABLE
+from trimtab.observe.record.migrations import read_migrations
 from trimtab.stacks.services import virt_handler_player
 from trimtab.vm.kubevirt_requests import KubevirtRequests
 
@@ -47,6 +48,12 @@ def test_an_eviction_becomes_a_live_migration(kubevirt: KubevirtLab) -> None:
     assert target.spec.node_name == vmi.status.node_name
     (over,) = [pod for pod in kubevirt.launchers("web") if pod.status.phase == "Succeeded"]
     assert over.metadata.name == source.metadata.name, "the source stays, completed"
+    recorded = kubevirt.ask(read_migrations)[0][-1]
+    assert (recorded.vm, recorded.phase, recorded.by) == ("default/web", "Succeeded", "eviction")
+    assert (recorded.source, recorded.target) == (source.spec.node_name, vmi.status.node_name)
+    assert recorded.begun is not None
+    assert recorded.ended is not None
+    assert recorded.asked <= recorded.ended
 
 
 def test_virtctl_stops_starts_and_migrates(kubevirt: KubevirtLab) -> None:

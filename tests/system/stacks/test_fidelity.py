@@ -14,6 +14,7 @@ from trimtab.fidelity.lab import Order
 from trimtab.fidelity.runs import Figures, figures_of_lab, interval
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import judge_steps
+from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.scores import find_score
@@ -71,6 +72,18 @@ def test_a_recording_of_a_lab_that_levels_is_replayed_within_the_sampling_error(
     assert bound > 0.1, "nothing moved"
     assert found.trusted
     assert found.cpu_mean < bound + 0.05
+
+
+def test_a_recording_of_a_lab_has_the_migrations_behind_its_moves(played: RecordedRun) -> None:
+    manifest = played.during.manifest
+    done = [each for each in manifest.migrations if each.phase == "Succeeded"]
+    moves = recorded_moves(played.during.placement)
+    assert moves
+    assert {(manifest.vms[vm], manifest.nodes[target]) for _, vm, _, target in moves} <= {
+        (each.vm, each.target) for each in done
+    }
+    assert {each.by for each in done} == {"eviction"}
+    assert all(each.asked <= (each.ended or 0.0) for each in done)
 
 
 def test_what_a_lab_does_next_is_what_a_what_if_on_its_recording_predicts(

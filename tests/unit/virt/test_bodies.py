@@ -17,7 +17,7 @@ from builders.values.virt import a_launcher, a_vm
 from builders.worlds.sim import a_scenario, nodes
 from builders.worlds.sim import a_vm as a_simulated_vm
 from builders.worlds.vm import START, World
-from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
+from trimtab.kube.machines import EVACUATION_LABEL, MigrationStatus, VirtualMachineMigration
 from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.observe import wire
@@ -31,7 +31,7 @@ from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionEffect, EvictionStrategy
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest
 from trimtab.vm.decide import eviction
-from trimtab.vm.decide.history import EVACUATION_LABEL, backoff_left_s
+from trimtab.vm.decide.history import backoff_left_s
 from trimtab.vm.leader_state import Slots
 
 EFFECTS = {

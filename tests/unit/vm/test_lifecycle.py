@@ -9,6 +9,7 @@ from builders.worlds.vm import KEY, START, World
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import (
     DOMAIN,
+    EVACUATION_LABEL,
     GUARD_LABEL,
     MigrationStatus,
     VirtualMachineMigration,
@@ -17,7 +18,7 @@ from trimtab.kube.machines import (
 from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
-from trimtab.vm.decide.history import EVACUATION_LABEL, attempt_number, backoff_left_s
+from trimtab.vm.decide.history import attempt_number, backoff_left_s
 from trimtab.vm.decide.leaving import clear_stale_mark
 from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
 from trimtab.vm.decide.situation import Losses, Situation

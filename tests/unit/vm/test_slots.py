@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.kube.machines import VirtualMachineMigration, VmStatus
+from trimtab.kube.machines import EVACUATION_LABEL, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
-from trimtab.vm.decide.history import EVACUATION_LABEL
 from trimtab.vm.decide.situation import Situation
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.leader_state import LeaderState, Slots

@@ -198,7 +198,7 @@ async def _connections(
     )
 )
 def show(file: Path, /, *, json: Json = False) -> None:
-    """What is in a recording: its period, sizes, loads, sources, and what was repaired.
+    """What is in a recording: its period, sizes, migrations, loads, sources, and what was repaired.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The files of k8s/balancer, and docs/reference/rebalanceplan.md, from the declarations."""
 
-from trimtab.balancer.wire import ACKNOWLEDGED, PLAN_LABEL
+from trimtab.balancer.wire import ACKNOWLEDGED
 from trimtab.install.balancer.crd import crds
 from trimtab.install.deployments import deployed, home
 from trimtab.install.manifests import (
@@ -15,6 +15,7 @@ from trimtab.install.manifests import (
 )
 from trimtab.install.rights import granted
 from trimtab.install.services.balancer import SERVICE
+from trimtab.kube.machines import PLAN_LABEL
 
 _SOURCE = "trimtab/install/balancer/manifests.py"
 _NOTE = "kubectl apply --server-side -k k8s/balancer"

@@ -5,12 +5,12 @@ from trimtab.install.vm.crd import crds
 from trimtab.kube.crd_schema import Schema
 from trimtab.kube.machines import (
     CANCEL_EVACUATION,
+    EVACUATION_LABEL,
     GUARD_LABEL,
     INITIAL_NODE,
     LOAD,
     MIGRATION_LABEL,
 )
-from trimtab.vm.decide.history import EVACUATION_LABEL
 
 FILE = "docs/reference/virtualmachine.md"
 _HEAD = """\

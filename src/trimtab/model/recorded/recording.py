@@ -18,6 +18,10 @@ Places = NDArray[np.int32]
 NOWHERE = -1
 """In `placement`: the VM did not run."""
 FORMAT = "trimtab.dev/recording/v1"
+RequestedBy = Literal["", "eviction", "update", "balancer"]
+"""Who wanted a migration: a drain or a descheduler by evicting the pod, an update of KubeVirt, the
+balancer; empty where its object does not tell, as with those that people ask for."""
+_FINISHED = frozenset(("Succeeded", "Failed", "Cancelled"))
 
 
 class Finding(Struct, frozen=True, rename="camel"):
@@ -36,6 +40,29 @@ class LoadSource(Struct, frozen=True, rename="camel"):
     query: str = ""
 
 
+class RecordedMigration(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A migration as its object told it; times are in seconds since 1970."""
+
+    vm: str
+    """`namespace/name`; it may be gone."""
+    asked: float
+    """When the object was created."""
+    begun: float | None = None
+    """When the copy began; None if it did not, or if nothing tells."""
+    ended: float | None = None
+    """None if it is under way, or if nothing tells."""
+    source: str = ""
+    target: str = ""
+    """Nodes; empty where nothing tells."""
+    phase: str = ""
+    """In the words of the cluster: Succeeded, Failed, Cancelled; any other is under way."""
+    by: RequestedBy = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in _FINISHED
+
+
 class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
     """The archive's first file."""
 
@@ -50,6 +77,8 @@ class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
     nodes: tuple[str, ...]
     vms: tuple[str, ...]
     """`namespace/name` each."""
+    migrations: tuple[RecordedMigration, ...] = ()
+    """Those of the period that were still there when the recording began, by `asked`."""
     sources: tuple[LoadSource, ...] = ()
     parameters: dict[str, str] = {}
     """What was sent beside each query."""

@@ -26,10 +26,13 @@ from trimtab.model.recorded.recording import (
     LoadSource,
     Manifest,
     Places,
+    RecordedMigration,
 )
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe.record.chunks import Columns, Grid
+from trimtab.observe.record.migrations import forgetful, of_period
 from trimtab.observe.record.sources import SOURCE_NAMES, Sources, missing, node_name, vm_key
+from trimtab.virt.attempts import FINISHED_KEPT
 
 RESIDUAL = 0.10
 """Share of the nodes' use beside VMs from which on it is worth a word."""
@@ -50,6 +53,7 @@ class Answers(Struct, frozen=True, eq=False):
     parameters: Mapping[str, str] = {}
     scale: float = 1.0
     """How fast the cluster's own time goes."""
+    migrations: tuple[RecordedMigration, ...] = ()
 
 
 def compose(answers: Answers) -> ClusterRecording:
@@ -96,6 +100,7 @@ class _Composer:
                 scale=answers.scale,
                 nodes=tuple(self._nodes),
                 vms=tuple(f"{key.namespace}/{key.name}" for key in self._keys),
+                migrations=tuple(of_period(answers.migrations, grid.start)),
                 sources=tuple(self._sources()),
                 parameters=dict(answers.parameters),
             ),
@@ -234,6 +239,11 @@ class _Composer:
         self._found("VMs that came during the period", came, "they arrive in a simulation too")
         self._found("VMs that went during the period", went, "they leave in a simulation too")
         self._found("moves of VMs", len(recorded_moves(placement)), "a replay makes them too")
+        self._found(
+            f"VMs of which {FINISHED_KEPT} migrations are known",
+            forgetful(made.manifest.migrations),
+            "the cluster keeps no more of each VM: there may have been others in the period",
+        )
         if (resets := answers.tables.get("resets")) is not None:
             count = int(np.nansum(resets.values))
             self._found("counter resets", count, "restarts; rates go on behind them")

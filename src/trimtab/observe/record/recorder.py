@@ -23,13 +23,14 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.kube.resources import CONFIG_MAPS, Kind
-from trimtab.model.recorded.recording import ClusterRecording
+from trimtab.model.recorded.recording import ClusterRecording, RecordedMigration
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.observe import wire
 from trimtab.observe.look import look
 from trimtab.observe.policy_source import Source
 from trimtab.observe.record.chunks import Fetcher, Grid, assembled, pieces_of
 from trimtab.observe.record.compose import Answers, compose
+from trimtab.observe.record.migrations import read_migrations
 from trimtab.observe.record.own_vms import (
     OwnVm,
     PastMove,
@@ -74,6 +75,7 @@ class Begun(Struct, frozen=True, rename="camel"):
     clock: lab_clock.Clock = lab_clock.Clock()
     seed: int = 0
     """For the jitter of an anonymous recording."""
+    migrations: tuple[RecordedMigration, ...] = ()
 
 
 class Told(Struct, frozen=True):
@@ -158,6 +160,10 @@ class Recorder:
             notes = (*notes, *told)
             if not own:
                 raise ConfigError(_NO_LOADS)
+        migrations: list[RecordedMigration] = []
+        if not wanted.pods:  # chosen pods are no VMs
+            migrations, told = await read_migrations(self._client)
+            notes = (*notes, *told)
         begun = Begun(
             wanted,
             encode(snapshot).decode(),
@@ -168,6 +174,7 @@ class Recorder:
             tuple(moves),
             clock,
             time.time_ns() % 2**32,
+            tuple(migrations),
         )
         write_whole(self._directory / _BEGUN, msgspec.json.encode(begun), 0o600)
         return begun
@@ -235,6 +242,7 @@ class Recorder:
                 notes=begun.notes,
                 parameters=WHOLE_ANSWERS,
                 scale=begun.clock.scale,
+                migrations=begun.migrations,
                 **own,  # type: ignore[arg-type]
             )
         )

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from trimtab.kube.machines import VMS, VirtualMachineMigration
+from trimtab.kube.machines import EVACUATION_LABEL, VMS, VirtualMachineMigration
 from trimtab.virt.attempts import FINISHED_KEPT, backoff_s
 from trimtab.vm.decide.situation import Situation, by_age
 from trimtab.vm.decide.steps import (
@@ -11,10 +11,6 @@ from trimtab.vm.decide.steps import (
     Wait,
 )
 
-#
-
-
-EVACUATION_LABEL = "trimtab.dev/evacuation"
 ORPHAN_S = 600.0
 """How long a finished migration stays whose VM is gone and that no garbage collector takes."""
 

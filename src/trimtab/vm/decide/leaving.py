@@ -4,11 +4,16 @@ from collections.abc import Callable, Iterable
 
 from msgspec import to_builtins
 
-from trimtab.kube.machines import CANCEL_EVACUATION, GUARD_LABEL, VM_NAME_LABEL, VMS
+from trimtab.kube.machines import (
+    CANCEL_EVACUATION,
+    EVACUATION_LABEL,
+    GUARD_LABEL,
+    VM_NAME_LABEL,
+    VMS,
+)
 from trimtab.kube.resources import Free, Pod
 from trimtab.model.machines import Vm
 from trimtab.vm.decide.history import (
-    EVACUATION_LABEL,
     adopt,
     backoff_left_s,
     forget_oldest,

@@ -1,5 +1,7 @@
 """The archive: the same bytes for the same content, and nothing damaged is read."""
 
+import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 from builders.worlds.recordings import a_recording
 from trimtab.errors import ConfigError
 from trimtab.model.recorded.archive import encoded, read_recording, write_recording
+from trimtab.model.recorded.recording import RecordedMigration
 from trimtab.observe.record.anonymous import anonymous
 
 TABLES = ("vm_cpu", "vm_delay", "vm_memory", "placement", "node_cpu", "node_memory")
@@ -63,6 +66,34 @@ def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "my.trimtab").write_bytes(data[: len(data) // 2])
     with pytest.raises(ConfigError, match="damaged"):
         read_recording(tmp_path / "my.trimtab")
+
+
+def test_an_archive_from_before_migrations_were_recorded_is_read(tmp_path: Path) -> None:
+    old = tmp_path / "old.trimtab"
+    with zipfile.ZipFile(io.BytesIO(encoded(a_recording()))) as new, zipfile.ZipFile(old, "w") as z:
+        for name in new.namelist():
+            data = new.read(name)
+            if name == "manifest.json":
+                fields = json.loads(data)
+                del fields["migrations"]
+                data = json.dumps(fields).encode()
+            z.writestr(name, data)
+    assert read_recording(old).manifest.migrations == ()
+
+
+def test_migrations_are_anonymous_too_and_those_of_vms_and_nodes_that_are_gone() -> None:
+    moved = RecordedMigration(
+        vm="bank/ledger", asked=10.0, ended=20.0, source="n2", target="retired", phase="Succeeded"
+    )
+    recording = a_recording()
+    known = replace(moved, vm=recording.manifest.vms[0], target="n1", by="eviction")
+    both = replace(recording.manifest, migrations=(moved, known))
+    hidden, still = anonymous(replace(recording, manifest=both)).manifest.migrations
+    text, names = str((hidden, still)), ("bank", "ledger", "retired", "shop", "n1'", "n2'")
+    assert not [name for name in names if name in text]
+    assert (still.source, still.target) == ("node-2", "node-1")
+    assert (hidden.source, hidden.asked, hidden.ended) == ("node-2", 10.0, 20.0)
+    assert still.by == "eviction"
 
 
 def test_an_anonymous_recording_names_nobody_and_keeps_the_sums_of_nodes() -> None:
