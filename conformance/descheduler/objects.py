@@ -8,7 +8,7 @@ from msgspec import structs
 from trimtab.model.snapshot import (
     MIRROR,
     AntiAffinityTerm,
-    Container,
+    ContainerResources,
     Expression,
     Match,
     NodeTerm,
@@ -106,7 +106,7 @@ def _ready(is_ready: bool) -> Manifest:
     return {"type": "Ready", "status": "True" if is_ready else "False"}
 
 
-def _container(name: str, container: Container) -> Manifest:
+def _container(name: str, container: ContainerResources) -> Manifest:
     resources = {"requests": container.requests, "limits": container.limits}
     made: Manifest = {"name": name, "image": "none", "resources": resources}
     if container.restart_policy:

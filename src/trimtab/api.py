@@ -23,7 +23,7 @@ from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import CATALOG, Score, choose_score, define, inputs, language
 from trimtab.scores.source import score_text
 from trimtab.sim import simulate as run_spec
-from trimtab.sim.outcome import Move, Outcome
+from trimtab.sim.outcome import MigrationRecord, Outcome
 from trimtab.sim.spec import Placement, Restraint, RunSpec, Timing, VictimChoice
 from trimtab.study.execution.engines import Engine, cores
 from trimtab.study.execution.run import read_runs, run_missing, write_results
@@ -33,8 +33,8 @@ from trimtab.study.inputs.file import load_study, parse_study
 from trimtab.study.inputs.plan import make_plan
 from trimtab.study.results.frames import runs_frame
 from trimtab.study.results.measures import imbalance
-from trimtab.study.results.result import StudyResult, Table
-from trimtab.study.results.store import Store
+from trimtab.study.results.result import CandidateTable, StudyResult
+from trimtab.study.results.store import StudyStore
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,7 +113,9 @@ class Runs(Sequence[Outcome]):
             for seed, outcome in zip(self.seeds, self._outcomes, strict=True)
             for move in outcome.moves
         ]
-        empty: dict[str, list[Any]] = {name: [] for name in ("seed", *Move.__struct_fields__)}
+        empty: dict[str, list[Any]] = {
+            name: [] for name in ("seed", *MigrationRecord.__struct_fields__)
+        }
         frame: DataFrame = need("polars").DataFrame(rows or empty, infer_schema_length=None)
         return frame
 
@@ -163,7 +165,7 @@ def simulate(
 class Study:
     """A finished study: its ranking, its runs, its figures."""
 
-    def __init__(self, store: Store, result: StudyResult) -> None:
+    def __init__(self, store: StudyStore, result: StudyResult) -> None:
         self._store = store
         self._result = result
 
@@ -210,7 +212,7 @@ class Study:
         """The same as files: text as text, fonts inside."""
         save_all(self.figures(), Path(directory), formats)
 
-    def _table(self, scenario: str | None) -> Table:
+    def _table(self, scenario: str | None) -> CandidateTable:
         if scenario is None:
             return self._result.overall
         names = [facts.name for facts in self._result.scenarios]
@@ -240,7 +242,7 @@ def run_study(
             path, scenarios = example_path(Path(what), "studies"), []
             text, folder, file = path.read_text(encoding="utf-8"), path.parent, load_study(path)
         plan = make_plan(file, folder, scenarios)
-    store = Store(Path(out or mkdtemp(prefix="trimtab-study-")))
+    store = StudyStore(Path(out or mkdtemp(prefix="trimtab-study-")))
     run_missing(
         plan, text, store, Engine(workers=jobs or cores()),
         begun=lambda to_do, known: None, advanced=lambda count: None,

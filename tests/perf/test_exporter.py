@@ -20,7 +20,7 @@ from builders.proxies.cannedapi import canned_api, kubeconfig_for
 from builders.values.exporter import REFERENCE_NODE, a_share, samples
 from trimtab.exporter.nodes.counters import Counters
 from trimtab.exporter.nodes.exposition import PRESSURE, USAGE, render
-from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.ledger import NodeLedger
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
@@ -35,14 +35,14 @@ MEMORY_MIB = 120
 NAMES = [*USAGE, *PRESSURE, "node_vm_count"]
 
 
-def a_full_ledger() -> Ledger:
-    ledger = Ledger()
+def a_full_ledger() -> NodeLedger:
+    ledger = NodeLedger()
     for number in range(NODES):
         ledger.set_node(f"worker-{number:05}.example.com", REFERENCE_NODE)
     return ledger
 
 
-def shake(ledger: Ledger, turn: int, every: int = 1) -> None:
+def shake(ledger: NodeLedger, turn: int, every: int = 1) -> None:
     """Give every node (or every so-manieth) another load."""
     for number, node in enumerate(ledger.nodes):
         if number % every == 0:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from trimtab.policy import (
-    Node,
-    Pod,
+    PlainNode,
+    PlainPod,
     PodView,
     Shuffled,
     Traits,
@@ -33,7 +33,7 @@ class Cluster(View):
 
     def __init__(self, nodes: int, seed: int = 1) -> None:
         labels = {"kubevirt.io/schedulable": "true"}
-        super().__init__([Node(name=f"n{at}", labels=labels) for at in range(nodes)])
+        super().__init__([PlainNode(name=f"n{at}", labels=labels) for at in range(nodes)])
         names = self.selected(default_policy().node_selector).names
         self._vector = Vector(names, np.random.default_rng(seed).random(nodes))
 
@@ -41,7 +41,9 @@ class Cluster(View):
         return self._vector
 
     def pods_on(self, node: str) -> Sequence[PodView]:
-        return [Pod(uid=f"{node}-{at}", name=f"{node}-{at}", traits=LAUNCHER) for at in range(PODS)]
+        return [
+            PlainPod(uid=f"{node}-{at}", name=f"{node}-{at}", traits=LAUNCHER) for at in range(PODS)
+        ]
 
 
 def microseconds(cluster: View, cycles: int) -> float:
@@ -78,7 +80,7 @@ def test_a_pod_is_filtered_in_microseconds(
     shared: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pods = [
-        Pod(uid=str(at), name=str(at), traits=LAUNCHER if shared else Traits(owners=1))
+        PlainPod(uid=str(at), name=str(at), traits=LAUNCHER if shared else Traits(owners=1))
         for at in range(10_000)
     ]
     best = float("inf")

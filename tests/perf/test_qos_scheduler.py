@@ -23,7 +23,7 @@ from trimtab.engines.cache import cache_dir
 from trimtab.engines.toolchain.golang import find_go
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
-from trimtab.lab import Contribution, Lab, Stack
+from trimtab.lab import Lab, Stack, StackContribution
 from trimtab.stacks.qos.stack import PORTS, scheduler, scheduler_file
 
 pytestmark = pytest.mark.engines
@@ -63,9 +63,9 @@ def test_a_comparison_takes_a_third_of_a_microsecond_at_most() -> None:
 def plugin_alone() -> Stack:
     """The scheduler with the plugin, nobody who stamps: the pods bring their stamps along."""
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         files = scheduler_file(lab, measure_only=False)
-        return Contribution(components=(scheduler(lab, 0),), files=files)
+        return StackContribution(components=(scheduler(lab, 0),), files=files)
 
     return Stack(name="qos", contribute=contribute, ports=PORTS)
 

@@ -18,7 +18,7 @@ from trimtab.model.snapshot import (
     REQUEST_EVICT_ONLY,
     AntiAffinityTerm,
     Claim,
-    Container,
+    ContainerResources,
     Expression,
     Match,
     NodeTerm,
@@ -51,17 +51,17 @@ _TOLERATIONS = (
     Toleration("other", "Exists"),
 )
 _SIZES = (
-    Container({"cpu": "100m", "memory": "256Mi"}),
-    Container({"cpu": "250m", "memory": "100M"}, {"cpu": "500m"}),
-    Container({"cpu": "33m", "memory": "1Gi"}),
-    Container({"cpu": "150m", "memory": "300Mi"}, {"cpu": "150m", "memory": "300Mi"}),
-    Container(),
+    ContainerResources({"cpu": "100m", "memory": "256Mi"}),
+    ContainerResources({"cpu": "250m", "memory": "100M"}, {"cpu": "500m"}),
+    ContainerResources({"cpu": "33m", "memory": "1Gi"}),
+    ContainerResources({"cpu": "150m", "memory": "300Mi"}, {"cpu": "150m", "memory": "300Mi"}),
+    ContainerResources(),
 )
 MISFITS: tuple[Mapping[str, Any], ...] = (
     {"node_selector": {"zone": "nowhere"}},
     {"node_affinity": (NodeTerm((Expression("cores", "Gt", ("99",)),)),)},
-    {"containers": (Container({"cpu": "3950m"}),)},
-    {"containers": (Container({"example.com/gpu": "9"}, {"example.com/gpu": "9"}),)},
+    {"containers": (ContainerResources({"cpu": "3950m"}),)},
+    {"containers": (ContainerResources({"example.com/gpu": "9"}, {"example.com/gpu": "9"}),)},
     {
         "anti_affinity": (
             AntiAffinityTerm("cores", Match({}, (Expression("app", "Exists"),)), ("a",)),
@@ -77,8 +77,8 @@ CLAIMANTS: tuple[Mapping[str, Any], ...] = (
 )
 """Pods with claims of either kind (2.1.4)."""
 UNMEASURED: tuple[Mapping[str, Any], ...] = (
-    {"containers": (Container(),)},
-    {"containers": (Container({"example.com/disk": "1"}, {"example.com/disk": "1"}),)},
+    {"containers": (ContainerResources(),)},
+    {"containers": (ContainerResources({"example.com/disk": "1"}, {"example.com/disk": "1"}),)},
 )
 """Pods that request neither cpu nor memory (1.7)."""
 SPECIALS: tuple[Mapping[str, Any], ...] = (
@@ -125,17 +125,21 @@ SPECIALS: tuple[Mapping[str, Any], ...] = (
             AntiAffinityTerm("zone", Match({}, (Expression("tier", "Exists"),)), ("b",)),
         )
     },
-    {"containers": (Container({"cpu": "100m", "example.com/gpu": "1"}, {"example.com/gpu": "1"}),)},
-    {"containers": (Container({"cpu": "3500m"}),)},
-    {"containers": (Container({"cpu": "7m"}), Container({"memory": "123456"}))},
+    {
+        "containers": (
+            ContainerResources({"cpu": "100m", "example.com/gpu": "1"}, {"example.com/gpu": "1"}),
+        )
+    },
+    {"containers": (ContainerResources({"cpu": "3500m"}),)},
+    {"containers": (ContainerResources({"cpu": "7m"}), ContainerResources({"memory": "123456"}))},
     {
         "init_containers": (
-            Container({"cpu": "300m"}),
-            Container({"memory": "64Mi"}, {}, "Always"),
+            ContainerResources({"cpu": "300m"}),
+            ContainerResources({"memory": "64Mi"}, {}, "Always"),
         ),
     },
     {"overhead": {"cpu": "10m"}},
-    {"pod_requests": {"cpu": "90m"}, "containers": (Container({"cpu": "20m"}),)},
+    {"pod_requests": {"cpu": "90m"}, "containers": (ContainerResources({"cpu": "20m"}),)},
 )
 
 

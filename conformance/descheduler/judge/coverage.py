@@ -10,14 +10,14 @@ from conformance.descheduler.judge.fates import fates_of
 from conformance.descheduler.recording import Recording
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import EVICT, REQUEST_EVICT_ONLY
-from trimtab.policy import Class, Figures, PluginRun, SnapshotView, Stop, Visit
+from trimtab.policy import Class, CycleFigures, PluginRun, SnapshotView, Visit, VisitEnd
 from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
     Plugin,
     Profile,
-    Source,
+    UsageSource,
 )
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
@@ -74,7 +74,7 @@ def _over_hundred(run: PluginRun) -> Iterator[str]:
 
 
 def _usage(recording: Recording, plugin: Plugin) -> Iterator[str]:
-    if not isinstance(plugin, LowNodeUtilization) or plugin.source is not Source.PROMETHEUS:
+    if not isinstance(plugin, LowNodeUtilization) or plugin.source is not UsageSource.PROMETHEUS:
         yield "T2"  # every node has less to allocate than it has
         return
     yield "P1"
@@ -90,7 +90,7 @@ def _usage(recording: Recording, plugin: Plugin) -> Iterator[str]:
 
 
 def _figures(
-    figures: Figures, plugin: Plugin, view: SnapshotView, nodes: tuple[str, ...]
+    figures: CycleFigures, plugin: Plugin, view: SnapshotView, nodes: tuple[str, ...]
 ) -> Iterator[str]:
     yield "C1"
     percents = figures.usage.get("MetricResource")
@@ -114,7 +114,7 @@ def _figures(
         yield "C6"
 
 
-def _classes(figures: Figures, view: SnapshotView, nodes: tuple[str, ...]) -> Iterator[str]:
+def _classes(figures: CycleFigures, view: SnapshotView, nodes: tuple[str, ...]) -> Iterator[str]:
     cordoned = {node.name for node in view.nodes if node.unschedulable}
     by_node = dict(zip(nodes, figures.classes.tolist(), strict=True))
     if Class.UNDER in by_node.values():
@@ -146,7 +146,7 @@ def _evictions(
         yield "E2.tie"
     if len(run.destinations) > 1:
         yield "E3"
-    unmeasured = isinstance(plugin, LowNodeUtilization) and plugin.source is Source.PROMETHEUS
+    unmeasured = isinstance(plugin, LowNodeUtilization) and plugin.source is UsageSource.PROMETHEUS
     if not unmeasured and sum(any(s.outcome.is_eviction for s in v.steps) for v in run.visits) > 1:
         yield "E9"
     for visit in run.visits:
@@ -155,14 +155,14 @@ def _evictions(
 
 
 _STOPS = {
-    Stop.NO_CANDIDATES: "E4",
-    Stop.NOT_ABOVE_CAP: "E6.usage",
-    Stop.NO_HEADROOM: "E6.headroom",
-    Stop.PLUGIN_LIMIT: "E7a",
-    Stop.NODE_LIMIT: "E7e.node",
-    Stop.TOTAL_LIMIT: "E7e.total",
-    Stop.ONE_POD: "E7f",
-    Stop.LEVELLED: "E7h",
+    VisitEnd.NO_CANDIDATES: "E4",
+    VisitEnd.NOT_ABOVE_CAP: "E6.usage",
+    VisitEnd.NO_HEADROOM: "E6.headroom",
+    VisitEnd.PLUGIN_LIMIT: "E7a",
+    VisitEnd.NODE_LIMIT: "E7e.node",
+    VisitEnd.TOTAL_LIMIT: "E7e.total",
+    VisitEnd.ONE_POD: "E7f",
+    VisitEnd.LEVELLED: "E7h",
 }
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from trimtab.observe.descheduler_log import LoggedCycle
-from trimtab.policy import Cycle, Stop, Tie
+from trimtab.policy import Cycle, Tie, VisitEnd
 from trimtab.policy.choices import Item
 from trimtab.policy.cycle import PodOutcome
 
@@ -73,7 +73,7 @@ class Guided:
             visit
             for run in ours.runs
             for visit in run.visits
-            if visit.stop is Stop.PLUGIN_LIMIT and visit.node in self._exhausted
+            if visit.stop is VisitEnd.PLUGIN_LIMIT and visit.node in self._exhausted
         )
         return {
             f"{pod.namespace}/{pod.name}"

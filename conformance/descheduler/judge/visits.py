@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from trimtab.observe.descheduler_log import LoggedPod, LoggedSource
-from trimtab.policy import PodOutcome, Stop, Visit
+from trimtab.policy import PodOutcome, Visit, VisitEnd
 from trimtab.policy.file.settings import Plugin, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import ClusterView, PodView
 
 _ENDS = {
-    Stop.PLUGIN_LIMIT: "plugin limit",
-    Stop.ONE_POD: "one pod",
-    Stop.NO_CANDIDATES: "no removable pods",
+    VisitEnd.PLUGIN_LIMIT: "plugin limit",
+    VisitEnd.ONE_POD: "one pod",
+    VisitEnd.NO_CANDIDATES: "no removable pods",
 }
 _UNLOGGED = (PodOutcome.NAMESPACE_EXCLUDED, PodOutcome.NO_UID)
 """They leave no line in the log."""

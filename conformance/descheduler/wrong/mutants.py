@@ -17,7 +17,7 @@ from conformance.descheduler.wrong import rules as rules
 from conformance.descheduler.wrong.pieces import engine_without
 from conformance.descheduler.wrong.rules import limits_without
 from trimtab.policy import SnapshotView, assess, evict, numbers, snapshot_view, usage
-from trimtab.policy.evict import Destinations, Engine
+from trimtab.policy.evict import Destinations, EvictionEngine
 from trimtab.policy.file.settings import Protection
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.pods import filters, fit, requests, taints
@@ -120,14 +120,22 @@ def _with_preference(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], t
 def _of_room() -> Iterator[Mutant]:
     yield Mutant("the cap is rounded", "E1", [(assess, "cap", lambda h, c: round(h * 0.01 * c))])
     yield Mutant("the cap is divided last", "E1", [(assess, "cap", lambda h, c: int(h * c / 100))])
-    yield Mutant("a node at its cap goes on", "E6", [(Engine, "_stop", wrong.stop(at_cap=True))])
-    yield Mutant("no room left is room", "E6", [(Engine, "_stop", wrong.stop(at_zero=True))])
     yield Mutant(
-        "room in one resource is enough", "E6", [(Engine, "_stop", wrong.stop(any_room=True))]
+        "a node at its cap goes on", "E6", [(EvictionEngine, "_stop", wrong.stop(at_cap=True))]
     )
-    yield Mutant("nothing is subtracted", "E7h", [(Engine, "_subtract", lambda *_: None)])
-    yield Mutant("headroom does not shrink", "E9", [(Engine, "_subtract", wrong.only_the_source)])
-    yield Mutant("a pod is no pod", "E7h", [(Engine, "_subtract", wrong.pods_stay)])
+    yield Mutant(
+        "no room left is room", "E6", [(EvictionEngine, "_stop", wrong.stop(at_zero=True))]
+    )
+    yield Mutant(
+        "room in one resource is enough",
+        "E6",
+        [(EvictionEngine, "_stop", wrong.stop(any_room=True))],
+    )
+    yield Mutant("nothing is subtracted", "E7h", [(EvictionEngine, "_subtract", lambda *_: None)])
+    yield Mutant(
+        "headroom does not shrink", "E9", [(EvictionEngine, "_subtract", wrong.only_the_source)]
+    )
+    yield Mutant("a pod is no pod", "E7h", [(EvictionEngine, "_subtract", wrong.pods_stay)])
 
 
 def _of_pods() -> Iterator[Mutant]:
@@ -139,7 +147,7 @@ def _of_pods() -> Iterator[Mutant]:
         ("a refusal counts as success", "E7e", "refusal_is_none"),
         ("the namespace limit ends the node", "E7e", "namespace_limit_goes_on"),
     ):
-        yield Mutant(name, rule, [(Engine, "_take", engine_without(flag))])
+        yield Mutant(name, rule, [(EvictionEngine, "_take", engine_without(flag))])
     yield Mutant(
         "soft taints do not count", "E7b", [(evict, "counts_as_destination", wrong.hard_only)]
     )
@@ -153,12 +161,18 @@ def _of_pods() -> Iterator[Mutant]:
         "E7b",
         [(Destinations, "tolerated_by", wrong.all_tolerated)],
     )
-    yield Mutant("excluded namespaces are not", "E7c", [(Engine, "_try", wrong.try_all_namespaces)])
     yield Mutant(
-        "the filter is asked before the namespace", "E7c", [(Engine, "_try", wrong.fit_first)]
+        "excluded namespaces are not", "E7c", [(EvictionEngine, "_try", wrong.try_all_namespaces)]
     )
     yield Mutant(
-        "pods without usage are evicted", "E7d", [(Engine, "_usage_of", wrong.usage_or_zero)]
+        "the filter is asked before the namespace",
+        "E7c",
+        [(EvictionEngine, "_try", wrong.fit_first)],
+    )
+    yield Mutant(
+        "pods without usage are evicted",
+        "E7d",
+        [(EvictionEngine, "_usage_of", wrong.usage_or_zero)],
     )
     yield Mutant("every pod requests enough", "1.7", [wrong.every_pod_requests()])
 

@@ -8,10 +8,10 @@ import numpy as np
 from msgspec import structs
 
 from trimtab.model.quantity import NANO
-from trimtab.policy import Stop
-from trimtab.policy.cycle import PodOutcome, Reason, Step
-from trimtab.policy.evict import Destinations, Engine
-from trimtab.policy.file.settings import LowNodeUtilization, Source
+from trimtab.policy import VisitEnd
+from trimtab.policy.cycle import PodOutcome, Reason, VisitedPod
+from trimtab.policy.evict import Destinations, EvictionEngine
+from trimtab.policy.file.settings import LowNodeUtilization, UsageSource
 from trimtab.policy.pods.taints import counts_as_destination, tolerates_for_scheduling
 
 # the package's `decide` is the function; its module is meant here
@@ -103,69 +103,71 @@ def sources(changed: Callable[[Any], Any]) -> Change:
 def stop(at_cap: bool = False, at_zero: bool = False, any_room: bool = False) -> Callable[..., Any]:
     """The continue condition, too willing."""
 
-    def wrong(self: Engine, used: Mapping[str, int], caps: Mapping[str, int]) -> Stop | None:
+    def wrong(
+        self: EvictionEngine, used: Mapping[str, int], caps: Mapping[str, int]
+    ) -> VisitEnd | None:
         above = any(used[r] > caps[r] or (at_cap and used[r] == caps[r]) for r in used)
         if self.must_be_above_cap and not above:
-            return Stop.NOT_ABOVE_CAP
+            return VisitEnd.NOT_ABOVE_CAP
         full = [room < 0 or (room == 0 and not at_zero) for room in self.headroom.values()]
         if all(full) if any_room else any(full):
-            return Stop.NO_HEADROOM
+            return VisitEnd.NO_HEADROOM
         return None
 
     return wrong
 
 
-def only_the_source(self: Engine, usage: Any, used: dict[str, int]) -> None:
+def only_the_source(self: EvictionEngine, usage: Any, used: dict[str, int]) -> None:
     for r in self.headroom:
         used[r] -= NANO if r == "pods" else usage.get(r, 0)
 
 
-def pods_stay(self: Engine, usage: Any, used: dict[str, int]) -> None:
+def pods_stay(self: EvictionEngine, usage: Any, used: dict[str, int]) -> None:
     for r in self.headroom:
         used[r] -= usage.get(r, 0)
         self.headroom[r] -= usage.get(r, 0)
 
 
-def engine_without(rule: str) -> Callable[..., Stop]:
+def engine_without(rule: str) -> Callable[..., VisitEnd]:
     """The loop over the pods of a source, without one of its rules."""
 
     def has(name: str) -> bool:
         return rule != name
 
     def take(
-        self: Engine,
+        self: EvictionEngine,
         node: str,
         pods: Iterator[Any],
         used: dict[str, int],
         caps: Mapping[str, int],
-        steps: list[Step],
-    ) -> Stop:
+        steps: list[VisitedPod],
+    ) -> VisitEnd:
         counter = 0
         for pod in pods:
             limit = self.node_limit
             if limit is not None and counter >= limit + (not has("exact_limit")):
-                return Stop.PLUGIN_LIMIT
+                return VisitEnd.PLUGIN_LIMIT
             outcome, usage = self._try(pod, node)
-            steps.append(Step(pod, outcome))
+            steps.append(VisitedPod(pod, outcome))
             if outcome is PodOutcome.NODE_LIMIT and has("node_limit_stops"):
-                return Stop.NODE_LIMIT
+                return VisitEnd.NODE_LIMIT
             if outcome is PodOutcome.NAMESPACE_LIMIT and not has("namespace_limit_goes_on"):
-                return Stop.NODE_LIMIT
+                return VisitEnd.NODE_LIMIT
             if outcome is PodOutcome.TOTAL_LIMIT:
-                return Stop.TOTAL_LIMIT
+                return VisitEnd.TOTAL_LIMIT
             counts = outcome.is_eviction
             counts |= outcome is PodOutcome.IN_FLIGHT and has("in_flight_counts")
             counts |= outcome is PodOutcome.REFUSED and not has("refusal_is_none")
             if not counts:
                 continue
             if usage is None and limit is None and has("one_pod"):
-                return Stop.ONE_POD
+                return VisitEnd.ONE_POD
             counter += 1
             if usage is not None:
                 self._subtract(usage, used)
                 if self._stop(used, caps):
-                    return Stop.LEVELLED
-        return Stop.EXHAUSTED
+                    return VisitEnd.LEVELLED
+        return VisitEnd.EXHAUSTED
 
     return take
 
@@ -179,7 +181,7 @@ def all_tolerated(self: Destinations, traits: Any) -> bool:
     return all(counts_as_destination(traits.tolerations, node.taints) for node in self._nodes)
 
 
-def try_all_namespaces(self: Engine, pod: Any, node: str) -> Any:
+def try_all_namespaces(self: EvictionEngine, pod: Any, node: str) -> Any:
     excluded, self.excluded = self.excluded, frozenset()
     try:
         return _TRY(self, pod, node)
@@ -187,21 +189,21 @@ def try_all_namespaces(self: Engine, pod: Any, node: str) -> Any:
         self.excluded = excluded
 
 
-def fit_first(self: Engine, pod: Any, node: str) -> Any:
+def fit_first(self: EvictionEngine, pod: Any, node: str) -> Any:
     if self.destinations.tolerated_by(pod.traits) and not self.pre_eviction.passes(pod, node):
         return PodOutcome.PRE_EVICTION_FILTER, None
     return _TRY(self, pod, node)
 
 
-_TRY = Engine._try
+_TRY = EvictionEngine._try
 
 
-def usage_or_zero(self: Engine, pod: Any) -> Any:
+def usage_or_zero(self: EvictionEngine, pod: Any) -> Any:
     known = _USAGE_OF(self, pod)
-    return {} if known is None and self.source is not Source.PROMETHEUS else known
+    return {} if known is None and self.source is not UsageSource.PROMETHEUS else known
 
 
-_USAGE_OF = Engine._usage_of
+_USAGE_OF = EvictionEngine._usage_of
 
 
 def every_pod_requests() -> Change:

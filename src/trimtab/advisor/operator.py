@@ -26,16 +26,16 @@ from trimtab.advisor.decide.situation import (
     Announcement,
     CarryOut,
     ConfigSituation,
-    Pause,
     ReadMore,
     Step,
     StoreRecord,
+    WaitForChange,
     WriteStatus,
 )
 from trimtab.advisor.decide.transition import become
 from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import Registry, built_in
-from trimtab.advisor.settings import Settings
+from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, ApiError, Invalid, NotFound
 from trimtab.kube.events import Recorder
@@ -58,7 +58,7 @@ class Operator(Controller):
         self,
         client: Client,
         recorder: Recorder,
-        settings: Settings,
+        settings: AdvisorSettings,
         *,
         reading: Client | None = None,
         registry: Registry | None = None,
@@ -147,7 +147,7 @@ class Operator(Controller):
 
     async def _step(
         self, raw: Free, config: VirtPlatformConfig, access: ClusterObjects
-    ) -> Pause | None:
+    ) -> WaitForChange | None:
         """Decide once and do it; a Pause ends the turn."""
         s = structs.replace(self._situation(config), asked_at=asked_at(raw))
         profile = config.spec.profile
@@ -160,7 +160,7 @@ class Operator(Controller):
         if isinstance(step, ReadMore):
             s = structs.replace(s, seen=await reading.see(s, (step.want,)))
             step = next_step(s)
-        if isinstance(step, Pause) and fresh_look.is_asked(s):
+        if isinstance(step, WaitForChange) and fresh_look.is_asked(s):
             wanted = ("plan",) if fresh_look.needs_plan(s) else ()
             step = fresh_look.answered(structs.replace(s, seen=await reading.see(s, wanted)))
         if isinstance(step, CarryOut):
@@ -175,13 +175,13 @@ class Operator(Controller):
         log.info("item carried out", item=step.item.name, verb=step.item.verb, outcome=outcome)
         return acted(s, step.item, result)
 
-    async def _do(self, raw: Free, config: VirtPlatformConfig, step: Step) -> Pause | None:
+    async def _do(self, raw: Free, config: VirtPlatformConfig, step: Step) -> WaitForChange | None:
         match step:
             case WriteStatus():
                 await self._write(raw, config, step)
             case StoreRecord(record):
                 await self._records.write(config.metadata.name, record)
-            case Pause():
+            case WaitForChange():
                 return step
             case ReadMore() | CarryOut():
                 raise AssertionError(f"{step} leads to a step of this kind again")

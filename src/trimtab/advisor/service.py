@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from trimtab.advisor.operator import Operator
-from trimtab.advisor.settings import ADVERTISED, NAME, Settings
+from trimtab.advisor.settings import ADVERTISED, NAME, AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder
 from trimtab.kube.http.authorize import Authorizer, authorized
@@ -21,7 +21,7 @@ from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
 
 
-async def serve(client: Client, settings: Settings) -> None:
+async def serve(client: Client, settings: AdvisorSettings) -> None:
     """Run the operator until SIGTERM."""
     identity = unique_identity()
     elector = Elector(client, NAME, settings.namespace, identity)
@@ -43,7 +43,7 @@ async def serve(client: Client, settings: Settings) -> None:
     await service.run()
 
 
-def _tls(settings: Settings) -> Tls | None:
+def _tls(settings: AdvisorSettings) -> Tls | None:
     if settings.certificate and settings.key:
         return Tls(settings.certificate, settings.key)
     if settings.self_signed:

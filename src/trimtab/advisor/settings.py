@@ -14,7 +14,7 @@ ADVERTISED = "advertised"
 """Path that tells whether every profile is there to be looked at."""
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class AdvisorSettings(Listening, frozen=True, kw_only=True):
     """The operator's options."""
 
     port: Port = 8444

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from trimtab.study.execution.engines import Engine
     from trimtab.study.execution.tasks import Shard
     from trimtab.study.results.result import StudyResult
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
 Flag = Annotated[bool, Parameter(negative=())]
@@ -70,12 +70,12 @@ def run(
     from trimtab.cli.common.output_files import check_directory
     from trimtab.model.examples import example_path
     from trimtab.study.inputs.file import load_study
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
 
     file = example_path(file, "studies")
     directory = out or Path("results") / _folder(load_study(file).name)
     check_directory(directory, "--out")
-    store = Store(directory)
+    store = StudyStore(directory)
     chosen, part = _engine(engine, scheduler, jobs), _shard(shard)
     return _run(file, store, chosen, part, fresh=fresh, json=json)
 
@@ -96,11 +96,11 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     from trimtab.cli.common.output_files import check_directory
     from trimtab.model.examples import demo_study
     from trimtab.study.execution.tasks import Shard
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
 
     check_directory(out, "--out")
     engine = _engine("local", None, jobs)
-    return _run(demo_study(), Store(out), engine, Shard(), fresh=fresh, json=False)
+    return _run(demo_study(), StudyStore(out), engine, Shard(), fresh=fresh, json=False)
 
 
 @app.command(
@@ -130,13 +130,13 @@ def report(
     from trimtab.cli.common.output_files import check_directory, writing
     from trimtab.study.execution.run import save_figures, write_results
     from trimtab.study.figures.files import chosen_formats
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
     from trimtab.view.study import tell
 
     kinds = chosen_formats(formats)
     if figures is not None:
         check_directory(figures, "--figures")
-    store = Store(directory)
+    store = StudyStore(directory)
     result = write_results(store)
     tell(f"{store.path / 'report.html'}")
     if figures is not None:
@@ -168,9 +168,9 @@ def show(
         The ranking on this scenario instead of all of them.
     """
     from trimtab.study.execution.run import load_result
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
 
-    _show(load_result(Store(directory)), scenario=scenario, json=json)
+    _show(load_result(StudyStore(directory)), scenario=scenario, json=json)
 
 
 @app.command(help_epilogue=examples("trimtab study rerun results/demo"))
@@ -198,11 +198,11 @@ def rerun(
     """
     from trimtab.study.execution.rerun import rerun as repeat
     from trimtab.study.results.lines import show_repetition
-    from trimtab.study.results.store import Store
+    from trimtab.study.results.store import StudyStore
     from trimtab.view.study import Ticker
     from trimtab.view.terminal import progress, show_json
 
-    store = Store(directory)
+    store = StudyStore(directory)
     total = store.load_plan().runs
     with progress("repeating", total) as steps:
         verdict = repeat(store, _engine(engine, scheduler, jobs), Ticker(steps, total).advance)
@@ -214,7 +214,7 @@ def rerun(
 
 
 def _run(
-    file: Path, store: "Store", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
+    file: Path, store: "StudyStore", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
 ) -> int | None:
     from trimtab.study.execution.run import run_missing, write_results
     from trimtab.study.inputs.file import load_study, warnings_about

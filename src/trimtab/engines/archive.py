@@ -18,7 +18,7 @@ from msgspec import Struct
 from trimtab.engines import pages
 from trimtab.engines.cache import (
     MANIFEST,
-    Entry,
+    CacheEntry,
     find,
     program,
     put,
@@ -95,7 +95,7 @@ def _check_pages(cache: Path) -> None:
         raise NotReady(f"{pages.NAME}: the pages {fault}; {again}")
 
 
-def _needed(wanted: Program, cache: Path) -> Entry:
+def _needed(wanted: Program, cache: Path) -> CacheEntry:
     entry = find(wanted.name, cache)
     if entry is None:
         raise NotReady(f"{wanted.name} is not built; run: {wanted.how_to_build}")
@@ -108,7 +108,7 @@ def _open_for_writing(file: Path) -> tarfile.TarFile:
     return tarfile.open(file, "w")
 
 
-def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+def _add(tar: tarfile.TarFile, entry: CacheEntry) -> None:
     """The manifest first, without the owner's name: it is nobody's business elsewhere."""
     for path, mode in ((entry.path / MANIFEST, 0o644), (entry.binary, 0o755)):
         _add_file(tar, path, f"{entry.path.name}/{path.name}", mode)
@@ -182,7 +182,7 @@ def _program_of(member: str) -> str | None:
     return match["program"] if match["file"] in (MANIFEST, match["program"]) else None
 
 
-def _checked(path: Path, file: Path) -> Entry:
+def _checked(path: Path, file: Path) -> CacheEntry:
     entry = read_entry(path)
     if entry is None:
         raise _refusal(file, f"{path.name} has no manifest that fits its name")
@@ -215,7 +215,7 @@ def _take_pages(web: Path, made: pages.PagesManifest, cache: Path) -> Imported:
     return Imported(pages.NAME, place, new=True)
 
 
-def _take(fresh: Entry, cache: Path) -> Imported:
+def _take(fresh: CacheEntry, cache: Path) -> Imported:
     name = fresh.manifest.pins.program
     present = read_entry(cache / fresh.path.name)
     if present and present.is_whole():

@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from trimtab.engines.cache import (
-    Entry,
-    Manifest,
+    CacheEntry,
+    CacheManifest,
     find,
     new_log,
     put,
@@ -21,8 +21,8 @@ from trimtab.engines.cache import (
     sha256_of,
     staging,
 )
-from trimtab.engines.compiler import Compiler, Limits, go_environment
-from trimtab.engines.events import Finished, Installing, Progress, Started, Waiting
+from trimtab.engines.compiler import Compiler, SilenceLimits, go_environment
+from trimtab.engines.events import Finished, Installing, Progress, Started, WaitingForOthers
 from trimtab.engines.failure import BuildFailed, disk_full
 from trimtab.engines.inventory import version_fault
 from trimtab.engines.lock import exclusive
@@ -31,7 +31,7 @@ from trimtab.engines.programs import Program, chosen
 from trimtab.engines.toolchain.golang import Go, obtain
 
 Report = Callable[[Progress], None]
-PATIENT = Limits()
+PATIENT = SilenceLimits()
 
 
 class Built(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Workshop(Struct, frozen=True):
     go: Go
     environment: Mapping[str, str]
     sources: Path
-    limits: Limits
+    limits: SilenceLimits
     lock: int
     report: Report
 
@@ -63,7 +63,7 @@ def build(
     report: Report,
     force: bool = False,
     sources: Path | None = None,
-    limits: Limits = PATIENT,
+    limits: SilenceLimits = PATIENT,
 ) -> list[Built]:
     """Build what is missing of `names` (what every lab needs, if empty), or all with `force`."""
     wanted = chosen(names)
@@ -71,7 +71,7 @@ def build(
     present = {} if force else _present(wanted, cache, root)
     if len(present) == len(wanted):
         return [present[each.name] for each in wanted]
-    with exclusive(cache, lambda holder: report(Waiting(holder))) as lock:
+    with exclusive(cache, lambda holder: report(WaitingForOthers(holder))) as lock:
         remove_leftovers(cache)
         go = obtain(environment, cache, lambda what: report(Installing(what)), lock)
         workshop = Workshop(cache, go, environment, root, limits, lock, report)
@@ -129,9 +129,9 @@ def build_one(each: Program, workshop: Workshop) -> Built:
     return Built(each.name, entry.binary, entry.manifest.seconds, new=True)
 
 
-def _finish(each: Program, workshop: Workshop, made: Path, seconds: float) -> Entry:
+def _finish(each: Program, workshop: Workshop, made: Path, seconds: float) -> CacheEntry:
     binary = made / each.name
-    manifest = Manifest(
+    manifest = CacheManifest(
         pins=pins_of(each, workshop.sources),
         go_version=workshop.go.version,
         sha256=sha256_of(binary),

@@ -27,7 +27,7 @@ from trimtab.errors import ConfigError, NotReady
 MANIFEST = "manifest.json"
 
 
-class Manifest(Struct, frozen=True):
+class CacheManifest(Struct, frozen=True):
     """What an entry was made from, and what the finished program must look like."""
 
     pins: Pins
@@ -42,11 +42,11 @@ class Manifest(Struct, frozen=True):
         return f"{self.pins.program}-{entry_hash(self.pins, self.go_version)}"
 
 
-class Entry(Struct, frozen=True):
+class CacheEntry(Struct, frozen=True):
     """A directory of the cache whose manifest can be read."""
 
     path: Path
-    manifest: Manifest
+    manifest: CacheManifest
 
     @property
     def binary(self) -> Path:
@@ -77,7 +77,7 @@ def program(name: str) -> Program:
         raise ConfigError(f'there is no engine "{name}"; the engines are {known}') from None
 
 
-def entries(cache: Path, name: str | None = None) -> Iterator[Entry]:
+def entries(cache: Path, name: str | None = None) -> Iterator[CacheEntry]:
     """All readable entries (of one program), whatever they were made from."""
     wanted = (name,) if name else tuple(PROGRAMS)
     for candidate in wanted:
@@ -87,16 +87,16 @@ def entries(cache: Path, name: str | None = None) -> Iterator[Entry]:
                 yield entry
 
 
-def read_entry(path: Path) -> Entry | None:
+def read_entry(path: Path) -> CacheEntry | None:
     """The entry in this directory, or None if there is no manifest that belongs to its name."""
     try:
-        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=CacheManifest)
     except (OSError, ValueError):
         return None
-    return Entry(path, manifest) if manifest.entry_name == path.name else None
+    return CacheEntry(path, manifest) if manifest.entry_name == path.name else None
 
 
-def find(name: str, cache: Path, pins: Pins | None = None) -> Entry | None:
+def find(name: str, cache: Path, pins: Pins | None = None) -> CacheEntry | None:
     """The youngest whole entry for this repository's pins, or None."""
     wanted = pins or pins_of(program(name))
     fitting = (e for e in entries(cache, name) if e.manifest.pins == wanted and e.is_whole())
@@ -134,12 +134,12 @@ def staging(cache: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def put(made: Path, manifest: Manifest, cache: Path) -> Entry:
+def put(made: Path, manifest: CacheManifest, cache: Path) -> CacheEntry:
     """Give the directory `made`, which holds the program, its manifest and its final name."""
     (made / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     for path in (*made.iterdir(), made):
         _sync(path)
-    entry = Entry(cache / manifest.entry_name, manifest)
+    entry = CacheEntry(cache / manifest.entry_name, manifest)
     with staging(cache, "replaced") as aside:
         if entry.path.exists():  # a rename cannot put one full directory on another
             entry.path.rename(aside / entry.path.name)

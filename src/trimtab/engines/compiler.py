@@ -22,7 +22,7 @@ _DOWNLOADING = "go: downloading "
 _STALE = "stale "
 
 
-class Limits(Struct, frozen=True):
+class SilenceLimits(Struct, frozen=True):
     """How long go may say nothing, in seconds."""
 
     download_s: float = 300.0
@@ -37,7 +37,7 @@ class Compiler(Struct, frozen=True):
     module: Path
     environment: Mapping[str, str]
     log: Path
-    limits: Limits
+    limits: SilenceLimits
     lock: int
     report: Callable[[Downloading | Compiling], None]
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Waiting(Struct, frozen=True):
+class WaitingForOthers(Struct, frozen=True):
     """Another process works on the cache."""
 
     holder: str
@@ -43,4 +43,4 @@ class Finished(Struct, frozen=True):
     seconds: float
 
 
-Progress = Waiting | Installing | Started | Downloading | Compiling | Finished
+Progress = WaitingForOthers | Installing | Started | Downloading | Compiling | Finished

@@ -34,7 +34,7 @@ class Listed(Struct, frozen=True):
     path: Path | None = None
 
 
-class Verdict(Struct, frozen=True):
+class ProgramCheck(Struct, frozen=True):
     """Of one program: `fault` is None where all is well."""
 
     program: str
@@ -79,7 +79,7 @@ def _listed(program: Program, cache: Path) -> Listed:
     )
 
 
-def verify(cache: Path) -> Iterator[Verdict]:
+def verify(cache: Path) -> Iterator[ProgramCheck]:
     """Read every current program again and start it; damaged is not the same as absent.
 
     An optional program that is not built is no fault.
@@ -88,15 +88,15 @@ def verify(cache: Path) -> Iterator[Verdict]:
         pins = pins_of(program)
         current = [e for e in entries(cache, program.name) if e.manifest.pins == pins]
         if not current and not program.is_optional:
-            yield Verdict(program.name, f"is not built; run: {program.how_to_build}")
+            yield ProgramCheck(program.name, f"is not built; run: {program.how_to_build}")
         for entry in current:
             fault = _fault(entry.binary, entry.manifest.sha256, program)
-            yield Verdict(program.name, fault, entry.binary)
+            yield ProgramCheck(program.name, fault, entry.binary)
     if pages.are_made(cache):  # nothing is wrong without them: only people need them
         place = pages.pages_dir(cache)
         fault = pages.pages_fault(place, pages.read_manifest(pages.manifest_path(cache)))
         repair = f"; run: trimtab engines build --force {pages.NAME}"
-        yield Verdict(pages.NAME, fault and fault + repair, place)
+        yield ProgramCheck(pages.NAME, fault and fault + repair, place)
 
 
 def _fault(binary: Path, sha256: str, program: Program) -> str | None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from trimtab.engines import process
 from trimtab.engines.cache import MANIFEST, new_log, remove_leftovers, sha256_of, staging
 from trimtab.engines.compiler import go_environment
-from trimtab.engines.events import Installing, Progress, Waiting
+from trimtab.engines.events import Installing, Progress, WaitingForOthers
 from trimtab.engines.failure import BuildFailed
 from trimtab.engines.lock import exclusive
 from trimtab.engines.pins import sources_dir
@@ -91,7 +91,7 @@ def build_pages(
     if are_made(cache) and not force:
         return Pages(pages_dir(cache), 0.0, new=False)
     began = time.monotonic()
-    with exclusive(cache, lambda holder: report(Waiting(holder))) as lock:
+    with exclusive(cache, lambda holder: report(WaitingForOthers(holder))) as lock:
         remove_leftovers(cache)
         tools = with_node(environment, cache, lambda what: report(Installing(what)), lock)
         go = obtain(environment, cache, lambda what: report(Installing(what)), lock)

@@ -21,7 +21,7 @@ class Silence(Exception):
     """The process lives but has said nothing for too long."""
 
 
-class Outcome(Struct, frozen=True):
+class ProcessOutcome(Struct, frozen=True):
     """How it ended, and the last lines of what it said."""
 
     code: int
@@ -37,7 +37,7 @@ def run(
     silence_s: float,
     hear: Callable[[str], None],
     lend: int,
-) -> Outcome:
+) -> ProcessOutcome:
     """Run to the end; every line goes to `log` and `hear`; `lend` is a descriptor it shares."""
     tail: deque[str] = deque(maxlen=400)
     with log.open("ab") as sink:
@@ -58,7 +58,7 @@ def run(
                     sink.write(line.encode() + b"\n")
                     tail.append(line)
                     hear(line)
-                return Outcome(process.wait(), tuple(tail))
+                return ProcessOutcome(process.wait(), tuple(tail))
             except BaseException:
                 if process.returncode is None:  # not waited for yet, so the id is still ours
                     _end_group(process)

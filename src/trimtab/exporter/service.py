@@ -6,13 +6,13 @@ from typing import Any
 
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.exporter.http.routes import Exporter, elsewhere, routes
-from trimtab.exporter.http.token import Access
-from trimtab.exporter.nodes.cluster import Cluster
-from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.http.token import TokenCheck
+from trimtab.exporter.nodes.cluster import ClusterFollower
+from trimtab.exporter.nodes.page import MetricsPage
 from trimtab.exporter.scenario.backends import ReadOnly, WriteBackend
 from trimtab.exporter.scenario.in_memory import InMemoryCluster
 from trimtab.exporter.scenario.writing import Writer
-from trimtab.exporter.settings import NAME, Settings
+from trimtab.exporter.settings import NAME, ExporterSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.http.web import Web
@@ -28,9 +28,9 @@ PATIENCE_S = 5.0
 """How long the API server may take to answer before the exporter does without it."""
 
 
-async def serve(client: Client | None, settings: Settings) -> None:
+async def serve(client: Client | None, settings: ExporterSettings) -> None:
     """Run the exporter until SIGTERM; without a client, or if it gets no answer, in memory."""
-    access = Access(settings.token_file)
+    access = TokenCheck(settings.token_file)
     scenario = load_scenario(settings.scenario) if settings.scenario is not None else None
     why = "no kubeconfig is given" if client is None else ""
     if client is not None and scenario is not None:
@@ -56,12 +56,12 @@ async def trouble(client: Client) -> str:
 
 
 async def serve_cluster(
-    client: Client, scenario: Scenario | None, settings: Settings, access: Access
+    client: Client, scenario: Scenario | None, settings: ExporterSettings, access: TokenCheck
 ) -> None:
     if scenario is not None and not settings.allow_scenario:
         raise ConfigError("--scenario: its VMs would have to be created; add --allow-scenario")
     world, known = await _world(client)
-    cluster = Cluster(
+    cluster = ClusterFollower(
         client,
         node_selector=settings.node_selector,
         namespace=settings.namespace,
@@ -69,7 +69,7 @@ async def serve_cluster(
         migrations=settings.allow_scenario,
         world=world,
     )
-    page = Page(cluster, production=settings.production)
+    page = MetricsPage(cluster, production=settings.production)
     if page.counters is not None:
         cluster.before_clock_change = page.counters.settle_all
     backend: WriteBackend = Writer(client, cluster) if settings.allow_scenario else ReadOnly()
@@ -115,21 +115,23 @@ async def _end_beside_kubevirt(client: Client) -> None:
         await asyncio.sleep(1.0)
 
 
-async def serve_memory(scenario: Scenario, settings: Settings, access: Access, why: str) -> None:
+async def serve_memory(
+    scenario: Scenario, settings: ExporterSettings, access: TokenCheck, why: str
+) -> None:
     log.warning(
         "running without pod management",
         effect="metrics are calculated from the scenario's VMs directly",
         why=why,
     )
     memory = InMemoryCluster(settings.namespace)
-    page = Page(memory, production=settings.production)
+    page = MetricsPage(memory, production=settings.production)
     await memory.load(scenario)
     await _run(Exporter(memory, page, memory, access), settings, (), [page.fronts.run])
 
 
 async def _run(
     exporter: Exporter,
-    settings: Settings,
+    settings: ExporterSettings,
     reflectors: Sequence[Reflector[Any]],
     jobs: Sequence[Job],
 ) -> None:

@@ -25,7 +25,7 @@ def _as_json(curve: PressureCurve) -> str:
     return msgspec.json.encode(curve).decode()
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class ExporterSettings(Listening, frozen=True, kw_only=True):
     """The exporter's options."""
 
     port: Port = 8000

@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from msgspec import Struct
 
 from trimtab.errors import ConfigError, TrimtabError
-from trimtab.fidelity.recording import COLUMNS, Course, LabRun, PodVersion, is_without_token, moment
+from trimtab.fidelity.recording import (
+    COLUMNS,
+    LabRun,
+    PodVersion,
+    RecordedSeries,
+    is_without_token,
+    moment,
+)
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE
 from trimtab.kube.resources import CONFIG_MAPS
@@ -38,7 +45,7 @@ FAR_S = 30 * 24 * 3600.0
 Note = Callable[[str], None]
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class LabRunOrder(Struct, frozen=True, kw_only=True):
     """What to play: the scenario, its score, the policy as it is written, how many cycles."""
 
     scenario: Scenario
@@ -52,7 +59,7 @@ def resting(policy: str) -> str:
     return dump_yaml(load_yaml(policy, "policy") | {"maxNoOfPodsToEvictTotal": 0})
 
 
-def playable(order: Order) -> None:
+def playable(order: LabRunOrder) -> None:
     """Refuse what a run cannot be predicted of."""
     if order.scenario.events:
         raise ConfigError(
@@ -70,7 +77,7 @@ def playable(order: Order) -> None:
 
 
 async def play(
-    loop: Loop, order: Order, note: Note, at_rest: Callable[[], Awaitable[None]] | None = None
+    loop: Loop, order: LabRunOrder, note: Note, at_rest: Callable[[], Awaitable[None]] | None = None
 ) -> LabRun:
     """Start over, let it run for so many cycles, and bring back what happened.
 
@@ -175,7 +182,7 @@ async def _until(
 
 async def _recorded(
     loop: Loop,
-    order: Order,
+    order: LabRunOrder,
     cycles: tuple[LoggedCycle, ...],
     changes: tuple[PodVersion, ...],
     seconds: float,
@@ -210,9 +217,9 @@ def _one(found: Sequence[str], policy: Policy) -> Sequence[str]:
 
 async def _courses(
     loop: Loop, selector: str, window: str, label: str = "instance"
-) -> Mapping[str, Course]:
+) -> Mapping[str, RecordedSeries]:
     series = await loop.prometheus.samples(selector, window)
-    found: dict[str, Course] = {}
+    found: dict[str, RecordedSeries] = {}
     for each in series:
-        found[each.labels.get(label, "")] = Course(each.times, each.values)
+        found[each.labels.get(label, "")] = RecordedSeries(each.times, each.values)
     return found

@@ -16,10 +16,18 @@ from trimtab.model.snapshot import SnapshotNode, SnapshotPod
 from trimtab.observe.descheduler_log import LoggedCycle
 from trimtab.scores.inputs import DIMENSIONS as COLUMNS
 
-__all__ = ["COLUMNS", "ByNode", "Course", "LabRun", "PodVersion", "is_without_token", "moment"]
+__all__ = [
+    "COLUMNS",
+    "ByNode",
+    "LabRun",
+    "PodVersion",
+    "RecordedSeries",
+    "is_without_token",
+    "moment",
+]
 
 
-class Course(Struct, frozen=True):
+class RecordedSeries(Struct, frozen=True):
     """One series: samples with their times, rising."""
 
     times: tuple[float, ...]
@@ -30,7 +38,7 @@ class Course(Struct, frozen=True):
         return bisect_right(self.times, at) - 1
 
 
-ByNode = Mapping[str, Course]
+ByNode = Mapping[str, RecordedSeries]
 
 
 class PodVersion(Struct, frozen=True):

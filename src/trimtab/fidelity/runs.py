@@ -29,7 +29,7 @@ UNLIKELY = 0.001
 """So many runs outside, or more, are no chance any more if their probability is below this."""
 
 
-class Figures(Struct, frozen=True):
+class RunFigures(Struct, frozen=True):
     """What is compared of a run."""
 
     evictions: int
@@ -39,10 +39,10 @@ class Figures(Struct, frozen=True):
     """Standard deviation of the nodes' CPU use at the last cycle."""
 
 
-NAMES = Figures.__struct_fields__
+NAMES = RunFigures.__struct_fields__
 
 
-def figures_of_lab(run: LabRun, cycles: int) -> Figures:
+def figures_of_lab(run: LabRun, cycles: int) -> RunFigures:
     """Of the first so many cycles that worked."""
     counted = run.worked[:cycles]
     moments = [moment(cycle.began) for cycle in counted]
@@ -55,7 +55,7 @@ def figures_of_lab(run: LabRun, cycles: int) -> Figures:
     return _figures(asked, cpu, memory, run.interval_s * run.scale)
 
 
-class Loads:
+class ScrapedLoads:
     """What every VM uses at the last scrape before each cycle; scrapes begin at `phase_s`.
 
     The simulator itself goes by the mean over each interval, which hides the peaks.
@@ -101,19 +101,19 @@ def _placements(outcome: Outcome, times: Sequence[float]) -> Iterator[dict[str, 
         yield places
 
 
-def figures_of_sim(outcome: Outcome, loads: Loads) -> Figures:
+def figures_of_sim(outcome: Outcome, loads: ScrapedLoads) -> RunFigures:
     """Of a whole simulated run; several attempts to move a VM answer one eviction."""
     asked = {(move.vm, move.requested_s) for move in outcome.moves}
     cpu, memory = loads.shares(outcome)
     return _figures(len(asked), cpu, memory, loads.interval_s)
 
 
-def _figures(evictions: int, cpu: Shares, memory: Shares, interval_s: float) -> Figures:
+def _figures(evictions: int, cpu: Shares, memory: Shares, interval_s: float) -> RunFigures:
     ready = np.ones(cpu.shape, dtype=np.bool_)
     times = np.arange(len(cpu), dtype=np.float64) * interval_s
     classed, _ = against_the_band((cpu, memory), ready)
     first, _ = convergence(times, classed)
-    return Figures(evictions, inf if isnan(first) else first, float(cpu[-1].std()))
+    return RunFigures(evictions, inf if isnan(first) else first, float(cpu[-1].std()))
 
 
 def _at(run: LabRun, column: str, moments: Sequence[float]) -> Shares:
@@ -197,12 +197,12 @@ def chance_of(outside: int, runs: int) -> float:
     return 1.0 - sum(fewer)
 
 
-def ranges(simulated: Sequence[Figures], lab: Sequence[Figures]) -> tuple[Range, ...]:
+def ranges(simulated: Sequence[RunFigures], lab: Sequence[RunFigures]) -> tuple[Range, ...]:
     """Every figure of the lab's runs beside its interval."""
     return tuple(_range(name, simulated, lab) for name in NAMES)
 
 
-def _range(name: str, simulated: Sequence[Figures], lab: Sequence[Figures]) -> Range:
+def _range(name: str, simulated: Sequence[RunFigures], lab: Sequence[RunFigures]) -> Range:
     values = [float(getattr(each, name)) for each in simulated]
     low, high = interval(values)
     return Range(

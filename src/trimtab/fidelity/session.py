@@ -5,19 +5,19 @@ from statistics import median
 
 from msgspec import Struct, structs
 
-from trimtab.fidelity.lab import Note, Order, play
+from trimtab.fidelity.lab import LabRunOrder, Note, play
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.runs import (
     SEEDS,
-    Figures,
-    Loads,
     Range,
+    RunFigures,
+    ScrapedLoads,
     figures_of_lab,
     figures_of_sim,
     ranges,
     reaction_of,
 )
-from trimtab.fidelity.verdict import StepVerdict, Subject, Verdict, judge, judge_steps
+from trimtab.fidelity.verdict import ScenarioVerdict, StepVerdict, Subject, judge, judge_steps
 from trimtab.sim import simulate
 from trimtab.sim.descheduling.sensor import phases
 from trimtab.sim.spec import RunSpec, Timing
@@ -30,16 +30,16 @@ Keep = Callable[[int, LabRun], None]
 class Examination(Struct, frozen=True, kw_only=True):
     """How much to do; without seeds only the steps are judged."""
 
-    order: Order
+    order: LabRunOrder
     runs: int = 1
     seeds: int = SEEDS
 
 
 async def examine(
     loop: Loop, wanted: Examination, note: Note, keep: Keep = lambda _number, _run: None
-) -> Verdict:
+) -> ScenarioVerdict:
     """Play, record, predict, compare; `keep` gets each recording."""
-    order, steps, figures = wanted.order, list[StepVerdict](), list[Figures]()
+    order, steps, figures = wanted.order, list[StepVerdict](), list[RunFigures]()
     reactions: list[float] = []
     for number in range(1, wanted.runs + 1):
         run = await play(loop, order, _numbered(note, number, wanted.runs))
@@ -62,13 +62,13 @@ async def examine(
 
 
 def simulated(
-    order: Order,
+    order: LabRunOrder,
     interval_s: float,
     seeds: int,
     *,
     score: str | None = "",
     reaction_s: float = 0.0,
-) -> list[Figures]:
+) -> list[RunFigures]:
     """The figures of as many simulated runs; `score` may be another one than the lab's."""
     scenario = structs.replace(order.scenario, duration_s=order.cycles * interval_s)
     timing = Timing(
@@ -81,7 +81,7 @@ def simulated(
         timing=timing,
     )
     return [
-        figures_of_sim(each, Loads(scenario, order.cycles, timing, phases(seed, timing)[0]))
+        figures_of_sim(each, ScrapedLoads(scenario, order.cycles, timing, phases(seed, timing)[0]))
         for seed, each in enumerate(simulate(spec, range(seeds)))
     ]
 

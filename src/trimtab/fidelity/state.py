@@ -20,25 +20,25 @@ BEFORE_S, AFTER_S = 3.0, 1.0
 """How far the descheduler's watch may be behind ours, and ours behind its, if all are busy."""
 
 
-class State(Struct, frozen=True, eq=False):
+class RunState(Struct, frozen=True, eq=False):
     """Pods by uid and the in-flight cache, after some changes."""
 
     pods: dict[str, SnapshotPod]
     in_flight: InFlight = EMPTY
 
-    def after(self, change: PodVersion) -> "State":
+    def after(self, change: PodVersion) -> "RunState":
         uid, pods = change.pod.uid, dict(self.pods)
         old = pods.pop(uid, None)
         if not change.gone:
             pods[uid] = change.pod
-        return State(pods, self.in_flight.observe(_event(change, old)))
+        return RunState(pods, self.in_flight.observe(_event(change, old)))
 
-    def assuming(self, pods: Sequence[SnapshotPod], now: float) -> "State":
+    def assuming(self, pods: Sequence[SnapshotPod], now: float) -> "RunState":
         """After evictions that were granted in background."""
         in_flight = self.in_flight
         for pod in pods:
             in_flight = in_flight.assume(pod.uid, pod.node, pod.namespace, now)
-        return State(self.pods, in_flight)
+        return RunState(self.pods, in_flight)
 
 
 def _name(pod: SnapshotPod) -> str:
@@ -53,14 +53,14 @@ def _event(change: PodVersion, old: SnapshotPod | None) -> PodEvent:
     return PodEvent("updated", state_of(change.pod), state_of(old))
 
 
-class History:
+class StateHistory:
     """Goes through the changes of a run, cycle by cycle."""
 
     def __init__(self, changes: Sequence[PodVersion]) -> None:
         self._changes, self._next = changes, 0
-        self._state = State({})
+        self._state = RunState({})
 
-    def around(self, cycle: LoggedCycle) -> Iterator[State]:
+    def around(self, cycle: LoggedCycle) -> Iterator[RunState]:
         """The states that the cycle may have seen, the likeliest first."""
         began, ended = moment(cycle.began), moment(cycle.ended)
         while self._next < len(self._changes) and self._at(self._next) < began - BEFORE_S:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from trimtab.fidelity.choices import as_answered, as_told
 from trimtab.fidelity.recording import LabRun, moment
 from trimtab.fidelity.scores import TOLERANCE, Evaluation, Evaluations
-from trimtab.fidelity.state import History, State
+from trimtab.fidelity.state import RunState, StateHistory
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot
 from trimtab.observe.descheduler_log import LoggedCycle
 from trimtab.policy import (
@@ -39,16 +39,16 @@ KINDS = {
 VISIBLE_S = 5.0
 """How long after its timestamp an evaluation may become visible: it takes as long as it takes."""
 
-Decide = Callable[[Snapshot, State, Choose, Answers], Cycle]
+Decide = Callable[[Snapshot, RunState, Choose, Answers], Cycle]
 
 
-def by_the_rules(snapshot: Snapshot, state: State, choose: Choose, answer: Answers) -> Cycle:
+def by_the_rules(snapshot: Snapshot, state: RunState, choose: Choose, answer: Answers) -> Cycle:
     """The prediction under test."""
     policy = policy_of(snapshot)
     return decide(SnapshotView(snapshot), policy, state.in_flight, choose, answer=answer)
 
 
-def doing_nothing(snapshot: Snapshot, state: State, choose: Choose, answer: Answers) -> Cycle:
+def doing_nothing(snapshot: Snapshot, state: RunState, choose: Choose, answer: Answers) -> Cycle:
     """What must fail: the same classes, and never an eviction."""
     return decide(
         SnapshotView(snapshot),
@@ -59,7 +59,7 @@ def doing_nothing(snapshot: Snapshot, state: State, choose: Choose, answer: Answ
     )
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ComparedCycle(Struct, frozen=True, kw_only=True):
     """One cycle beside its prediction; what is not equal is named."""
 
     number: int
@@ -83,9 +83,11 @@ class Step(Struct, frozen=True, kw_only=True):
         )
 
 
-def compare(run: LabRun, scored: Evaluations, decide_: Decide = by_the_rules) -> list[Step]:
+def compare(
+    run: LabRun, scored: Evaluations, decide_: Decide = by_the_rules
+) -> list[ComparedCycle]:
     """Every cycle that worked, in order."""
-    history, steps = History(run.pods), list[Step]()
+    history, steps = StateHistory(run.pods), list[ComparedCycle]()
     for cycle in run.cycles:
         states = list(history.around(cycle))
         if cycle in run.worked:
@@ -99,15 +101,15 @@ def _step(
     scored: Evaluations,
     cycle: LoggedCycle,
     number: int,
-    states: Sequence[State],
+    states: Sequence[RunState],
     decide_: Decide,
-) -> Step:
+) -> ComparedCycle:
     at_s = (moment(cycle.began) - run.began) * run.scale
-    told = Step(number=number, at_s=round(at_s, 1), evictions=len(list(_victims(cycle))))
+    told = ComparedCycle(number=number, at_s=round(at_s, 1), evictions=len(list(_victims(cycle))))
     if cycle.errors:
         explained = _met_nothing(scored, cycle)
         return replace(told, unsure=explained, wrong_usage=() if explained else scored.nodes)
-    best: Step | None = None
+    best: ComparedCycle | None = None
     for first_evaluation, evaluation in _seen(scored, cycle):
         for first_state, state in zip([True] + [False] * len(states), states, strict=False):
             found = _judged(run, scored.nodes, cycle, evaluation, state, decide_, told)
@@ -117,7 +119,7 @@ def _step(
     return best or replace(told, wrong_usage=tuple(scored.nodes))
 
 
-def _faults(step: Step) -> tuple[int, int, bool, int]:
+def _faults(step: ComparedCycle) -> tuple[int, int, bool, int]:
     return (
         len(step.wrong_usage),
         len(step.wrong_classes),
@@ -150,10 +152,10 @@ def _judged(
     nodes: Sequence[str],
     cycle: LoggedCycle,
     evaluation: Evaluation,
-    state: State,
+    state: RunState,
     decide_: Decide,
-    told: Step,
-) -> Step:
+    told: ComparedCycle,
+) -> ComparedCycle:
     """The cycle beside the prediction from one evaluation and one state."""
     snapshot = _snapshot(run, nodes, evaluation, state, moment(cycle.began))
     actual = list(_victims(cycle))
@@ -198,7 +200,7 @@ def _differences(predicted: Cycle, cycle: LoggedCycle) -> tuple[tuple[str, ...],
 
 
 def _snapshot(
-    run: LabRun, nodes: Sequence[str], evaluation: Evaluation, state: State, at: float
+    run: LabRun, nodes: Sequence[str], evaluation: Evaluation, state: RunState, at: float
 ) -> Snapshot:
     """Our own scores count only where they differ: one bit decides between 28 % and 29 %."""
     same = np.abs(evaluation.recorded - evaluation.computed) <= TOLERANCE

@@ -10,7 +10,7 @@ from msgspec import Struct
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.runs import Range
 from trimtab.fidelity.scores import TOLERANCE, evaluations
-from trimtab.fidelity.steps import Decide, Step, by_the_rules, compare
+from trimtab.fidelity.steps import ComparedCycle, Decide, by_the_rules, compare
 from trimtab.scores import Score
 
 FEWEST_EVICTIONS = 10
@@ -24,7 +24,7 @@ class StepVerdict(Struct, frozen=True, kw_only=True):
     """Scores of nodes compared with Prometheus'."""
     largest_error: float
     late_scrapes: int
-    steps: tuple[Step, ...]
+    steps: tuple[ComparedCycle, ...]
     evictions: int
     kinds: tuple[str, ...]
     problems: tuple[str, ...]
@@ -49,7 +49,7 @@ class Subject(Struct, frozen=True):
     """Lab seconds from an eviction until its migration began, as measured in the lab."""
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class ScenarioVerdict(Struct, frozen=True, kw_only=True):
     """Everything about one scenario."""
 
     subject: Subject
@@ -103,7 +103,7 @@ def _score_problem(compared: int, error: float) -> list[str]:
     return []
 
 
-def _step_problems(step: Step) -> list[str]:
+def _step_problems(step: ComparedCycle) -> list[str]:
     where = f"cycle {step.number}: "
     found = []
     if step.wrong_usage:
@@ -122,7 +122,7 @@ def judge(
     steps: Sequence[StepVerdict],
     ranges: Sequence[Range] = (),
     seeds: int = 0,
-) -> Verdict:
+) -> ScenarioVerdict:
     """All runs of one scenario together."""
     problems = [
         f"run {number}: {text}" for number, each in enumerate(steps, 1) for text in each.problems
@@ -133,7 +133,7 @@ def judge(
         for each in ranges
         if not each.likely
     ]
-    return Verdict(
+    return ScenarioVerdict(
         subject=subject,
         steps=tuple(steps),
         ranges=tuple(ranges),

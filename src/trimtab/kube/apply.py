@@ -14,7 +14,7 @@ T = TypeVar("T")
 _MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
-class Claim(Struct, frozen=True, order=True):
+class ContestedField(Struct, frozen=True, order=True):
     """A field of ours that another manager owns with another value."""
 
     field: str
@@ -24,7 +24,7 @@ class Claim(Struct, frozen=True, order=True):
 class ApplyConflict(Conflict):
     """Others own fields that we want to change; `claims` says which and who."""
 
-    def __init__(self, what: str, claims: tuple[Claim, ...], status: Status) -> None:
+    def __init__(self, what: str, claims: tuple[ContestedField, ...], status: Status) -> None:
         super().__init__(what, status)
         self.claims = claims
 
@@ -61,10 +61,10 @@ async def apply(
     return codec(kind).one(answer)
 
 
-def claims_in(causes: tuple[Cause, ...]) -> tuple[Claim, ...]:
+def claims_in(causes: tuple[Cause, ...]) -> tuple[ContestedField, ...]:
     """Fields and their managers; the message is the only place that names the manager."""
     return tuple(
-        Claim(cause.field, _manager(cause.message))
+        ContestedField(cause.field, _manager(cause.message))
         for cause in causes
         if cause.reason == "FieldManagerConflict"
     )

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 import httpx2
 from msgspec import json
 
-from trimtab.kube.codec import Page, WatchEvent, codec, encode
+from trimtab.kube.codec import ListPage, WatchEvent, codec, encode
 from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.http.transport import GUARD, WHOLE
 from trimtab.kube.login.connection import (
@@ -142,7 +142,7 @@ class Client:
 
     async def pages(
         self, kind: Kind[T], namespace: str | None, params: Params, size: int = 500
-    ) -> AsyncGenerator[Page[T]]:
+    ) -> AsyncGenerator[ListPage[T]]:
         """A list in parts, all as of the first one's resourceVersion."""
         params = dict(params) | {"limit": size}
         while True:

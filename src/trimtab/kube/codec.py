@@ -26,7 +26,7 @@ class ListMeta(Struct, rename="camel", frozen=True):
     continue_: str = field(default="", name="continue")
 
 
-class Page(Struct, Generic[T], frozen=True):
+class ListPage(Struct, Generic[T], frozen=True):
     metadata: ListMeta
     items: list[T]
 
@@ -42,7 +42,7 @@ class Codec(Generic[T]):
     def __init__(self, kind: Kind[T]) -> None:
         self._kind = kind
         self._one = json.Decoder(kind.type)
-        self._page: json.Decoder[Page[T]] = json.Decoder(Page[kind.type])  # type: ignore[name-defined]
+        self._page: json.Decoder[ListPage[T]] = json.Decoder(ListPage[kind.type])  # type: ignore[name-defined]
         self._event: json.Decoder[WatchEvent[T]] = json.Decoder(WatchEvent[kind.type])  # type: ignore[name-defined]
 
     def one(self, body: bytes) -> T:
@@ -51,13 +51,13 @@ class Codec(Generic[T]):
         except DecodeError as error:
             raise ConfigError(f"{self._kind.kind} from the API server: {error}") from error
 
-    def page(self, body: bytes) -> Page[T]:
+    def page(self, body: bytes) -> ListPage[T]:
         try:
             return self._page.decode(body)
         except ValidationError:
-            rough = json.decode(body, type=Page[Raw])
+            rough = json.decode(body, type=ListPage[Raw])
             fits = [item for raw in rough.items if (item := self._fitting(raw)) is not None]
-            return Page(rough.metadata, fits)
+            return ListPage(rough.metadata, fits)
         except DecodeError as error:
             raise no_answer(f"list {self._kind.plural}", error) from error
 

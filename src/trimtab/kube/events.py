@@ -42,7 +42,7 @@ class EventIdentity(NamedTuple):
     related: ObjectReference | None
 
 
-class Series(Struct):
+class RepeatedEvent(Struct):
     name: str = ""  # of the Event, once it exists
     count: int = 0
     failures: int = 0
@@ -69,7 +69,7 @@ class Recorder:
         self._now = now
         self._noise = (per_s, burst)
         self._buckets: dict[ObjectReference, TokenBucket] = {}
-        self._series: dict[EventIdentity, Series] = {}
+        self._series: dict[EventIdentity, RepeatedEvent] = {}
         self._queue: Queue[EventIdentity] = Queue(at_most_every_s=count_every_s)
 
     def record(
@@ -92,7 +92,7 @@ class Recorder:
             if not self._bearable(news.about, now):
                 written.labels("dropped").inc()
                 return
-            series = Series(first=now)
+            series = RepeatedEvent(first=now)
         series.count += 1
         series.last = now
         self._series[news] = series  # the most recent last
@@ -122,7 +122,7 @@ class Recorder:
         finally:
             self._queue.done(news)
 
-    async def _write(self, news: EventIdentity, series: Series) -> None:
+    async def _write(self, news: EventIdentity, series: RepeatedEvent) -> None:
         try:
             written.labels(await self._send(news, series)).inc()
             series.failures = 0
@@ -135,7 +135,7 @@ class Recorder:
             self._series.pop(news, None)
             log.warning("event dropped", reason=news.reason, note=news.note, error=str(error))
 
-    async def _send(self, news: EventIdentity, series: Series) -> str:
+    async def _send(self, news: EventIdentity, series: RepeatedEvent) -> str:
         namespace = news.about.namespace or "default"
         if series.name:
             count = {"count": series.count, "lastObservedTime": micro_time(series.last)}
@@ -151,7 +151,7 @@ class Recorder:
             self._queue.add(news)
         return "created"
 
-    def _event(self, name: str, news: EventIdentity, series: Series) -> Free:
+    def _event(self, name: str, news: EventIdentity, series: RepeatedEvent) -> Free:
         event: Free = {
             "metadata": {"name": name},
             "eventTime": micro_time(series.first),

@@ -18,7 +18,7 @@ FIELD_MANAGER = "trimtab-lab"
 TIMEOUT_S = 10.0
 
 
-class ApiError(TrimtabError):
+class LabApiError(TrimtabError):
     """The API server refused: `status` is its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -76,7 +76,7 @@ class Api:
         if (version, kind) not in self._plurals:
             self._plurals |= await self._resources(version)
         if (version, kind) not in self._plurals:
-            raise ApiError(404, f"the API server does not know {kind} in {version}")
+            raise LabApiError(404, f"the API server does not know {kind} in {version}")
         plural, namespaced = self._plurals[version, kind]
         metadata = thing["metadata"]
         namespace = segment(metadata.get("namespace", "default"))
@@ -107,7 +107,7 @@ class Api:
                 reason = str(error) or type(error).__name__
                 raise Unavailable(f"{self.server} does not answer: {reason}") from error
             if answer.status_code >= 400:
-                raise ApiError(answer.status_code, _reason(answer))
+                raise LabApiError(answer.status_code, _reason(answer))
             return answer.content
         raise AssertionError("unreachable: the last try returns or raises")
 

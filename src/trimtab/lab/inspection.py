@@ -10,7 +10,7 @@ from trimtab.lab import control
 from trimtab.lab.components.stack import Lab
 from trimtab.lab.control import LabStatus, Phase
 from trimtab.lab.files.layout import Home, LabDir
-from trimtab.lab.process import Run
+from trimtab.lab.process import SupervisorRun
 from trimtab.lab.spec import LabSpec, name_option
 
 SUPERVISOR_LOCK = "supervisor.lock"
@@ -21,10 +21,10 @@ def is_running(lab: LabDir) -> bool:
     return is_held(lab.path / SUPERVISOR_LOCK)
 
 
-def read_run(lab: LabDir) -> Run | None:
+def read_run(lab: LabDir) -> SupervisorRun | None:
     """The record of the supervisor that runs, or of one that was killed."""
     try:
-        return msgspec.json.decode(lab.run_file.read_bytes(), type=Run)
+        return msgspec.json.decode(lab.run_file.read_bytes(), type=SupervisorRun)
     except (FileNotFoundError, ValueError):  # torn by a crash: as good as none
         return None
 

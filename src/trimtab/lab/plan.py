@@ -14,10 +14,10 @@ from trimtab.lab.components.component import (
     AwaitNodes,
     Component,
     CreateNodes,
-    Plan,
+    LabPlan,
     ProbePod,
     RequestTokens,
-    Task,
+    SupervisorTask,
     TokenFile,
 )
 from trimtab.lab.components.control_plane import (
@@ -27,13 +27,13 @@ from trimtab.lab.components.control_plane import (
     kube_apiserver,
     kube_controller_manager,
 )
-from trimtab.lab.components.identity import ClientCert, ServerCert, Service, token_file
+from trimtab.lab.components.identity import ClientCert, ServerCert, ServiceIdentity, token_file
 from trimtab.lab.components.kwok import CONFIG_FILE as KWOK_CONFIG
 from trimtab.lab.components.kwok import kwok, kwok_config
 from trimtab.lab.components.objects import bootstrap_objects
 from trimtab.lab.components.scheduler import CONFIG_FILE as SCHEDULER_CONFIG
 from trimtab.lab.components.scheduler import kube_scheduler, probe_scheduler_name, scheduler_config
-from trimtab.lab.components.stack import Contribution, Lab, Stack
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 OBJECTS_FILE = "config/objects.json"
 
@@ -41,12 +41,12 @@ OBJECTS_FILE = "config/objects.json"
 class Blueprint(Struct, frozen=True, kw_only=True):
     """A whole lab on paper."""
 
-    plan: Plan
+    plan: LabPlan
     files: dict[str, str]
     links: dict[str, Path]
     clients: tuple[ClientCert, ...]
     servers: tuple[ServerCert, ...]
-    services: tuple[Service, ...]
+    services: tuple[ServiceIdentity, ...]
 
 
 def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) -> Blueprint:
@@ -60,10 +60,10 @@ def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) 
     files[OBJECTS_FILE] = msgspec.json.format(msgspec.json.encode(objects)).decode()
     apply = ApplyObjects(OBJECTS_FILE, digest(files[OBJECTS_FILE]))
     tasks = (
-        Task(name="objects", action=apply, needs=("kube-apiserver",)),
+        SupervisorTask(name="objects", action=apply, needs=("kube-apiserver",)),
         *(task for part in parts for task in part.tasks),
     )
-    plan = Plan(
+    plan = LabPlan(
         server=lab.server,
         components=tuple(_with_digest(component, files) for component in _merged(parts)),
         tasks=tasks + (_token_task() if services else ()),
@@ -79,7 +79,7 @@ def draw(lab: Lab, stacks: tuple[Stack, ...], own_scheduler_config: str | None) 
     )
 
 
-def check_plan(plan: Plan) -> Plan:
+def check_plan(plan: LabPlan) -> LabPlan:
     """The plan, if names are unique, every need exists, and nothing needs itself in the end."""
     needs = {name: unit.needs for name, unit in plan.units.items()}
     if len(needs) != len(plan.components) + len(plan.tasks):
@@ -94,9 +94,9 @@ def check_plan(plan: Plan) -> Plan:
     return plan
 
 
-def _control_plane(lab: Lab, scheduling: str) -> Contribution:
+def _control_plane(lab: Lab, scheduling: str) -> StackContribution:
     clients, servers = identities(lab)
-    return Contribution(
+    return StackContribution(
         components=(
             etcd(lab),
             kube_apiserver(lab),
@@ -115,20 +115,20 @@ def _control_plane(lab: Lab, scheduling: str) -> Contribution:
     )
 
 
-def _tasks(lab: Lab, scheduler_name: str) -> tuple[Task, ...]:
+def _tasks(lab: Lab, scheduler_name: str) -> tuple[SupervisorTask, ...]:
     spec = lab.spec
     return (
-        Task(
+        SupervisorTask(
             name="nodes",
             action=CreateNodes(spec.nodes, spec.node_size),
             needs=("kube-apiserver",),
         ),
-        Task(
+        SupervisorTask(
             name="nodes-ready",
             action=AwaitNodes(spec.nodes),
             needs=("nodes", "kwok", "kube-controller-manager"),
         ),
-        Task(
+        SupervisorTask(
             name="probe-pod",
             action=ProbePod(scheduler_name),
             needs=("objects", "nodes", "kwok", "kube-scheduler"),
@@ -136,7 +136,7 @@ def _tasks(lab: Lab, scheduler_name: str) -> tuple[Task, ...]:
     )
 
 
-def _merged(parts: list[Contribution]) -> tuple[Component, ...]:
+def _merged(parts: list[StackContribution]) -> tuple[Component, ...]:
     by_name = {component.name: component for part in parts for component in part.components}
     return tuple(by_name.values())
 
@@ -152,11 +152,11 @@ def _with_digest(component: Component, files: Mapping[str, str]) -> Component:
     return structs.replace(component, digest=digest(*(files[name] for name in component.reads)))
 
 
-def _token_task() -> tuple[Task, ...]:
-    return (Task(name="tokens", action=RequestTokens(), needs=("objects",)),)
+def _token_task() -> tuple[SupervisorTask, ...]:
+    return (SupervisorTask(name="tokens", action=RequestTokens(), needs=("objects",)),)
 
 
-def _token(service: Service) -> TokenFile:
+def _token(service: ServiceIdentity) -> TokenFile:
     return TokenFile(
         service=service.name,
         file=token_file(service.name),

@@ -24,7 +24,7 @@ class ProcessId(Struct, frozen=True):
     command: str
 
 
-class Run(Struct, frozen=True):
+class SupervisorRun(Struct, frozen=True):
     """`run.json`: a supervisor and its children; stale if that supervisor is gone."""
 
     supervisor: ProcessId

@@ -30,7 +30,7 @@ class NodeSize(Struct, frozen=True, kw_only=True):
     pods: int = 110
 
 
-class Clock(Struct, frozen=True):
+class LabClock(Struct, frozen=True):
     """The lab's time: `scale` seconds pass in it per real second, counted from `epoch`.
 
     Everybody in the lab reads it from the ConfigMap trimtab-system/clock.
@@ -39,9 +39,9 @@ class Clock(Struct, frozen=True):
     epoch: float
     scale: int = 1
 
-    def rescaled(self, scale: int, now: float) -> "Clock":
+    def rescaled(self, scale: int, now: float) -> "LabClock":
         """The same lab time at `now`, going on at another pace: load curves never jump."""
-        return Clock(now - (now - self.epoch) * self.scale / scale, scale)
+        return LabClock(now - (now - self.epoch) * self.scale / scale, scale)
 
 
 class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     created: str
-    clock: Clock
+    clock: LabClock
     version: int = VERSION
     stacks: tuple[str, ...] = ("none",)
     nodes: int = 5

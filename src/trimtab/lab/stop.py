@@ -7,7 +7,7 @@ from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import is_running, read_run
-from trimtab.lab.process import Run, await_end, end
+from trimtab.lab.process import SupervisorRun, await_end, end
 from trimtab.lab.spec import name_option
 
 STOP_LIMIT_S = 60.0
@@ -49,7 +49,7 @@ def end_leftovers(lab: LabDir) -> None:
         end(child, signal.SIGKILL, END_LIMIT_S)
 
 
-def _end_supervisor(lab: LabDir, run: Run | None) -> None:
+def _end_supervisor(lab: LabDir, run: SupervisorRun | None) -> None:
     """It does not listen: signal the recorded process, if it still is the one that was recorded.
 
     SIGTERM lets it stop its children in order; after SIGKILL the kernel ends them.

@@ -63,7 +63,7 @@ class Volume(_Part, frozen=True):
     claim: str = ""
 
 
-class Container(_Part, frozen=True):
+class ContainerResources(_Part, frozen=True):
     """A container's resources; `restart_policy` Always makes an init container a sidecar."""
 
     requests: dict[str, str] = {}
@@ -86,8 +86,8 @@ class SnapshotPod(_Part, frozen=True):
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
     qos_class: str = ""
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: tuple[ContainerResources, ...] = ()
+    init_containers: tuple[ContainerResources, ...] = ()
     pod_requests: dict[str, str] = {}
     """spec.resources.requests: replaces the containers' sum of cpu, memory and huge pages."""
     overhead: dict[str, str] = {}

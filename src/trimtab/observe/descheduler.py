@@ -15,7 +15,7 @@ CRON_JOBS = free_kind("batch", "v1", "cronjobs", "CronJob")
 GATE = "EvictionsInBackground"
 
 
-class Descheduler(Struct, frozen=True):
+class InstalledDescheduler(Struct, frozen=True):
     """One descheduler that is meant to run."""
 
     name: str
@@ -45,12 +45,12 @@ class Descheduler(Struct, frozen=True):
                 yield gate, value
 
 
-def deschedulers_in(objects: Iterable[Free]) -> list[Descheduler]:
+def deschedulers_in(objects: Iterable[Free]) -> list[InstalledDescheduler]:
     """Those among Deployments, CronJobs, Jobs and Pods that run a descheduler."""
     return [found for obj in objects for found in _found(obj)]
 
 
-def _found(obj: Free) -> Iterator[Descheduler]:
+def _found(obj: Free) -> Iterator[InstalledDescheduler]:
     meta = obj.get("metadata") or {}
     place = "/".join(filter(None, (meta.get("namespace"), meta.get("name"))))
     for container in _containers(obj.get("spec") or {}):
@@ -58,7 +58,7 @@ def _found(obj: Free) -> Iterator[Descheduler]:
         repository, tag = _split(image)
         if "descheduler" in repository.rpartition("/")[2] and "operator" not in repository:
             arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
-            yield Descheduler(
+            yield InstalledDescheduler(
                 f"{obj.get('kind') or 'workload'} {place}",
                 tag,
                 tuple(map(str, arguments)),

@@ -30,7 +30,7 @@ _FAILED = "extension point failed with error"
 _CAPACITY_NAMES = {"CPU": "cpu", "Mem": "memory", "Pods": "pods"}
 
 
-class Line(Struct, frozen=True):
+class LogEntry(Struct, frozen=True):
     """One line in klog's form; `fields` hold plain texts, and `usage={…}` as it was written."""
 
     level: str
@@ -123,7 +123,7 @@ class LoggedCycle(Struct, frozen=True, kw_only=True):
 
 def parse_cycles(texts: Iterable[str]) -> Iterator[LoggedCycle]:
     """The whole cycles of a log, of one process after the other."""
-    held: list[Line] = []
+    held: list[LogEntry] = []
     for line in filter(_is_complete, parse_lines(texts)):
         if line.message == _BEGAN or (held and held[0].pid != line.pid):
             held = []
@@ -133,7 +133,7 @@ def parse_cycles(texts: Iterable[str]) -> Iterator[LoggedCycle]:
             held = []
 
 
-def parse_lines(texts: Iterable[str]) -> Iterator[Line]:
+def parse_lines(texts: Iterable[str]) -> Iterator[LogEntry]:
     """Lines in klog's form; everything else is passed over."""
     for text in texts:
         if match := _LINE.match(text):
@@ -142,7 +142,7 @@ def parse_lines(texts: Iterable[str]) -> Iterator[Line]:
             message = _plain(quoted[0]) if quoted else rest
             fields = rest[quoted.end() :] if quoted else ""
             found = {key: _plain(value) for key, value in _FIELD.findall(fields)}
-            yield Line(level, time, int(pid), file, message, found)
+            yield LogEntry(level, time, int(pid), file, message, found)
 
 
 def _plain(value: str) -> str:
@@ -151,7 +151,7 @@ def _plain(value: str) -> str:
     return value[1:-1].replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
 
 
-def _cycle(lines: list[Line]) -> LoggedCycle:
+def _cycle(lines: list[LogEntry]) -> LoggedCycle:
     last = lines[-1]
     return LoggedCycle(
         pid=last.pid,
@@ -165,13 +165,13 @@ def _cycle(lines: list[Line]) -> LoggedCycle:
     )
 
 
-def _shown(line: Line) -> str:
+def _shown(line: LogEntry) -> str:
     return ", ".join([line.message, *(f"{key} {value}" for key, value in line.fields.items())])
 
 
-def _runs(lines: list[Line]) -> Iterator[list[Line]]:
+def _runs(lines: list[LogEntry]) -> Iterator[list[LogEntry]]:
     """Each plugin's run ends with a line that counts its evictions."""
-    held: list[Line] = []
+    held: list[LogEntry] = []
     for line in lines[1:]:
         held.append(line)
         if line.message == _RUN_ENDED:
@@ -180,7 +180,7 @@ def _runs(lines: list[Line]) -> Iterator[list[Line]]:
             held = []
 
 
-def _run(lines: list[Line]) -> LoggedRun:
+def _run(lines: list[LogEntry]) -> LoggedRun:
     by_message = {line.message: line for line in lines}
     capacity = by_message.get("Total capacity to be moved")
     return LoggedRun(
@@ -197,11 +197,11 @@ def _run(lines: list[Line]) -> LoggedRun:
     )
 
 
-def _is_about_nodes(line: Line) -> bool:
+def _is_about_nodes(line: LogEntry) -> bool:
     return line.fields.get("plugin", "").endswith("NodeUtilization")
 
 
-def _reading(line: Line) -> LoggedNode | None:
+def _reading(line: LogEntry) -> LoggedNode | None:
     if line.message == "Node has been classified":
         category = line.fields["category"]
     elif line.message == "Node is appropriately utilized":
@@ -212,14 +212,14 @@ def _reading(line: Line) -> LoggedNode | None:
     return LoggedNode(line.fields["node"], category, _QUANTITIES(usage), _PERCENTS(percent))
 
 
-def _percents(line: Line | None) -> dict[str, float] | None:
+def _percents(line: LogEntry | None) -> dict[str, float] | None:
     if line is None:
         return None
     found = {key: _PERCENT.match(value) for key, value in line.fields.items()}
     return {key: float(match[0]) for key, match in found.items() if match}
 
 
-def _shown_exit(line: Line) -> str:
+def _shown_exit(line: LogEntry) -> str:
     """With the two numbers that one of them gives."""
     under, wanted = line.fields.get("underutilizedNodes"), line.fields.get("numberOfNodes")
     return line.message if under is None else f"{line.message} ({under}, {wanted})"
@@ -231,8 +231,8 @@ def _whole(fields: Mapping[str, str]) -> dict[str, int]:
     }
 
 
-def _sources(lines: list[Line]) -> Iterator[list[Line]]:
-    held: list[Line] = []
+def _sources(lines: list[LogEntry]) -> Iterator[list[LogEntry]]:
+    held: list[LogEntry] = []
     for line in lines:
         if line.message == "Evicting pods from node":
             if held:
@@ -244,7 +244,7 @@ def _sources(lines: list[Line]) -> Iterator[list[Line]]:
         yield held
 
 
-def _source(lines: list[Line]) -> LoggedSource:
+def _source(lines: list[LogEntry]) -> LoggedSource:
     first = lines[0].fields
     counts = next((x.fields for x in lines if x.message == "Pods on node"), {})
     return LoggedSource(
@@ -278,7 +278,7 @@ _NOTES = {
 }
 
 
-def _note(line: Line) -> LoggedPod | None:
+def _note(line: LogEntry) -> LoggedPod | None:
     pod, error = line.fields.get("pod", ""), line.fields.get("err", "")
     if line.message in _NOTES:
         return LoggedPod(_NOTES[line.message], pod, error)
@@ -289,7 +289,7 @@ def _note(line: Line) -> LoggedPod | None:
     return None
 
 
-def _refusal(line: Line) -> PodOutcome:
+def _refusal(line: LogEntry) -> PodOutcome:
     if "limit" not in line.fields:
         return PodOutcome.REFUSED
     if "namespace" in line.fields:
@@ -336,7 +336,7 @@ _COMPLETE: dict[str, _Fields] = {
 _ONLY_NUMBERS = ("Total capacity to be moved", "Updated node usage")
 
 
-def _is_complete(line: Line) -> bool:
+def _is_complete(line: LogEntry) -> bool:
     """Whether everything that is read from such a line is in it."""
     if line.message in _ONLY_NUMBERS:
         return all(_is_whole(value) for key, value in line.fields.items() if key != "node")

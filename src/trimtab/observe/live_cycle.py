@@ -18,18 +18,18 @@ from trimtab.observe.node_classes import LiveView
 from trimtab.policy import (
     Class,
     Cycle,
-    Node,
     NotANumberError,
+    PlainNode,
+    PlainPod,
     PluginRun,
-    Pod,
     Policy,
-    QueryFailed,
+    QueryFailure,
     Shuffled,
     Traits,
     Vector,
     decide,
 )
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, UsageSource
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS
 from trimtab.virt.launcher import SCHEDULABLE
 
@@ -119,7 +119,7 @@ def query_of(policy: Policy) -> str:
     if len(plugins) != 1 or not isinstance(plugins[0], LowNodeUtilization):
         raise ConfigError("--live: the policy must enable LowNodeUtilization and nothing else")
     plugin = plugins[0]
-    if plugin.source is not Source.PROMETHEUS:
+    if plugin.source is not UsageSource.PROMETHEUS:
         raise ConfigError("--live: the policy must ask Prometheus (metricsUtilization.source)")
     if policy.profiles[0].evictor.node_fit:
         raise ConfigError("--live: nodeFit needs the nodes' capacity, which no exporter tells")
@@ -127,7 +127,7 @@ def query_of(policy: Policy) -> str:
 
 
 def decide_live(
-    nodes: Sequence[LiveNode], answer: Vector | QueryFailed, policy: Policy, seed: int = 0
+    nodes: Sequence[LiveNode], answer: Vector | QueryFailure, policy: Policy, seed: int = 0
 ) -> LiveDecision:
     """Decide one cycle on the answer to `query_of(policy)`; `seed` decides ties."""
     measured = any(node.use for node in nodes)
@@ -148,15 +148,15 @@ def decide_live(
     return _decision(nodes, cycle)
 
 
-def _node(node: LiveNode, *, measured: bool) -> Node:
+def _node(node: LiveNode, *, measured: bool) -> PlainNode:
     """A node without metrics is one that is not Ready: the exporter leaves those out."""
     labels = {SCHEDULABLE: "true", "kubernetes.io/hostname": node.name}
-    return Node(name=node.name, labels=labels, ready=node.use is not None or not measured)
+    return PlainNode(name=node.name, labels=labels, ready=node.use is not None or not measured)
 
 
-def _pod(vm: LiveVm) -> Pod:
+def _pod(vm: LiveVm) -> PlainPod:
     namespace, _, name = vm.id.rpartition("/")
-    return Pod(
+    return PlainPod(
         uid=vm.id,
         name=f"virt-launcher-{name}",
         namespace=namespace or "default",

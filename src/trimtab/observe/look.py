@@ -34,7 +34,12 @@ from trimtab.model.snapshot import (
     SnapshotVm,
 )
 from trimtab.observe import wire
-from trimtab.observe.descheduler import CRON_JOBS, DEPLOYMENTS, Descheduler, deschedulers_in
+from trimtab.observe.descheduler import (
+    CRON_JOBS,
+    DEPLOYMENTS,
+    InstalledDescheduler,
+    deschedulers_in,
+)
 from trimtab.observe.kubevirt import kubevirt_seen, policies_of
 from trimtab.observe.machines import (
     kubevirt_machines,
@@ -53,8 +58,7 @@ from trimtab.observe.vm_loads import (
     snapshot_vms,
 )
 from trimtab.policy import Policy, read_policy
-from trimtab.policy.file.settings import LowNodeUtilization
-from trimtab.policy.file.settings import Source as UsageSource
+from trimtab.policy.file.settings import LowNodeUtilization, UsageSource
 from trimtab.prom.client import Prometheus
 
 T = TypeVar("T")
@@ -66,7 +70,7 @@ class Look(Struct, frozen=True):
 
     snapshot: Snapshot
     notes: tuple[str, ...] = ()
-    descheduler: Descheduler | None = None
+    descheduler: InstalledDescheduler | None = None
 
 
 async def look(
@@ -221,7 +225,7 @@ class _Looker:
             ),
         }
 
-    async def _descheduler(self) -> Descheduler | None:
+    async def _descheduler(self) -> InstalledDescheduler | None:
         """In the policy's namespace if that is known, otherwise anywhere."""
         found: list[Free] = []
         for kind in (DEPLOYMENTS, CRON_JOBS):
@@ -232,7 +236,7 @@ class _Looker:
             found += [{"kind": kind.kind, **item} for item in items]
         return next(iter(deschedulers_in(found)), None)
 
-    def _background(self, given: bool | None, descheduler: Descheduler | None) -> bool:
+    def _background(self, given: bool | None, descheduler: InstalledDescheduler | None) -> bool:
         if given is not None:
             return given
         if descheduler is not None:
@@ -244,7 +248,7 @@ class _Looker:
         return True
 
     async def _versions(
-        self, kubevirts: Sequence[wire.KubeVirt], descheduler: Descheduler | None
+        self, kubevirts: Sequence[wire.KubeVirt], descheduler: InstalledDescheduler | None
     ) -> dict[str, str]:
         found = {"trimtab": __version__}
         with suppress(Forbidden, NotFound):  # a version is nice to know and decides nothing

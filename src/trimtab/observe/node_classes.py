@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.kube.resources import Node as ApiNode
-from trimtab.policy import Class, Figures, PodView, Policy, QueryFailed, Vector, View, decide
+from trimtab.policy import Class, CycleFigures, PodView, Policy, QueryFailure, Vector, View, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
-from trimtab.policy.view import Node
+from trimtab.policy.view import PlainNode
 from trimtab.prom.client import Sample
 from trimtab.virt.soft_taints import NodeClass
 
@@ -46,14 +46,14 @@ class LiveView(View):
 
     def __init__(
         self,
-        nodes: Sequence[Node],
-        answer: Vector | QueryFailed,
+        nodes: Sequence[PlainNode],
+        answer: Vector | QueryFailure,
         pods: Mapping[str, Sequence[PodView]] | None = None,
     ) -> None:
         super().__init__(nodes)
         self._answer, self._pods = answer, pods or {}
 
-    def samples(self) -> Vector | QueryFailed:
+    def samples(self) -> Vector | QueryFailure:
         return self._answer
 
     def pods_on(self, node: str) -> Sequence[PodView]:
@@ -64,10 +64,10 @@ class LiveView(View):
 
 
 def classify(
-    nodes: Sequence[ApiNode], samples: Sequence[Sample] | QueryFailed, policy: Policy
+    nodes: Sequence[ApiNode], samples: Sequence[Sample] | QueryFailure, policy: Policy
 ) -> Classification:
     """The first plugin's view; a NaN sample is a problem, since processors differ on it."""
-    answer = samples if isinstance(samples, QueryFailed) else vector(samples)
+    answer = samples if isinstance(samples, QueryFailure) else vector(samples)
     if isinstance(answer, Vector) and np.isnan(answer.values).any():
         return Classification(problem="a sample is not a number")
     cycle = decide(LiveView([_node(node) for node in nodes], answer), policy)
@@ -86,7 +86,7 @@ def vector(samples: Sequence[Sample]) -> Vector:
     return Vector(instances, np.array([sample.value for sample in samples], np.float64))
 
 
-def _classification(names: Sequence[str], figures: Figures) -> Classification:
+def _classification(names: Sequence[str], figures: CycleFigures) -> Classification:
     resource = METRIC_RESOURCE if METRIC_RESOURCE in figures.percent else next(iter(figures.low))
     percents, average = figures.percent[resource], figures.average
     return Classification(
@@ -100,9 +100,9 @@ def _classification(names: Sequence[str], figures: Figures) -> Classification:
     )
 
 
-def _node(node: ApiNode) -> Node:
+def _node(node: ApiNode) -> PlainNode:
     ready = next((c.status for c in node.status.conditions if c.type == "Ready"), None)
-    return Node(
+    return PlainNode(
         name=node.metadata.name,
         labels=node.metadata.labels,
         unschedulable=node.spec.unschedulable,

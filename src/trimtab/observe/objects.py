@@ -64,9 +64,9 @@ def claim_of(claim: wire.Claim) -> model.Claim:
     return model.Claim(meta.namespace, meta.name, claim.spec.storage_class_name or "")
 
 
-def _container(container: wire.Container) -> model.Container:
+def _container(container: wire.Container) -> model.ContainerResources:
     resources = container.resources
-    return model.Container(resources.requests, resources.limits, container.restart_policy)
+    return model.ContainerResources(resources.requests, resources.limits, container.restart_policy)
 
 
 def _volume(volume: Mapping[str, object]) -> model.Volume:

@@ -30,7 +30,7 @@ class Progress(Struct, frozen=True):
         return self.left <= self.total / 2
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class CopyOrder(Struct, frozen=True, kw_only=True):
     """A copy to be made: from where to where, how much, and within which limits."""
 
     migration: str
@@ -45,11 +45,11 @@ class Order(Struct, frozen=True, kw_only=True):
 
 
 class _Known(Struct):
-    order: Order
+    order: CopyOrder
     copy: Copy
 
 
-class Copies:
+class PlayedCopies:
     """All copies under way, by VMI."""
 
     def __init__(self, bandwidth: float, wake: Callable[[Key], None]) -> None:
@@ -57,7 +57,7 @@ class Copies:
         self._copies: dict[Key, _Known] = {}
         self._nodes: dict[str, int] = {}
 
-    def progress(self, key: Key, order: Order, now_s: float) -> Progress:
+    def progress(self, key: Key, order: CopyOrder, now_s: float) -> Progress:
         """How this copy stands now; it begins if it is not known yet."""
         known = self._copies.get(key)
         if known is None or known.order.migration != order.migration:
@@ -75,7 +75,7 @@ class Copies:
             self._share(now_s)
             self._wake_all(but=key)
 
-    def _begin(self, key: Key, order: Order, now_s: float) -> _Known:
+    def _begin(self, key: Key, order: CopyOrder, now_s: float) -> _Known:
         copy = Copy(
             source=self._number(order.source),
             target=self._number(order.target),

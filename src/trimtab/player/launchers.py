@@ -17,23 +17,23 @@ from trimtab.kube.resources import Free, Key, Kind, Wire
 TERMINAL = frozenset(("Succeeded", "Failed"))
 
 
-class LauncherLabels(Wire, frozen=True):
+class PlayedLauncherLabels(Wire, frozen=True):
     created_by: str = field(default="", name=CREATED_BY_LABEL)
     migration: str = field(default="", name=MIGRATION_JOB_LABEL)
 
 
-class LauncherAnnotations(Wire, frozen=True):
+class PlayedLauncherAnnotations(Wire, frozen=True):
     domain: str = field(default="", name=DOMAIN)
 
 
-class LauncherMeta(Wire, frozen=True):
+class PlayedLauncherMeta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     deletion_timestamp: datetime | None = None
-    labels: LauncherLabels = LauncherLabels()
-    annotations: LauncherAnnotations = LauncherAnnotations()
+    labels: PlayedLauncherLabels = PlayedLauncherLabels()
+    annotations: PlayedLauncherAnnotations = PlayedLauncherAnnotations()
 
     @property
     def key(self) -> Key:
@@ -45,20 +45,20 @@ class ContainerName(Wire, frozen=True):
     image: str = ""
 
 
-class LauncherSpec(Wire, frozen=True):
+class PlayedLauncherSpec(Wire, frozen=True):
     node_name: str = ""
     containers: tuple[ContainerName, ...] = ()
 
 
-class LauncherStatus(Wire, frozen=True):
+class PlayedLauncherStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[Free, ...] = ()
 
 
-class Launcher(Wire, frozen=True):
-    metadata: LauncherMeta = LauncherMeta()
-    spec: LauncherSpec = LauncherSpec()
-    status: LauncherStatus = LauncherStatus()
+class PlayedLauncher(Wire, frozen=True):
+    metadata: PlayedLauncherMeta = PlayedLauncherMeta()
+    spec: PlayedLauncherSpec = PlayedLauncherSpec()
+    status: PlayedLauncherStatus = PlayedLauncherStatus()
 
     @property
     def vmi(self) -> Key:
@@ -74,18 +74,18 @@ class Launcher(Wire, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
 
-LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)
+LAUNCHERS = Kind("", "v1", "pods", "Pod", PlayedLauncher)
 
 
 class Ending(Struct, frozen=True):
     """A launcher that is over: `finish` it if it still runs, `remove` it if it was deleted."""
 
-    launcher: Launcher
+    launcher: PlayedLauncher
     finish: bool
     remove: bool
 
 
-def endings(vmi: Vmi | None, launchers: Iterable[Launcher]) -> Iterator[Ending]:
+def endings(vmi: Vmi | None, launchers: Iterable[PlayedLauncher]) -> Iterator[Ending]:
     """What the kubelets have to do about the launchers of one VMI."""
     for launcher in launchers:
         over = launcher.has_ended or _is_over(vmi, launcher)
@@ -95,7 +95,7 @@ def endings(vmi: Vmi | None, launchers: Iterable[Launcher]) -> Iterator[Ending]:
             yield Ending(launcher, finish, remove)
 
 
-def _is_over(vmi: Vmi | None, launcher: Launcher) -> bool:
+def _is_over(vmi: Vmi | None, launcher: PlayedLauncher) -> bool:
     meta = launcher.metadata
     if vmi is None or vmi.metadata.uid != meta.labels.created_by:
         return launcher.is_deleted
@@ -116,7 +116,7 @@ def _is_over(vmi: Vmi | None, launcher: Launcher) -> bool:
     return launcher.is_deleted and not runs_the_guest(vmi, launcher)
 
 
-def runs_the_guest(vmi: Vmi, launcher: Launcher) -> bool:
+def runs_the_guest(vmi: Vmi, launcher: PlayedLauncher) -> bool:
     """True for the launcher that the guest is in; the target of a migration is not it yet."""
     if vmi.status.phase not in ("Scheduled", "Running"):
         return False
@@ -126,12 +126,12 @@ def runs_the_guest(vmi: Vmi, launcher: Launcher) -> bool:
     return state is None or state.end_timestamp is not None or name != state.target_pod
 
 
-def lives_as(launcher: Launcher, name: str) -> bool:
+def lives_as(launcher: PlayedLauncher, name: str) -> bool:
     """True for the launcher of that name, as long as nobody has ended it."""
     return launcher.metadata.name == name and not (launcher.has_ended or launcher.is_deleted)
 
 
-def finished_status(launcher: Launcher, now: str) -> Free:
+def finished_status(launcher: PlayedLauncher, now: str) -> Free:
     """The status of a pod whose containers have all ended well."""
     kept = [c for c in launcher.status.conditions if c["type"] not in ("Ready", "ContainersReady")]
     over = {"status": "False", "reason": "PodCompleted", "lastTransitionTime": now}

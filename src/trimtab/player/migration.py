@@ -39,7 +39,7 @@ class MigrationFacts(Struct, frozen=True, kw_only=True):
     copy: Progress | None = None
 
 
-class Step(Struct, frozen=True):
+class PlayedStep(Struct, frozen=True):
     """A write, or nothing; `again_s` is when to look again, in the lab's time."""
 
     patch: Free | None = None
@@ -47,10 +47,10 @@ class Step(Struct, frozen=True):
     again_s: float | None = None
 
 
-NOTHING = Step()
+NOTHING = PlayedStep()
 
 
-def migration_step(vmi: Vmi, facts: MigrationFacts) -> Step:
+def migration_step(vmi: Vmi, facts: MigrationFacts) -> PlayedStep:
     """The next step of the VMI's migration, if it has one."""
     state = vmi.status.migration_state
     if state is None:
@@ -68,18 +68,18 @@ def migration_step(vmi: Vmi, facts: MigrationFacts) -> Step:
     return _during_the_copy(vmi, state, facts)
 
 
-def _before_the_copy(state: MigrationState, facts: MigrationFacts) -> Step:
+def _before_the_copy(state: MigrationState, facts: MigrationFacts) -> PlayedStep:
     if not facts.target_answers:
         return NOTHING
     if not state.target_node_address:
         told = {"targetNodeAddress": facts.target_address, "targetDirectMigrationNodePorts": PORTS}
-        return Step(_migration(told), "target prepared")
+        return PlayedStep(_migration(told), "target prepared")
     if not facts.source_answers:
         return NOTHING
-    return Step(_migration({"startTimestamp": facts.now, "mode": "PreCopy"}), "copy begun")
+    return PlayedStep(_migration({"startTimestamp": facts.now, "mode": "PreCopy"}), "copy begun")
 
 
-def _during_the_copy(vmi: Vmi, state: MigrationState, facts: MigrationFacts) -> Step:
+def _during_the_copy(vmi: Vmi, state: MigrationState, facts: MigrationFacts) -> PlayedStep:
     copy = facts.copy
     if not facts.source_answers or copy is None:
         return NOTHING
@@ -93,7 +93,7 @@ def _during_the_copy(vmi: Vmi, state: MigrationState, facts: MigrationFacts) -> 
         return _failed(facts.now, wanted)
     if copy.left_s > 0:
         # the moment of half the copy is not known exactly once the network is shared anew
-        return Step(again_s=copy.left_s / 2 if wanted else copy.left_s)
+        return PlayedStep(again_s=copy.left_s / 2 if wanted else copy.left_s)
     if not copy.in_time:
         return _failed(facts.now, _too_late(state, copy), aborted=True)
     return _hand_over(vmi, state, facts.now)
@@ -107,7 +107,7 @@ def _too_late(state: MigrationState, copy: Progress) -> str:
     return f"Live migration is not completed after {limit} seconds and has been aborted"
 
 
-def _hand_over(vmi: Vmi, state: MigrationState, now: str) -> Step:
+def _hand_over(vmi: Vmi, state: MigrationState, now: str) -> PlayedStep:
     """The guest runs on the target: the VMI is there from now on."""
     conditions = [c for c in vmi.status.conditions if c.get("type") not in GONE_AFTER_MIGRATION]
     patch: Free = {
@@ -128,10 +128,10 @@ def _hand_over(vmi: Vmi, state: MigrationState, now: str) -> Step:
             },
         },
     }
-    return Step(patch, "guest handed over")
+    return PlayedStep(patch, "guest handed over")
 
 
-def _complete(vmi: Vmi) -> Step:
+def _complete(vmi: Vmi) -> PlayedStep:
     """What a hotplug asked for holds from now on, and the migration is over."""
     cpu = vmi.spec.domain.cpu
     topology = {"cores": cpu.cores, "sockets": cpu.sockets, "threads": cpu.threads}
@@ -139,10 +139,10 @@ def _complete(vmi: Vmi) -> Step:
     if cpu.cores:
         status["currentCPUTopology"] = {name: count for name, count in topology.items() if count}
     status["memory"] = {"guestCurrent": guest_memory(vmi)}
-    return Step({"status": status}, "migration completed")
+    return PlayedStep({"status": status}, "migration completed")
 
 
-def _failed(now: str, reason: str, *, aborted: bool = False) -> Step:
+def _failed(now: str, reason: str, *, aborted: bool = False) -> PlayedStep:
     told: Free = {
         "failed": True,
         "completed": True,
@@ -151,17 +151,17 @@ def _failed(now: str, reason: str, *, aborted: bool = False) -> Step:
     }
     if aborted:
         told["abortStatus"] = "Succeeded"
-    return Step(_migration(told), "migration failed")
+    return PlayedStep(_migration(told), "migration failed")
 
 
-def _clean_up() -> Step:
+def _clean_up() -> PlayedStep:
     patch: Free = {
         "metadata": {
             "labels": {MIGRATION_TARGET_LABEL: None},
             "annotations": {CREATE_TARGET: None},
         }
     }
-    return Step(patch, "migration cleaned up")
+    return PlayedStep(patch, "migration cleaned up")
 
 
 def _migration(fields: Free) -> Free:

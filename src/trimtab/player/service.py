@@ -32,12 +32,12 @@ from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.model.quantity import NANO, parse_quantity
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
-from trimtab.player.copies import Copies, Order, Progress
+from trimtab.player.copies import CopyOrder, PlayedCopies, Progress
 from trimtab.player.guests import Guest, guest_of, vcpus
 from trimtab.player.launchers import (
     LAUNCHERS,
     Ending,
-    Launcher,
+    PlayedLauncher,
     endings,
     finished_status,
     lives_as,
@@ -52,7 +52,7 @@ from trimtab.player.nodes import (
     resource_changes,
 )
 from trimtab.player.patches import json_patch
-from trimtab.player.settings import Settings
+from trimtab.player.settings import PlayerSettings
 from trimtab.player.turn import next_step
 
 NAME = "virt-handler-player"
@@ -69,7 +69,7 @@ class Player:
         self,
         handler: Client,
         kubelet: Client,
-        settings: Settings,
+        settings: PlayerSettings,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._handler, self._kubelet, self._settings, self._now = handler, kubelet, settings, now
@@ -96,7 +96,7 @@ class Player:
         self.controller.follow(self.launchers, lambda each: (each.vmi,))
         self.nodes.store.subscribe(self._node_changed)
         self.node_controller = Controller("nodes", self._fit).follow(self.nodes)
-        self._copies = Copies(settings.bandwidth, self.controller.queue.add)
+        self._copies = PlayedCopies(settings.bandwidth, self.controller.queue.add)
         self._begun: dict[str, float] = {}
         self._guests: dict[Key, tuple[str, Guest]] = {}
         self.metrics = GuestMetrics(time.monotonic)
@@ -121,7 +121,7 @@ class Player:
                 await self._end(ending)
         return outcome
 
-    async def _handle(self, vmi: Vmi, launchers: list[Launcher]) -> Outcome:
+    async def _handle(self, vmi: Vmi, launchers: list[PlayedLauncher]) -> Outcome:
         step = next_step(vmi, launchers, self._facts(vmi, launchers))
         if step.patch is not None:
             await self._write(vmi, step.patch)
@@ -131,7 +131,7 @@ class Player:
             return Done()
         return After(max(0.0, self._clock.real_s(step.again_s)))
 
-    def _facts(self, vmi: Vmi, launchers: list[Launcher]) -> MigrationFacts:
+    def _facts(self, vmi: Vmi, launchers: list[PlayedLauncher]) -> MigrationFacts:
         state = vmi.status.migration_state or MigrationState()
         now = self._now()
         return MigrationFacts(
@@ -152,7 +152,7 @@ class Player:
         written = self._clock.lab_s(state.start_timestamp.timestamp())
         begun_s = self._begun.setdefault(state.migration_uid, max(written, lab_s - 1.0))
         settings, guest = state.migration_configuration, self._guest(vmi)
-        order = Order(
+        order = CopyOrder(
             migration=state.migration_uid,
             source=state.source_node,
             target=state.target_node,
@@ -316,7 +316,7 @@ def _quantity(text: str | int) -> float:
     return parse_quantity(text, "quantity").nano / NANO
 
 
-async def serve(handler: Client, kubelet: Client, settings: Settings) -> None:
+async def serve(handler: Client, kubelet: Client, settings: PlayerSettings) -> None:
     """Run until SIGTERM."""
     await refuse_beside(kubelet, "trimtab")
     player = Player(handler, kubelet, settings)

@@ -8,7 +8,7 @@ from trimtab.kube.runtime.options import Bytes, Listening, Option, Port
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class PlayerSettings(Listening, frozen=True, kw_only=True):
     """The options of the player of KubeVirt's handlers."""
 
     port: Port = 8091

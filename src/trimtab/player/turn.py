@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from trimtab.kube.kubevirt import Vmi
 from trimtab.kube.resources import Free
 from trimtab.player.guests import guest_memory
-from trimtab.player.launchers import Launcher, runs_the_guest
+from trimtab.player.launchers import PlayedLauncher, runs_the_guest
 from trimtab.player.migratable import block_migration, migration_conditions
-from trimtab.player.migration import NOTHING, MigrationFacts, Step, migration_step
+from trimtab.player.migration import NOTHING, MigrationFacts, PlayedStep, migration_step
 
 MACHINE_TYPE = "q35"
 _EVENTS = {"Running": "started", "Succeeded": "shut down", "Failed": "crashed"}
@@ -22,7 +22,7 @@ GUEST_OS = {
 }
 
 
-def next_step(vmi: Vmi, launchers: Iterable[Launcher], facts: MigrationFacts) -> Step:
+def next_step(vmi: Vmi, launchers: Iterable[PlayedLauncher], facts: MigrationFacts) -> PlayedStep:
     """The next write to this VMI."""
     phase = vmi.status.phase
     if phase not in ("Scheduled", "Running"):
@@ -40,7 +40,7 @@ def next_step(vmi: Vmi, launchers: Iterable[Launcher], facts: MigrationFacts) ->
     return _keep_conditions(vmi)
 
 
-def _is_shutting_down(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
+def _is_shutting_down(vmi: Vmi, launchers: Iterable[PlayedLauncher]) -> bool:
     """The VMI was deleted, or the launcher under its guest was."""
     if vmi.metadata.deletion_timestamp is not None:
         return True
@@ -51,7 +51,7 @@ def _is_shutting_down(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
     )
 
 
-def _has_crashed(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
+def _has_crashed(vmi: Vmi, launchers: Iterable[PlayedLauncher]) -> bool:
     """The launcher under the guest has ended, and nobody had asked for it.
 
     Launchers that it left stay where they were, and it may have come back to their node.
@@ -65,7 +65,7 @@ def _has_crashed(vmi: Vmi, launchers: Iterable[Launcher]) -> bool:
     return bool(here) and all(each.has_ended for each in here)
 
 
-def _started(vmi: Vmi, now: str) -> Step:
+def _started(vmi: Vmi, now: str) -> PlayedStep:
     size = guest_memory(vmi)
     return _enter(
         "Running",
@@ -82,22 +82,22 @@ def _started(vmi: Vmi, now: str) -> Step:
     )
 
 
-def _enter(phase: str, vmi: Vmi, now: str, more: Free) -> Step:
+def _enter(phase: str, vmi: Vmi, now: str, more: Free) -> PlayedStep:
     entered = {"phase": phase, "phaseTransitionTimestamp": now}
     status: Free = {
         "phase": phase,
         "phaseTransitionTimestamps": [*vmi.status.phase_transition_timestamps, entered],
         **more,
     }
-    return Step({"status": status}, f"guest {_EVENTS[phase]}")
+    return PlayedStep({"status": status}, f"guest {_EVENTS[phase]}")
 
 
-def _keep_conditions(vmi: Vmi) -> Step:
+def _keep_conditions(vmi: Vmi) -> PlayedStep:
     """Whether it can migrate may change while it runs, as with a claim or an annotation."""
     wanted = _with_migration_conditions(vmi)
     if _facts_of(wanted) == _facts_of(vmi.status.conditions):
         return NOTHING
-    return Step({"status": {"conditions": wanted}}, "conditions changed")
+    return PlayedStep({"status": {"conditions": wanted}}, "conditions changed")
 
 
 def _with_migration_conditions(vmi: Vmi) -> list[Free]:

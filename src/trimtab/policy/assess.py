@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.policy.choices import Choose, Tie
-from trimtab.policy.cycle import Class, Figures
+from trimtab.policy.cycle import Class, CycleFigures
 from trimtab.policy.doubt import order_matters, possible_classes
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Plugin, Thresholds
 from trimtab.policy.numbers import (
@@ -28,12 +28,12 @@ Percent = Mapping[str, Floats]
 _HUNDRED = np.array([100], dtype=np.int64)
 
 
-def assess(selection: Selection, usage: Usage, plugin: Plugin, choose: Choose) -> Figures:
+def assess(selection: Selection, usage: Usage, plugin: Plugin, choose: Choose) -> CycleFigures:
     """The figures of one run: levels as given, or distances from the mean (T3, T4)."""
     if isinstance(plugin, LowNodeUtilization) and plugin.deviation:
         return _around_the_mean(selection, usage, plugin, choose)
     percent = _percentages(plugin.resources, selection, usage)
-    return Figures(
+    return CycleFigures(
         usage=usage.shown,
         percent=percent,
         average=None,
@@ -45,7 +45,7 @@ def assess(selection: Selection, usage: Usage, plugin: Plugin, choose: Choose) -
 
 def _around_the_mean(
     selection: Selection, usage: Usage, plugin: LowNodeUtilization, choose: Choose
-) -> Figures:
+) -> CycleFigures:
     percent = _percentages(tuple(plugin.low), selection, usage)
     known = _present(percent)
     doubtful: Mapping[int, frozenset[Class]] = {}
@@ -58,7 +58,7 @@ def _around_the_mean(
         known = _present({r: values[order] for r, values in percent.items()})
     average = {r: float(mean_of(values)) for r, values in known.items()}
     low, high = _thresholds(average, plugin)
-    return Figures(
+    return CycleFigures(
         usage=usage.shown,
         percent=percent,
         average=average,

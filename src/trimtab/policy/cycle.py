@@ -1,7 +1,7 @@
 """What one descheduling cycle comes to, with everything that led there.
 
 Arrays and node numbers follow `Cycle.nodes`. Where the descheduler's choice is random the
-alternatives stand beside the one taken: `Figures.doubtful` holds sets of classes,
+alternatives stand beside the one taken: `CycleFigures.doubtful` holds sets of classes,
 `Run.sources` and `Visit.candidates` hold groups of equals.
 """
 
@@ -30,7 +30,7 @@ class Class(IntEnum):
     OVER = 1
 
 
-class Figures(Struct, frozen=True, eq=False, kw_only=True):
+class CycleFigures(Struct, frozen=True, eq=False, kw_only=True):
     """The numeric part of a cycle; by resource, cpu in milli-units and everything else whole."""
 
     usage: Mapping[str, NDArray[np.int64]]
@@ -72,14 +72,14 @@ class PodOutcome(Enum):
 GRANTED = (PodOutcome.EVICTED, PodOutcome.BACKGROUND)
 
 
-class Step(Struct, frozen=True, gc=False):
+class VisitedPod(Struct, frozen=True, gc=False):
     """One pod that a visit looked at."""
 
     pod: PodView
     outcome: PodOutcome
 
 
-class Stop(Enum):
+class VisitEnd(Enum):
     """Why a visit to a source ended."""
 
     NO_CANDIDATES = "E4"
@@ -102,8 +102,8 @@ class Visit(Struct, frozen=True):
 
     node: str
     candidates: tuple[tuple[PodView, ...], ...]
-    steps: tuple[Step, ...]
-    stop: Stop
+    steps: tuple[VisitedPod, ...]
+    stop: VisitEnd
 
 
 class Eviction(Struct, frozen=True, gc=False):
@@ -123,9 +123,9 @@ class PluginRun(Struct, frozen=True, eq=False, kw_only=True):
     """The plugin failed; the descheduler logs it and goes on (R5)."""
     exit: Reason | None = None
     """Nothing to do (1.5)."""
-    figures: Figures | None = None
+    figures: CycleFigures | None = None
     headroom: Mapping[str, int] = {}
-    """What the destinations can take in all, in the units of `Figures.usage` (E1)."""
+    """What the destinations can take in all, in the units of `CycleFigures.usage` (E1)."""
     sources: tuple[tuple[int, ...], ...] = ()
     """Numbers of source nodes in order; those of one group are equal, in any order (E2)."""
     destinations: tuple[int, ...] = ()

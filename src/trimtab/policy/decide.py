@@ -11,9 +11,9 @@ import numpy as np
 
 from trimtab.policy.assess import Caps, assess
 from trimtab.policy.choices import Answers, Choose, Tie, as_given, willing
-from trimtab.policy.cycle import Class, Cycle, Figures, PluginRun, Reason, Stop, Visit
-from trimtab.policy.evict import Destinations, Engine, Evictions, order_sources
-from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Profile, Source
+from trimtab.policy.cycle import Class, Cycle, CycleFigures, PluginRun, Reason, Visit, VisitEnd
+from trimtab.policy.evict import Destinations, EvictionEngine, Evictions, order_sources
+from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Profile, UsageSource
 from trimtab.policy.inflight import EMPTY, InFlight
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
@@ -69,7 +69,7 @@ class _Cycle:
         self._choose, self._nan = choose, nan
 
     def run(self, profile: Profile, name: str, plugin: Plugin) -> PluginRun:
-        source = plugin.source if isinstance(plugin, LowNodeUtilization) else Source.REQUESTS
+        source = plugin.source if isinstance(plugin, LowNodeUtilization) else UsageSource.REQUESTS
         if isinstance(plugin, LowNodeUtilization) and plugin.broken:
             error = Reason("P11", f"error initializing usage client: {plugin.broken}")
             return PluginRun(profile=profile.name, plugin=name, error=error)
@@ -86,9 +86,9 @@ class _Cycle:
         profile: Profile,
         name: str,
         plugin: Plugin,
-        source: Source,
+        source: UsageSource,
         usage: Usage,
-        figures: Figures,
+        figures: CycleFigures,
     ) -> PluginRun:
         low_to_high = not isinstance(plugin, LowNodeUtilization)
         under, over = (np.flatnonzero(figures.classes == c) for c in (_UNDER, _OVER))
@@ -113,12 +113,12 @@ class _Cycle:
         self,
         profile: Profile,
         plugin: Plugin,
-        source: Source,
+        source: UsageSource,
         targets: tuple[int, ...],
         headroom: dict[str, int],
-    ) -> Engine:
+    ) -> EvictionEngine:
         low = plugin if isinstance(plugin, LowNodeUtilization) else None
-        return Engine(
+        return EvictionEngine(
             view=self._view,
             filter=Filter(profile.evictor, self._view),
             pre_eviction=PreEviction(profile.evictor, self._view),
@@ -135,14 +135,14 @@ class _Cycle:
         )
 
     def _visits(
-        self, engine: Engine, groups: tuple[tuple[int, ...], ...], caps: Caps
+        self, engine: EvictionEngine, groups: tuple[tuple[int, ...], ...], caps: Caps
     ) -> Iterator[Visit]:
         names = self._selection.names
         for group in groups:
             for node in self._choose(Tie.SOURCES, group) if len(group) > 1 else group:
                 visit = engine.visit(names[node], caps.used(node), caps.caps(node))
                 yield visit
-                if visit.stop is Stop.TOTAL_LIMIT:
+                if visit.stop is VisitEnd.TOTAL_LIMIT:
                     return
 
 
@@ -152,7 +152,7 @@ def _only_requesting(plugin: Plugin) -> frozenset[str]:
     return frozenset(plugin.low)
 
 
-def _nothing_to_do(figures: Figures, plugin: Plugin) -> Reason | None:
+def _nothing_to_do(figures: CycleFigures, plugin: Plugin) -> Reason | None:
     """The early exits, in their order (1.5, 1.7)."""
     classes = figures.classes
     under = int(np.count_nonzero(classes == _UNDER))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from trimtab.model.quantity import NANO
 from trimtab.policy.choices import Answer, Choose, Tie
-from trimtab.policy.cycle import PodOutcome, Step, Stop, Visit
-from trimtab.policy.file.settings import Policy, Source
+from trimtab.policy.cycle import PodOutcome, Visit, VisitedPod, VisitEnd
+from trimtab.policy.file.settings import Policy, UsageSource
 from trimtab.policy.inflight import EMPTY, InFlight
 from trimtab.policy.numbers import Integers
 from trimtab.policy.pods.filters import Filter
@@ -84,7 +84,7 @@ class Evictions:
 _COUNTED = (PodOutcome.BACKGROUND, PodOutcome.EVICTED, PodOutcome.IN_FLIGHT)
 
 
-class Engine(Struct, kw_only=True):
+class EvictionEngine(Struct, kw_only=True):
     """What stays the same during one run of a plugin, and the headroom that shrinks."""
 
     view: ClusterView
@@ -93,7 +93,7 @@ class Engine(Struct, kw_only=True):
     evictions: Evictions
     destinations: "Destinations"
     choose: Choose
-    source: Source
+    source: UsageSource
     resources: Sequence[str]
     headroom: dict[str, int]
     must_be_above_cap: bool
@@ -109,11 +109,11 @@ class Engine(Struct, kw_only=True):
         removable_of = self.filter.passes if plain else self._removable
         removable = [pod for pod in self.view.pods_on(node) if removable_of(pod)]
         if not removable:
-            return Visit(node, (), (), Stop.NO_CANDIDATES)
+            return Visit(node, (), (), VisitEnd.NO_CANDIDATES)
         classes = order_candidates(removable)
         if stop := self._stop(used, caps):
             return Visit(node, classes, (), stop)
-        steps: list[Step] = []
+        steps: list[VisitedPod] = []
         stop = self._take(node, self._in_order(classes), used, caps, steps)
         return Visit(node, classes, tuple(steps), stop)
 
@@ -129,12 +129,12 @@ class Engine(Struct, kw_only=True):
         for equals in classes:
             yield from self.choose(Tie.CANDIDATES, equals) if len(equals) > 1 else equals
 
-    def _stop(self, used: Mapping[str, int], caps: Mapping[str, int]) -> Stop | None:
+    def _stop(self, used: Mapping[str, int], caps: Mapping[str, int]) -> VisitEnd | None:
         """The continue condition, negated (E6)."""
         if self.must_be_above_cap and not any(used[r] > caps[r] for r in used):
-            return Stop.NOT_ABOVE_CAP
+            return VisitEnd.NOT_ABOVE_CAP
         if any(room <= 0 for room in self.headroom.values()):
-            return Stop.NO_HEADROOM
+            return VisitEnd.NO_HEADROOM
         return None
 
     def _take(
@@ -143,30 +143,30 @@ class Engine(Struct, kw_only=True):
         pods: Iterator[PodView],
         used: dict[str, int],
         caps: Mapping[str, int],
-        steps: list[Step],
-    ) -> Stop:
+        steps: list[VisitedPod],
+    ) -> VisitEnd:
         counter = 0
         for pod in pods:
             if self.node_limit is not None and counter >= self.node_limit:
-                return Stop.PLUGIN_LIMIT
+                return VisitEnd.PLUGIN_LIMIT
             outcome, usage = self._try(pod, node)
-            steps.append(Step(pod, outcome))
+            steps.append(VisitedPod(pod, outcome))
             if outcome not in _COUNTED:
                 if outcome is PodOutcome.NODE_LIMIT:
-                    return Stop.NODE_LIMIT
+                    return VisitEnd.NODE_LIMIT
                 if outcome is PodOutcome.TOTAL_LIMIT:
-                    return Stop.TOTAL_LIMIT
+                    return VisitEnd.TOTAL_LIMIT
                 continue
             if usage is None:
                 if self.node_limit is None:
-                    return Stop.ONE_POD
+                    return VisitEnd.ONE_POD
                 counter += 1
                 continue
             counter += 1
             self._subtract(usage, used)
             if self._stop(used, caps):
-                return Stop.LEVELLED
-        return Stop.EXHAUSTED
+                return VisitEnd.LEVELLED
+        return VisitEnd.EXHAUSTED
 
     def _try(self, pod: PodView, node: str) -> tuple[PodOutcome, Amounts | None]:
         """All checks of one pod (E7b–e); the usage is None where it cannot be known."""
@@ -177,14 +177,14 @@ class Engine(Struct, kw_only=True):
         if not self.pre_eviction.passes(pod, node):
             return PodOutcome.PRE_EVICTION_FILTER, None
         usage = self._usage_of(pod)
-        if usage is None and self.source is not Source.PROMETHEUS:
+        if usage is None and self.source is not UsageSource.PROMETHEUS:
             return PodOutcome.NO_USAGE, None
         return self.evictions.evict(pod, node), usage
 
     def _usage_of(self, pod: PodView) -> Amounts | None:
-        if self.source is Source.REQUESTS:
+        if self.source is UsageSource.REQUESTS:
             return pod.traits.requests
-        if self.source is Source.PROMETHEUS:
+        if self.source is UsageSource.PROMETHEUS:
             return None
         containers = self.view.pod_metrics(pod)
         if containers is None:

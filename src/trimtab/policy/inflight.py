@@ -14,7 +14,7 @@ SWEEP_PERIOD_S = 600.0
 """The descheduler looks for expired entries at start and every ten minutes: 10–20 min in all."""
 
 
-class Entry(Struct, frozen=True, gc=False):
+class KnownEviction(Struct, frozen=True, gc=False):
     """One eviction under way. `assumed_at` is None if only the pod's annotation told of it."""
 
     pod_uid: str
@@ -47,8 +47,8 @@ class InFlight:
 
     __slots__ = ("entries",)
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.entries: Mapping[str, Entry] = {entry.pod_uid: entry for entry in entries}
+    def __init__(self, entries: Iterable[KnownEviction] = ()) -> None:
+        self.entries: Mapping[str, KnownEviction] = {entry.pod_uid: entry for entry in entries}
 
     @property
     def per_node(self) -> Mapping[str, int]:
@@ -82,10 +82,10 @@ class InFlight:
         """
         known = self.entries.get(pod_uid)
         if known is None:
-            return self._with(Entry(pod_uid, node, namespace, now))
+            return self._with(KnownEviction(pod_uid, node, namespace, now))
         if known.assumed_at is not None:
             return self
-        return self._with(Entry(pod_uid, known.node, known.namespace, now))
+        return self._with(KnownEviction(pod_uid, known.node, known.namespace, now))
 
     def observe(self, event: PodEvent) -> "InFlight":
         """Follow one event of the pod informer."""
@@ -110,9 +110,9 @@ class InFlight:
     def _detected(self, pod: PodState) -> "InFlight":
         if pod.uid in self.entries:
             return self
-        return self._with(Entry(pod.uid, pod.node, pod.namespace))
+        return self._with(KnownEviction(pod.uid, pod.node, pod.namespace))
 
-    def _with(self, entry: Entry) -> "InFlight":
+    def _with(self, entry: KnownEviction) -> "InFlight":
         return InFlight((*(e for e in self.entries.values() if e.pod_uid != entry.pod_uid), entry))
 
     def _without(self, pod_uid: str) -> "InFlight":
@@ -120,7 +120,7 @@ class InFlight:
             return self
         return InFlight(entry for entry in self.entries.values() if entry.pod_uid != pod_uid)
 
-    def _only(self, entries: Iterable[Entry]) -> "InFlight":
+    def _only(self, entries: Iterable[KnownEviction]) -> "InFlight":
         return InFlight(entries)
 
 
@@ -132,7 +132,7 @@ class InFlightCache(InFlight):
     """
 
     __slots__ = ()
-    entries: dict[str, Entry]
+    entries: dict[str, KnownEviction]
 
     def assume_all(self, pods: Iterable[tuple[str, str, str]], now: float) -> None:
         """`assume` for one after the other: uid, node and namespace of each."""
@@ -141,7 +141,7 @@ class InFlightCache(InFlight):
             if uid in entries:
                 self.assume(uid, node, namespace, now)
             else:
-                entries[uid] = Entry(uid, node, namespace, now)
+                entries[uid] = KnownEviction(uid, node, namespace, now)
 
     def forget(self, pod_uids: Iterable[str]) -> None:
         """Pods were deleted: the same as one event after the other."""
@@ -149,7 +149,7 @@ class InFlightCache(InFlight):
         for uid in pod_uids:
             drop(uid, None)
 
-    def _with(self, entry: Entry) -> InFlight:
+    def _with(self, entry: KnownEviction) -> InFlight:
         self.entries.pop(entry.pod_uid, None)  # a changed entry is the newest, as above
         self.entries[entry.pod_uid] = entry
         return self
@@ -158,12 +158,12 @@ class InFlightCache(InFlight):
         self.entries.pop(pod_uid, None)
         return self
 
-    def _only(self, entries: Iterable[Entry]) -> InFlight:
+    def _only(self, entries: Iterable[KnownEviction]) -> InFlight:
         self.entries = {entry.pod_uid: entry for entry in entries}
         return self
 
 
-def _expired(entry: Entry, now: float) -> bool:
+def _expired(entry: KnownEviction, now: float) -> bool:
     return entry.assumed_at is not None and int(now - entry.assumed_at) > ASSUMED_TIMEOUT_S
 
 

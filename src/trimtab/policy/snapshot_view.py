@@ -16,10 +16,19 @@ from trimtab.policy.cycle import Cycle
 from trimtab.policy.decide import decide
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import Policy
-from trimtab.policy.inflight import Entry, InFlight, PodEvent, PodState
+from trimtab.policy.inflight import InFlight, KnownEviction, PodEvent, PodState
 from trimtab.policy.pods.migration_aware import Migrated
 from trimtab.policy.pods.requests import amounts, qos_of, requested_names, requests_of
-from trimtab.policy.view import Amounts, Node, Pod, PodView, QueryFailed, Traits, Vector, View
+from trimtab.policy.view import (
+    Amounts,
+    PlainNode,
+    PlainPod,
+    PodView,
+    QueryFailure,
+    Traits,
+    Vector,
+    View,
+)
 
 
 def decide_snapshot(
@@ -44,7 +53,8 @@ def policy_of(snapshot: Snapshot, file: str = "snapshot: policy") -> Policy:
 def inflight_of(snapshot: Snapshot) -> InFlight:
     """Entries of the snapshot and every pod that says itself that it is being evicted."""
     known = InFlight(
-        Entry(e.pod_uid, e.node, e.namespace, _seconds(e.assumed_at)) for e in snapshot.in_flight
+        KnownEviction(e.pod_uid, e.node, e.namespace, _seconds(e.assumed_at))
+        for e in snapshot.in_flight
     )
     for pod in snapshot.pods:
         known = known.observe(PodEvent("added", state_of(pod)))
@@ -89,19 +99,19 @@ class SnapshotView(View):
             for m in snapshot.pod_metrics
         }
 
-    def samples(self) -> Vector | QueryFailed:
+    def samples(self) -> Vector | QueryFailure:
         result = self._snapshot.query
         if result is None:
-            return QueryFailed("unable to capture prometheus metrics: the snapshot has none")
+            return QueryFailure("unable to capture prometheus metrics: the snapshot has none")
         if result.error:
-            return QueryFailed(f"unable to capture prometheus metrics: {result.error}")
+            return QueryFailure(f"unable to capture prometheus metrics: {result.error}")
         if result.result_type == "string":
-            return QueryFailed(
+            return QueryFailure(
                 "unable to capture prometheus metrics: unmarshalerDecoder: "
                 'unexpected value type "string"'
             )
         if result.result_type != "vector":
-            return QueryFailed(
+            return QueryFailure(
                 f'expected query results to be of type "vector", got "{result.result_type}" instead'
             )
         instances = [sample.labels.get("instance") for sample in result.samples]
@@ -133,8 +143,8 @@ class SnapshotView(View):
     def migrations(self, pod: PodView) -> Sequence[Migrated]:
         return self._migrations.get(pod.uid, ())
 
-    def _pod(self, pod: SnapshotPod) -> Pod:
-        return Pod(
+    def _pod(self, pod: SnapshotPod) -> PlainPod:
+        return PlainPod(
             uid=pod.uid,
             name=pod.name,
             namespace=pod.namespace,
@@ -189,8 +199,8 @@ def traits_of(pod: SnapshotPod) -> Traits:
     )
 
 
-def _node(node: SnapshotNode) -> Node:
-    return Node(
+def _node(node: SnapshotNode) -> PlainNode:
+    return PlainNode(
         name=node.name,
         labels=node.labels,
         taints=node.taints,

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from trimtab.model.quantity import NANO
 from trimtab.policy.cycle import Reason
-from trimtab.policy.file.settings import METRIC_RESOURCE, Plugin, Source
+from trimtab.policy.file.settings import METRIC_RESOURCE, Plugin, UsageSource
 from trimtab.policy.numbers import Floats, Integers, usage_of
-from trimtab.policy.view import Amounts, ClusterView, NodeView, QueryFailed, Selection, Vector
+from trimtab.policy.view import Amounts, ClusterView, NodeView, QueryFailure, Selection, Vector
 
 MILLI = NANO // 1000
 
@@ -48,21 +48,21 @@ def measure(
     view: ClusterView,
     selection: Selection,
     plugin: Plugin,
-    source: Source,
+    source: UsageSource,
     nan: Literal["raise", "amd64"],
 ) -> Usage | Reason:
     """Read the usage that the plugin asks for."""
-    if source is Source.PROMETHEUS:
+    if source is UsageSource.PROMETHEUS:
         return _from_samples(view.samples(), selection, nan)
-    if source is Source.METRICS_SERVER:
+    if source is UsageSource.METRICS_SERVER:
         return _from_metrics(view, selection, plugin.resources)
     return _from_requests(view, selection, plugin.resources)
 
 
 def _from_samples(
-    answer: Vector | QueryFailed, selection: Selection, nan: Literal["raise", "amd64"]
+    answer: Vector | QueryFailure, selection: Selection, nan: Literal["raise", "amd64"]
 ) -> Usage | Reason:
-    if isinstance(answer, QueryFailed):
+    if isinstance(answer, QueryFailure):
         return _failed("P2", answer.message)
     if problem := _bad_sample(answer, named=answer.instances is selection.names):
         return problem

@@ -87,7 +87,7 @@ class PodView(Protocol):
     def traits(self) -> Traits: ...
 
 
-class Pod(Struct, frozen=True, kw_only=True):
+class PlainPod(Struct, frozen=True, kw_only=True):
     """The plain `PodView`."""
 
     uid: str
@@ -118,7 +118,7 @@ class NodeView(Protocol):
     def capacity(self) -> Amounts: ...
 
 
-class Node(Struct, frozen=True, kw_only=True):
+class PlainNode(Struct, frozen=True, kw_only=True):
     """The plain `NodeView`."""
 
     name: str
@@ -163,7 +163,7 @@ class Vector(Struct, frozen=True, eq=False):
     values: NDArray[np.float64]
 
 
-class QueryFailed(Struct, frozen=True):
+class QueryFailure(Struct, frozen=True):
     """The query gave no vector; `message` is what the descheduler reports."""
 
     message: str
@@ -179,7 +179,7 @@ class ClusterView(Protocol):
         """Every node of the cluster, also those outside the policy's selection (nodeFit)."""
 
     def selected(self, selector: LabelSelector) -> Selection: ...
-    def samples(self) -> Vector | QueryFailed: ...
+    def samples(self) -> Vector | QueryFailure: ...
     def pods_on(self, node: str) -> Sequence[PodView]: ...
     def requested_on(self, node: str) -> tuple[Amounts, int]:
         """Sum of the requests of the pods on a node, and their number (requests mode, nodeFit)."""
@@ -217,8 +217,8 @@ class View:
             self._selections[selector.text] = select_nodes(self.nodes, selector)
         return self._selections[selector.text]
 
-    def samples(self) -> Vector | QueryFailed:
-        return QueryFailed("the view has no samples")
+    def samples(self) -> Vector | QueryFailure:
+        return QueryFailure("the view has no samples")
 
     def pods_on(self, node: str) -> Sequence[PodView]:
         return ()

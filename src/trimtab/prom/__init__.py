@@ -1,5 +1,21 @@
 """Prometheus over HTTP: what it knows (instant, range), what it does (rules, targets)."""
 
-from trimtab.prom.client import Prometheus, QueryFailed, Rule, RuleGroup, Sample, Series, Target
+from trimtab.prom.client import (
+    LoadedRule,
+    Prometheus,
+    QueryFailed,
+    RuleGroup,
+    Sample,
+    ScrapeTarget,
+    Series,
+)
 
-__all__ = ["Prometheus", "QueryFailed", "Rule", "RuleGroup", "Sample", "Series", "Target"]
+__all__ = [
+    "LoadedRule",
+    "Prometheus",
+    "QueryFailed",
+    "RuleGroup",
+    "Sample",
+    "ScrapeTarget",
+    "Series",
+]

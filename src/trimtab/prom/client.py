@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError, Unavailable
-from trimtab.prom.pace import Pace
+from trimtab.prom.pace import RequestPacer
 
 # Whom a connection to Prometheus trusts, and what a failed handshake means.
 
@@ -103,7 +103,7 @@ class Series(Struct, frozen=True):
     values: tuple[float, ...]
 
 
-class Target(Struct, frozen=True, rename="camel"):
+class ScrapeTarget(Struct, frozen=True, rename="camel"):
     """Something that is scraped, and how the last scrape went."""
 
     labels: dict[str, str] = {}
@@ -112,7 +112,7 @@ class Target(Struct, frozen=True, rename="camel"):
     last_error: str = ""
 
 
-class Rule(Struct, frozen=True, rename="camel"):
+class LoadedRule(Struct, frozen=True, rename="camel"):
     name: str
     type: Literal["recording", "alerting"]
     query: str = ""
@@ -125,7 +125,7 @@ class RuleGroup(Struct, frozen=True, rename="camel"):
     name: str
     file: str = ""
     interval: float = 0.0
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[LoadedRule, ...] = ()
     evaluation_time: float = 0.0
     last_evaluation: datetime | None = None
     """None before the first one."""
@@ -151,7 +151,7 @@ class _Result(Struct, rename="camel"):
 
 
 class _Targets(Struct, rename="camel"):
-    active_targets: tuple[Target, ...] = ()
+    active_targets: tuple[ScrapeTarget, ...] = ()
 
 
 class _Groups(Struct):
@@ -172,7 +172,7 @@ class Prometheus:
     ) -> None:
         """pace_s: the least time between two requests, for servers that ask for it."""
         self.url = url.rstrip("/")
-        self.pace = Pace(pace_s)
+        self.pace = RequestPacer(pace_s)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx2.AsyncClient(
             base_url=self.url, headers=headers, timeout=limit_s, verify=verify
@@ -244,7 +244,7 @@ class Prometheus:
         points = self._read(result.result, tuple[_Point, ...])
         return [_series(point) for point in points]
 
-    async def targets(self) -> Sequence[Target]:
+    async def targets(self) -> Sequence[ScrapeTarget]:
         """What is being scraped."""
         answer = await self._call("GET", "/api/v1/targets", _Targets, {"state": "active"})
         return answer.active_targets

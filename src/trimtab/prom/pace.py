@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Pace:
+class RequestPacer:
     """Requests take turns; those that come at the same time wait one after the other."""
 
     def __init__(self, least_s: float = 0.0) -> None:

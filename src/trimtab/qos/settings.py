@@ -39,7 +39,7 @@ def _class_texts(classes: Mapping[str, float]) -> tuple[str, ...]:
 ClassSlo = Annotated[dict[str, float], Option(parse=_classes, write=_class_texts, several=True)]
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class QosSettings(Struct, frozen=True, kw_only=True):
     """Everything about the service but the cluster that it works for."""
 
     address: Annotated[str, Option(names=("--address", "--host"))] = "127.0.0.1"

@@ -27,7 +27,7 @@ COLOURS = (
 OTHERS = ((0.2, 0.5), (0.3, 0.4), (0.4, 0.3), (0.5, 0.6))
 
 
-class Scene(Struct, frozen=True):
+class PictureSamples(Struct, frozen=True):
     """What the axes are, and the samples (cells, samples, nodes, 6) of a window for them."""
 
     across: str
@@ -51,12 +51,14 @@ def picture(score: Score) -> str:
     return _svg(score.name, scene, bands[::-1])
 
 
-def _scene(score: Score) -> Scene:
+def _scene(score: Score) -> PictureSamples:
     if score.reach_s:
-        return Scene("CPU usage in the last minute", "CPU usage before", 1.2, 0, 1.2, _past)
+        return PictureSamples(
+            "CPU usage in the last minute", "CPU usage before", 1.2, 0, 1.2, _past
+        )
     if score.reads_migrations:
-        return Scene("CPU usage", "CPU in flight", 1.2, -0.6, 0.6, _in_flight)
-    return Scene("CPU usage", "memory usage", 1.2, 0, 1, _usage)
+        return PictureSamples("CPU usage", "CPU in flight", 1.2, -0.6, 0.6, _in_flight)
+    return PictureSamples("CPU usage", "memory usage", 1.2, 0, 1, _usage)
 
 
 def _still(cpu: Floats, memory: Floats) -> Floats:
@@ -87,7 +89,7 @@ def _past(x: Floats, y: Floats) -> Floats:
     return np.concatenate([before] * (minute * (MINUTES - 1)) + [now] * minute, axis=1)
 
 
-def _svg(name: str, scene: Scene, bands: NDArray[np.int_]) -> str:
+def _svg(name: str, scene: PictureSamples, bands: NDArray[np.int_]) -> str:
     width, height = COLUMNS * CELL, ROWS * CELL
     paths = "\n".join(
         f'<path fill="{colour}" d="{path}"/>'

@@ -14,12 +14,12 @@ from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.card import lower_bounds, report_card
 from trimtab.sim.measures.pieces import Accounts, Sums
-from trimtab.sim.measures.recorder import Recorder
+from trimtab.sim.measures.recorder import CourseRecorder
 from trimtab.sim.outcome import Outcome
-from trimtab.sim.placement.cluster import Cluster, recount
+from trimtab.sim.placement.cluster import ReplicaPlacement, recount
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec
-from trimtab.sim.timeline import Happening, Slice, Timeline
+from trimtab.sim.timeline import Slice, Timeline, TimelineEvent
 
 Progress = Callable[[int, int], None]
 """Told of the cycle that was finished and the number of cycles."""
@@ -56,7 +56,7 @@ class Batch:
         loads = self._loads = Loads(fleet, self._timeline.edges)
         sums = self.sums = Sums(fleet, len(seeds), spec.scenario.pressure)
         self.clusters = [
-            Cluster(fleet, loads, *rows)
+            ReplicaPlacement(fleet, loads, *rows)
             for rows in zip(sums.where, sums.cpu, sums.memory, strict=True)
         ]
         in_flight = score is not None and score.reads_migrations
@@ -68,7 +68,7 @@ class Batch:
         self._counted: tuple[Floats | None, Floats | None] = (None, None)
         """The loads of VMs (CPU, memory) that the sums are made of."""
         self._recount()
-        self._recorder = Recorder(self._timeline.cycles, len(seeds), fleet.nodes)
+        self._recorder = CourseRecorder(self._timeline.cycles, len(seeds), fleet.nodes)
         self._before = [replica.placement() for replica in self._replicas]
         self._bounds = [
             lower_bounds(fleet, where, loads.cpu, loads.memory, limits_of(policy))
@@ -106,7 +106,7 @@ class Batch:
             recount(self.clusters, sums.where, sums.cpu, sums.memory, self._counted)
             self._counted = loads.cpu, loads.memory
 
-    def _happen(self, happening: Happening) -> None:
+    def _happen(self, happening: TimelineEvent) -> None:
         match happening.what:
             case "arrive" | "depart":
                 self._come_or_go(self._fleet.vm_number[happening.name], happening.what)

@@ -86,7 +86,7 @@ class Course(Struct, frozen=True):
     """(cycles, 2) low and high, in points"""
 
 
-class Move(Struct, frozen=True, rename="camel", gc=False):
+class MigrationRecord(Struct, frozen=True, rename="camel", gc=False):
     """One migration, finished or not."""
 
     vm: str
@@ -105,7 +105,7 @@ class Outcome(Struct, frozen=True, rename="camel"):
 
     card: ReportCard
     course: Course
-    moves: tuple[Move, ...]
+    moves: tuple[MigrationRecord, ...]
     placement_before: dict[str, str]
     """node of each VM at the start"""
     placement_after: dict[str, str]

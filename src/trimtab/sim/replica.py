@@ -13,9 +13,9 @@ import numpy as np
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
 from trimtab.sim.fleet import DEFAULT_NAMESPACE
-from trimtab.sim.migration.marks import Mark
+from trimtab.sim.migration.marks import EvacuationMark
 from trimtab.sim.migration.migrations import Migrations
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import Starts
 from trimtab.sim.spec import Placement, RunSpec
@@ -35,7 +35,7 @@ class Replica:
     """A cluster with its scheduler, its migrations and the descheduler's in-flight cache."""
 
     def __init__(
-        self, spec: RunSpec, seed: int, cluster: Cluster, number: int, change: Change
+        self, spec: RunSpec, seed: int, cluster: ReplicaPlacement, number: int, change: Change
     ) -> None:
         self.seed, self.cluster = seed, cluster
         self.now = 0.0
@@ -242,7 +242,7 @@ class Replica:
             self.migrations.settle(self.now)
         self._starts.place(self.now)
 
-    def _arrived(self, marks: Sequence[Mark]) -> None:
+    def _arrived(self, marks: Sequence[EvacuationMark]) -> None:
         history, now = self.history, self.now
         for mark in marks:
             begun = mark.attempt.begun_s if mark.attempt else mark.requested_s

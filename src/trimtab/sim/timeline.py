@@ -26,7 +26,7 @@ VmEvent = Literal["arrive", "depart"]
 NodeEvent = Literal["fail", "recover", "drain", "undrain", "give-up"]
 
 
-class Happening(Struct, frozen=True):
+class TimelineEvent(Struct, frozen=True):
     """A scenario's event, or its late consequence: the pods of a lost node are given up."""
 
     at: float
@@ -42,7 +42,7 @@ class Slice(Struct, frozen=True):
     end: float
     cycle: int | None
     """The descheduling cycle that runs at its start, if one does."""
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[TimelineEvent, ...] = ()
 
 
 class Timeline:
@@ -88,7 +88,9 @@ def _clock(seconds: Moment) -> Moment:
     return rounded
 
 
-def _happenings(events: tuple[ScenarioEvent, ...]) -> list[Happening]:
-    found = [Happening(_clock(max(event.at, 0.0)), event.what, event.name) for event in events]
-    found += [Happening(h.at + LOST_NODE_S, "give-up", h.name) for h in found if h.what == "fail"]
+def _happenings(events: tuple[ScenarioEvent, ...]) -> list[TimelineEvent]:
+    found = [TimelineEvent(_clock(max(event.at, 0.0)), event.what, event.name) for event in events]
+    found += [
+        TimelineEvent(h.at + LOST_NODE_S, "give-up", h.name) for h in found if h.what == "fail"
+    ]
     return sorted(found, key=lambda happening: happening.at)

@@ -16,10 +16,10 @@ from trimtab.model.load.curve import overall_mean
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.sim.batch import simulate_one
-from trimtab.sim.outcome import Course, Move, Outcome
+from trimtab.sim.outcome import Course, MigrationRecord, Outcome
 from trimtab.sim.spec import RunSpec
 from trimtab.study.execution.run import load_result
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 from trimtab.web.feed.events import ClusterState, MoveState, NodeState, Picture, VmState
 from trimtab.web.feed.pictures import imbalance
 
@@ -60,7 +60,7 @@ def _single(directory: Path) -> tuple[str, RunSpec, int]:
 
 
 def _winner(directory: Path) -> tuple[str, RunSpec, int]:
-    store = Store(directory)
+    store = StudyStore(directory)
     plan, result = store.load_plan(), load_result(store)
     best = result.overall.pick
     spec = plan.spec(0, best)
@@ -105,11 +105,11 @@ def pictures_of(scenario: Scenario, outcome: Outcome) -> Iterator[Picture]:
         yield Picture(at=now, cluster=cluster, nodes=nodes, vms=vms, moves=shown)
 
 
-def _end(move: Move) -> float:
+def _end(move: MigrationRecord) -> float:
     return float("inf") if move.ended_s is None else move.ended_s
 
 
-def _move(move: Move, now: float) -> MoveState:
+def _move(move: MigrationRecord, now: float) -> MoveState:
     started = move.started_s is not None and move.started_s <= now
     return MoveState(
         vm=move.vm,

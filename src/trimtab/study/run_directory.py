@@ -15,7 +15,7 @@ from trimtab.model.duration import format_duration
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.sim.measures.meaning import verdict
-from trimtab.sim.outcome import Move, Outcome, ReportCard
+from trimtab.sim.outcome import MigrationRecord, Outcome, ReportCard
 from trimtab.sim.spec import RunSpec
 from trimtab.study.inputs.candidate import pair_text, restraint_text
 from trimtab.study.inputs.identity import Versions, cell_id, digest, run_id, versions
@@ -34,7 +34,7 @@ class SimResult(Struct, frozen=True, rename="camel"):
     """Everything but the scenario, which is in inputs/."""
     card: ReportCard
     doing_nothing: ReportCard
-    moves: tuple[Move, ...]
+    moves: tuple[MigrationRecord, ...]
     placement_before: dict[str, str]
     placement_after: dict[str, str]
     errors: tuple[str, ...]
@@ -166,7 +166,7 @@ def _events(result: SimResult) -> bytes:
     import polars
 
     rows = [msgspec.structs.asdict(move) for move in result.moves]
-    empty: dict[str, list[Any]] = {name: [] for name in Move.__struct_fields__}
+    empty: dict[str, list[Any]] = {name: [] for name in MigrationRecord.__struct_fields__}
     frame = polars.DataFrame(rows, infer_schema_length=None) if rows else polars.DataFrame(empty)
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")

@@ -7,7 +7,7 @@ from pathlib import Path
 from trimtab.lab import Event, LabStatus, UnitStatus
 from trimtab.lab.spec import name_option
 from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, STACK
-from trimtab.view.terminal import Steps, err, out, show_table
+from trimtab.view.terminal import ProgressSteps, err, out, show_table
 
 # The stacks' and a service's names; importing them would load every profile for `lab status`
 ADVISOR, QOS = "advisor", "qos"
@@ -19,7 +19,7 @@ _QUIET = ("waiting", "stopped")
 class StartDisplay:
     """Tells on stderr how a start goes: a line beside a spinner, or a line per change."""
 
-    def __init__(self, steps: Steps | None = None) -> None:
+    def __init__(self, steps: ProgressSteps | None = None) -> None:
         self._steps, self._begin = steps, time.monotonic()
         self._last: dict[str, str] = {}
 

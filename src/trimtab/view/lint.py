@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab import __version__
-from trimtab.truth.lint import CATALOGUE, Facts, Finding, Rule, unchecked
+from trimtab.truth.lint import CATALOGUE, Facts, LintFinding, LintRule, unchecked
 from trimtab.view.terminal import out
 
 _OPTION = re.compile(r"--[a-z-]+")
@@ -13,7 +13,7 @@ _OPTION = re.compile(r"--[a-z-]+")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def show_findings(findings: Sequence[Finding], facts: Facts) -> None:
+def show_findings(findings: Sequence[LintFinding], facts: Facts) -> None:
     """Each with its place, why it matters and what to do; then how much was judged."""
     file = facts.file
     for number, found in enumerate(findings):
@@ -30,7 +30,7 @@ def show_findings(findings: Sequence[Finding], facts: Facts) -> None:
     _say(f"{file}: {_summary(findings, facts)}")
 
 
-def _summary(findings: Sequence[Finding], facts: Facts) -> str:
+def _summary(findings: Sequence[LintFinding], facts: Facts) -> str:
     """`no findings; 20 checks ran, 7 more need --prometheus or --kubeconfig`."""
     left = unchecked(facts)
     what = "no findings" if not findings else f"{len(findings)} findings"
@@ -41,7 +41,7 @@ def _summary(findings: Sequence[Finding], facts: Facts) -> str:
     return f"{ran}, {len(left)} more need {' or '.join(options)}" if left else ran
 
 
-def sarif(findings: Sequence[Finding], file: str) -> dict[str, Any]:
+def sarif(findings: Sequence[LintFinding], file: str) -> dict[str, Any]:
     """One run with all rules, so that viewers can explain those that were not broken too."""
     driver = {
         "name": "trimtab-lint",
@@ -58,7 +58,7 @@ def sarif(findings: Sequence[Finding], file: str) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: LintRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": "".join(part.capitalize() for part in rule.id.split("-")),
@@ -69,7 +69,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(found: Finding, file: str, index: int) -> dict[str, Any]:
+def _result(found: LintFinding, file: str, index: int) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
     if found.line:
         physical["region"] = {"startLine": found.line}

@@ -11,8 +11,8 @@ from trimtab.errors import NotReady, Unavailable
 from trimtab.lab import LabDir
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.state.links import Link
-from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move, read_loop
-from trimtab.stacks.loop.state.recent_cycles import Cycle
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay, read_loop
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle
 from trimtab.view.tables.pictures import Bar
 from trimtab.view.tables.table import Table
 from trimtab.view.terminal import err, out, show_json
@@ -119,7 +119,7 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
 
 
-def _cycle(cycle: Cycle | None) -> Text:
+def _cycle(cycle: RecentCycle | None) -> Text:
     if cycle is None:
         return Text("no cycle of the descheduler yet", style="dim")
     text = Text(f"last cycle {cycle.ended[:8]}: ")
@@ -141,7 +141,7 @@ def _sum(seen: LoopState) -> Text:
     return head
 
 
-def _move(move: Move) -> Text:
+def _move(move: MigrationUnderWay) -> Text:
     line = Text(f"  {move.age_s:5.0f} s  {move.vm:<16} ")
     line.append(f"{move.phase:<10}", style=_PHASES.get(move.phase, "yellow"))
     line.append(f" {move.source} → {move.target or '…'}")

@@ -15,7 +15,7 @@ from trimtab.observe.record.recorder import Begun, Told
 from trimtab.observe.record.sources import SOURCE_NAMES, Sources
 from trimtab.view.recorded_migrations import MigrationCounts, counts_of, migrations_text
 from trimtab.view.tables.pictures import Spark
-from trimtab.view.terminal import Steps, err, out, show_table
+from trimtab.view.terminal import ProgressSteps, err, out, show_table
 
 LINES = 40
 """Nodes that are shown; the busiest of more."""
@@ -24,7 +24,7 @@ LINES = 40
 class Display:
     """What `trimtab record` says while it works."""
 
-    def __init__(self, steps: Steps, *, resumed: bool) -> None:
+    def __init__(self, steps: ProgressSteps, *, resumed: bool) -> None:
         self._steps, self._done, self._said = steps, 0, -1
         steps.note("going on with an unfinished recording" if resumed else "looking at the cluster")
 
@@ -39,7 +39,7 @@ class Display:
         scrape_s = begun.sources.scrape_s
         return sum(len(pieces_of(t, begun.grid, scrape_s)) for t in begun.sources.tables)
 
-    def into(self, steps: Steps) -> "Display":
+    def into(self, steps: ProgressSteps) -> "Display":
         self._steps = steps
         return self
 

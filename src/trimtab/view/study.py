@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from msgspec import Struct
 
 from trimtab.view.tables.pictures import Bar
-from trimtab.view.terminal import Steps, err, out, progress, show_table
+from trimtab.view.terminal import ProgressSteps, err, out, progress, show_table
 
 _BAR = 14
 _PICK = ("pick of today", "migrations", "minimum")
@@ -42,7 +42,7 @@ class Ticker:
     """Counts runs: moves a bar, or says every tenth how far it is and how long it will take."""
 
     def __init__(
-        self, steps: Steps, total: int, clock: Callable[[], float] = time.monotonic
+        self, steps: ProgressSteps, total: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._steps, self._total, self._clock = steps, total, clock
         self._begin, self._done, self._tenths = clock(), 0, 0

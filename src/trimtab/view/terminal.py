@@ -96,7 +96,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"cannot show a {type(value).__name__} as JSON")
 
 
-class Steps(Protocol):
+class ProgressSteps(Protocol):
     """Something under way: `advance` moves the bar, `note` changes the words beside it."""
 
     def advance(self, amount: float = 1) -> None: ...
@@ -104,7 +104,7 @@ class Steps(Protocol):
 
 
 @contextmanager
-def progress(what: str, total: float | None = None) -> Iterator[Steps]:
+def progress(what: str, total: float | None = None) -> Iterator[ProgressSteps]:
     """Show longer work on stderr: a bar on a terminal, a line for each note elsewhere."""
     if not err.is_terminal:
         yield _Lines(what)

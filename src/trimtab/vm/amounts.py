@@ -9,7 +9,7 @@ from trimtab.model.limits import MAX_BYTES, MAX_CORES
 from trimtab.model.load.curve import Constant, Curve, check_curve, overall_mean, value_at
 from trimtab.model.machines import Vm, requested
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 _EXACT = Context(prec=60)  # bytes over 128 GiB have at most 46 digits; nothing is rounded
 
@@ -84,7 +84,7 @@ def memory_in_use(vm: Vm, lab_s: float) -> float:
     return float(vm.memory) * value_at(vm.memory_load, lab_s)
 
 
-def consumption(vm: Vm, settings: Settings) -> tuple[str, str]:
+def consumption(vm: Vm, settings: VmControllerSettings) -> tuple[str, str]:
     """The two fractions of the reference node that node-classifier-sim knows, as exact decimals."""
     cpu, memory = used(vm)
     return decimal(cpu, settings.reference_cpu), decimal(memory, settings.reference_memory)
@@ -96,7 +96,7 @@ def decimal(amount: Quantity, of: Quantity) -> str:
     return f"{exact:f}"
 
 
-def requests(vm: Vm, settings: Settings) -> dict[str, str]:
+def requests(vm: Vm, settings: VmControllerSettings) -> dict[str, str]:
     cpu, memory = requested(vm, settings.requests)
     return {"cpu": str(cpu), "memory": str(memory)}
 

@@ -17,12 +17,12 @@ from trimtab.kube.runtime.controller import After, Controller, Outcome
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
 from trimtab.vm.decide.lifecycle import next_step
-from trimtab.vm.decide.situation import Situation
-from trimtab.vm.decide.steps import Check, Lose, Start, Step
+from trimtab.vm.decide.situation import VmSituation
+from trimtab.vm.decide.steps import DecideAgain, Lose, Start, Step
 from trimtab.vm.executor import Executor
 from trimtab.vm.leader_state import LeaderState
 from trimtab.vm.own_writes import PATIENCE_S, OwnWrites
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 from trimtab.vm.stores import Objects, Stores, keys_of_migration, keys_of_pod
 
 log = get_logger()
@@ -36,7 +36,7 @@ class VmController(Controller):
         self,
         client: Client,
         recorder: Recorder,
-        settings: Settings,
+        settings: VmControllerSettings,
         *,
         reading: Client | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -77,20 +77,20 @@ class VmController(Controller):
         s = self._look(key) if unseen_s is None else await self._check(key)
         self._memory.tidy(s)
         step = next_step(s)
-        if isinstance(step, Check):
+        if isinstance(step, DecideAgain):
             log.debug("checking", why=step.why)
             s = await self._check(key)
             step = next_step(s)
         return await self._carry_out(s, step)
 
-    def _look(self, key: Key) -> Situation:
+    def _look(self, key: Key) -> VmSituation:
         return self._situation(key, self.stores.seen(key), checked=False)
 
-    async def _check(self, key: Key) -> Situation:
+    async def _check(self, key: Key) -> VmSituation:
         return self._situation(key, await self.stores.fresh(key), checked=True)
 
-    def _situation(self, key: Key, objects: Objects, *, checked: bool) -> Situation:
-        s = Situation(
+    def _situation(self, key: Key, objects: Objects, *, checked: bool) -> VmSituation:
+        s = VmSituation(
             key=key,
             now=self._now(),
             vm=objects.vm,
@@ -103,7 +103,7 @@ class VmController(Controller):
         )
         return structs.replace(s, precopy=self._memory.precopy(s))
 
-    async def _carry_out(self, s: Situation, step: Step) -> Outcome:
+    async def _carry_out(self, s: VmSituation, step: Step) -> Outcome:
         if isinstance(step, Start) and not self._memory.take_slot(s, step):
             return After(NO_SLOT_S)
         try:

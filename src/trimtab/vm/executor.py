@@ -26,13 +26,13 @@ from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
 from trimtab.vm.decide.migration import finished
-from trimtab.vm.decide.situation import Situation, is_foreign
+from trimtab.vm.decide.situation import VmSituation, is_foreign
 from trimtab.vm.decide.steps import (
     AdoptMigration,
-    Check,
     ClearMark,
     CreateMigration,
     CreatePod,
+    DecideAgain,
     DeleteMigration,
     DeletePod,
     DropCancel,
@@ -44,7 +44,7 @@ from trimtab.vm.decide.steps import (
     Step,
     Wait,
     WriteMigration,
-    WriteStatus,
+    WriteVmStatus,
 )
 from trimtab.vm.own_writes import OwnWrites
 from trimtab.vm.status import (
@@ -73,7 +73,7 @@ class Executor:
         self._recorder = recorder
         self._own = own
 
-    async def do(self, s: Situation, step: Step) -> Outcome:
+    async def do(self, s: VmSituation, step: Step) -> Outcome:
         """Carry out `step`; afterwards the VM is looked at again."""
         if isinstance(step, CreatePod):
             return await self._create_pod(s, step)
@@ -84,13 +84,13 @@ class Executor:
         self._tell(s, getattr(step, "news", ()))
         return outcome
 
-    async def _write(self, s: Situation, step: Step) -> Outcome:
+    async def _write(self, s: VmSituation, step: Step) -> Outcome:
         match step:
-            case Rest() | Check() | CreatePod():  # nothing to write; pods are made above
+            case Rest() | DecideAgain() | CreatePod():  # nothing to write; pods are made above
                 return Done()
             case Wait(seconds=seconds):
                 return After(seconds)
-            case WriteStatus() | Lose() | Start():
+            case WriteVmStatus() | Lose() | Start():
                 await self._write_status(s, step.status)
             case PatchPod(pod=pod, metadata=change):
                 await self._patch_pod(s, pod, change)
@@ -114,7 +114,7 @@ class Executor:
 
     # The VM
 
-    async def _write_status(self, s: Situation, status: VmStatus) -> None:
+    async def _write_status(self, s: VmSituation, status: VmStatus) -> None:
         vm = s.the_vm
         body = {"metadata": identity(vm.metadata), "status": applied(status)}
         written = await apply(
@@ -131,16 +131,16 @@ class Executor:
         if since := absence_ended(vm, status):
             metrics.absence.observe((s.now - since).total_seconds())
 
-    async def _clear_mark(self, s: Situation, step: ClearMark) -> None:
+    async def _clear_mark(self, s: VmSituation, step: ClearMark) -> None:
         path = "/status/evacuationNodeName"
         await self._patch_vm(s, [*test(path, step.node), {"op": "remove", "path": path}], "status")
         log.info("evacuation mark cleared", node=step.node)
 
-    async def _drop_cancel(self, s: Situation, node: str) -> None:
+    async def _drop_cancel(self, s: VmSituation, node: str) -> None:
         path = "/metadata/annotations/" + CANCEL_EVACUATION.replace("/", "~1")
         await self._patch_vm(s, [*test(path, node), {"op": "remove", "path": path}])
 
-    async def _patch_vm(self, s: Situation, patch: list[Free], subresource: str = "") -> None:
+    async def _patch_vm(self, s: VmSituation, patch: list[Free], subresource: str = "") -> None:
         """The version is tested too: the same mark may have been set anew meanwhile."""
         name, namespace = s.key.name, s.key.namespace
         same = test("/metadata/resourceVersion", s.the_vm.metadata.resource_version)
@@ -153,7 +153,7 @@ class Executor:
 
     # Pods
 
-    async def _create_pod(self, s: Situation, step: CreatePod) -> Outcome:
+    async def _create_pod(self, s: VmSituation, step: CreatePod) -> Outcome:
         meta = metadata(step.pod)
         try:
             created = await self._client.create(PODS, step.pod)
@@ -170,7 +170,7 @@ class Executor:
         self._tell(s, step.news)
         return AGAIN
 
-    async def _refused(self, s: Situation, step: CreatePod, error: ApiError) -> Outcome:
+    async def _refused(self, s: VmSituation, step: CreatePod, error: ApiError) -> Outcome:
         """The API server does not take the pod: say so, and try again ever later."""
         self._tell(s, (EventNote("PodRefused", error.message, warning=True),))
         if step.target and s.current is not None:
@@ -179,10 +179,10 @@ class Executor:
         ready = condition(s.the_vm, "Ready", "False", "PodRefused", error.message, s.now)
         status = structs.replace(s.status, conditions=(ready, *others(s.the_vm, "Ready")))
         if status != s.status:
-            return await self.do(s, WriteStatus(status))
+            return await self.do(s, WriteVmStatus(status))
         raise error
 
-    async def _meet(self, s: Situation, step: CreatePod, key: Key) -> Outcome:
+    async def _meet(self, s: VmSituation, step: CreatePod, key: Key) -> Outcome:
         """A pod of that name exists: ours from before the last crash, or somebody else's."""
         try:
             pod = await self._client.get(PODS, key.name, key.namespace)
@@ -195,9 +195,9 @@ class Executor:
             taken = "another pod has the target's name"
             return await self.do(s, finished(s, s.current, "Failed", taken))
         status = next_incarnation(s.the_vm, s.now, LOST, f"another pod is called {key.name}")
-        return await self.do(s, WriteStatus(status))
+        return await self.do(s, WriteVmStatus(status))
 
-    async def _patch_pod(self, s: Situation, pod: Pod, change: Free) -> None:
+    async def _patch_pod(self, s: VmSituation, pod: Pod, change: Free) -> None:
         meta = pod.metadata
         patch = {"metadata": change | {"uid": meta.uid}}
         written = await self._client.patch(PODS, meta.name, patch, meta.namespace)
@@ -214,7 +214,7 @@ class Executor:
 
     # Migrations
 
-    async def _create_migration(self, s: Situation, migration: Free) -> Outcome:
+    async def _create_migration(self, s: VmSituation, migration: Free) -> Outcome:
         try:
             created = await self._client.create(MIGRATIONS, migration)
         except AlreadyExists:
@@ -223,7 +223,7 @@ class Executor:
         log.info("migration created", migration=created.metadata.name)
         return AGAIN
 
-    async def _write_migration(self, s: Situation, step: WriteMigration) -> None:
+    async def _write_migration(self, s: VmSituation, step: WriteMigration) -> None:
         meta, status = step.migration.metadata, step.status
         body = {"metadata": identity(meta), "status": applied_migration(status)}
         written = await apply(
@@ -234,7 +234,7 @@ class Executor:
         if status.phase in FINISHED:
             metrics.count_migration(status)
 
-    async def _adopt(self, s: Situation, step: AdoptMigration) -> None:
+    async def _adopt(self, s: VmSituation, step: AdoptMigration) -> None:
         meta = step.migration.metadata
         owners = {"ownerReferences": [to_builtins(owner) for owner in step.owners]}
         patch = {"metadata": identity(meta) | owners}
@@ -249,7 +249,7 @@ class Executor:
         except (NotFound, Conflict):
             return
 
-    def _tell(self, s: Situation, news: tuple[EventNote, ...]) -> None:
+    def _tell(self, s: VmSituation, news: tuple[EventNote, ...]) -> None:
         for each in news:
             kind: Literal["Normal", "Warning"] = "Warning" if each.warning else "Normal"
             pod = PODS.reference(each.pod) if each.pod else None

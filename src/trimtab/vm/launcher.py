@@ -29,7 +29,7 @@ from trimtab.kube.resources import Free, Pod
 from trimtab.model.machines import Vm
 from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_S, LOST_NODE_TAINTS, SCHEDULABLE
 from trimtab.vm.amounts import consumption, load_annotation, requests
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 IMAGE = "quay.io/kubevirt/virt-launcher:latest"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes: no vowels, no words
@@ -70,7 +70,7 @@ def desired_pod(
     vm: VirtualMachine,
     machine: Vm,
     name: str,
-    settings: Settings,
+    settings: VmControllerSettings,
     clock: Clock,
     *,
     placement: Placement = ANYWHERE,
@@ -118,7 +118,7 @@ def label_value(name: str) -> str:
 
 
 def annotations(
-    vm: VirtualMachine, machine: Vm, settings: Settings, *, node: str
+    vm: VirtualMachine, machine: Vm, settings: VmControllerSettings, *, node: str
 ) -> dict[str, str | None]:
     """The annotations of the pod on `node`; None for those that it must not have."""
     cpu, memory = consumption(machine, settings)
@@ -134,7 +134,12 @@ def annotations(
 
 
 def metadata_change(
-    pod: Pod, vm: VirtualMachine, machine: Vm, settings: Settings, *, migration: str = ""
+    pod: Pod,
+    vm: VirtualMachine,
+    machine: Vm,
+    settings: VmControllerSettings,
+    *,
+    migration: str = "",
 ) -> dict[str, Any]:
     """The metadata to merge into a pod so that it says what it should; empty if it does.
 

@@ -12,9 +12,9 @@ from trimtab.virt.precopy import Copy, share_network
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.amounts import machine, memory_in_use
 from trimtab.vm.decide.history import is_evacuation
-from trimtab.vm.decide.situation import Losses, Precopy, Situation
+from trimtab.vm.decide.situation import Losses, Precopy, VmSituation
 from trimtab.vm.decide.steps import Start
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 # Copying memory: how far each migration is, while all of them share the nodes' networks.
 #
@@ -136,7 +136,7 @@ FORGIVEN_S = 600.0
 class LeaderState:
     def __init__(
         self,
-        settings: Settings,
+        settings: VmControllerSettings,
         migrating: Callable[[], Mapping[Key, str]],
         wake: Callable[[Key], None],
     ) -> None:
@@ -149,12 +149,12 @@ class LeaderState:
     def losses(self, key: Key) -> Losses:
         return self._losses.get(key, Losses())
 
-    def count_loss(self, s: Situation) -> None:
+    def count_loss(self, s: VmSituation) -> None:
         before = s.losses
         forgiven = before.at is None or s.left_s(before.at, FORGIVEN_S) <= 0
         self._losses[s.key] = Losses(1 if forgiven else before.count + 1, s.now)
 
-    def take_slot(self, s: Situation, start: Start) -> bool:
+    def take_slot(self, s: VmSituation, start: Start) -> bool:
         created = start.migration.metadata.creation_timestamp
         evacuation = is_evacuation(start.migration)
         request = MigrationRequest(
@@ -165,7 +165,7 @@ class LeaderState:
         )
         return self.slots.take(request)
 
-    def precopy(self, s: Situation) -> Precopy | None:
+    def precopy(self, s: VmSituation) -> Precopy | None:
         """How the copying of the VM's memory stands, if it is being copied."""
         current = s.current if s.vm else None
         if current is None or current.status.phase != "PreCopy":
@@ -188,7 +188,7 @@ class LeaderState:
         )
         return Precopy(s.clock.real_s(lab.ends_in_s), lab.in_time)
 
-    def tidy(self, s: Situation) -> None:
+    def tidy(self, s: VmSituation) -> None:
         """Give up what belongs to a migration that is over, or to a VM that is gone."""
         if s.vm is None or not s.status.migration_name:
             self.slots.release(s.key)

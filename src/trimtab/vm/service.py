@@ -10,12 +10,12 @@ from trimtab.kube.runtime.service import Service, unique_identity
 from trimtab.kube.worlds import refuse_beside, watch_for
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.controller import VmController
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 NAME = "vm-controller"
 
 
-async def serve(client: Client, settings: Settings, *, host: str, port: int) -> None:
+async def serve(client: Client, settings: VmControllerSettings, *, host: str, port: int) -> None:
     """Run the controller until SIGTERM."""
     await refuse_beside(client, "kubevirt")
     identity = unique_identity()

@@ -17,7 +17,7 @@ from trimtab.virt.slots import MigrationLimits
 Mode = Literal["live", "recreate"]
 
 
-class Limits(MigrationLimits, frozen=True):
+class MigrationLimitOptions(MigrationLimits, frozen=True):
     """KubeVirt's limits as options."""
 
     cluster: Annotated[int, Option(names=("--parallel",), least=1, most=MAX_AT_ONCE)] = (
@@ -30,7 +30,7 @@ class Limits(MigrationLimits, frozen=True):
     """Migrations at a time away from one node."""
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class VmControllerSettings(Listening, frozen=True, kw_only=True):
     """The controller's options."""
 
     port: Port = 8085
@@ -42,7 +42,7 @@ class Settings(Listening, frozen=True, kw_only=True):
     """Bytes per second that a node can send, and receive, for migrations."""
     dirty_rate: Bytes = 0.0
     """Bytes per second that a VM changes while its memory is copied."""
-    limits: Limits = Limits()
+    limits: MigrationLimitOptions = MigrationLimitOptions()
     reference_cpu: Amount = REFERENCE_CPU
     """Cores of the node that the consumption annotations refer to."""
     reference_memory: Amount = REFERENCE_MEMORY

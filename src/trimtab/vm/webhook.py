@@ -24,7 +24,15 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter, histogram
-from trimtab.vm.decide.eviction import Allow, Deny, EvictionAnswer, Mark, decide, mark_patch, vm_of
+from trimtab.vm.decide.eviction import (
+    Allow,
+    Deny,
+    EvictionAnswer,
+    MarkForEvacuation,
+    decide,
+    mark_patch,
+    vm_of,
+)
 
 T = TypeVar("T")
 log = get_logger()
@@ -45,7 +53,7 @@ class EvictionObject(Struct, rename="camel"):
     delete_options: DeleteOptions | None = None
 
 
-class AdmissionRequest(Struct, rename="camel"):
+class EvictionRequest(Struct, rename="camel"):
     uid: str
     name: str = ""
     namespace: str = ""
@@ -66,21 +74,21 @@ class AdmissionRequest(Struct, rename="camel"):
         return (self.object.delete_options if self.object else None) or DeleteOptions()
 
 
-class AdmissionReview(Struct, rename="camel"):
-    request: AdmissionRequest
+class EvictionReview(Struct, rename="camel"):
+    request: EvictionRequest
 
 
-_REVIEW = msgspec.json.Decoder(AdmissionReview)
+_REVIEW = msgspec.json.Decoder(EvictionReview)
 
 
-class Cluster(Protocol):
+class WebhookCluster(Protocol):
     """What the webhook needs of the cluster: looks that are free, looks that cost, one write."""
 
     def pod(self, key: Key) -> Pod | None: ...
     def vm(self, key: Key) -> VirtualMachine | None: ...
     async def fresh_pod(self, key: Key) -> Pod | None: ...
     async def fresh_vm(self, key: Key) -> VirtualMachine | None: ...
-    async def mark(self, mark: Mark) -> None: ...
+    async def mark(self, mark: MarkForEvacuation) -> None: ...
 
 
 class CachedCluster:
@@ -109,16 +117,16 @@ class CachedCluster:
         except NotFound:
             return None
 
-    async def mark(self, mark: Mark) -> None:
+    async def mark(self, mark: MarkForEvacuation) -> None:
         vm, patch = mark.vm, mark_patch(mark)
         await self._client.patch(VMS, vm.name, patch, vm.namespace, subresource="status")
 
 
-async def judge(request: AdmissionRequest, cluster: Cluster) -> EvictionAnswer:
+async def judge(request: EvictionRequest, cluster: WebhookCluster) -> EvictionAnswer:
     """The final verdict: what `decide` says, after the mark was written if it wants one."""
     try:
         pod, verdict = await _first_look(request, cluster)
-        if request.is_rehearsal or not isinstance(verdict, Mark):
+        if request.is_rehearsal or not isinstance(verdict, MarkForEvacuation):
             return verdict
         return await _mark(verdict, pod, cluster, request.wanted_uid)
     except ApiError as error:
@@ -128,7 +136,7 @@ async def judge(request: AdmissionRequest, cluster: Cluster) -> EvictionAnswer:
 
 
 async def _first_look(
-    request: AdmissionRequest, cluster: Cluster
+    request: EvictionRequest, cluster: WebhookCluster
 ) -> tuple[Pod | None, EvictionAnswer]:
     key = Key(request.namespace, request.name)
     pod = cluster.pod(key) or await cluster.fresh_pod(key)
@@ -137,7 +145,9 @@ async def _first_look(
     return pod, decide(pod, vm, request.wanted_uid)
 
 
-async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> EvictionAnswer:
+async def _mark(
+    mark: MarkForEvacuation, pod: Pod | None, cluster: WebhookCluster, uid: str
+) -> EvictionAnswer:
     try:
         with marking.time():
             await cluster.mark(mark)
@@ -148,13 +158,13 @@ async def _mark(mark: Mark, pod: Pod | None, cluster: Cluster, uid: str) -> Evic
     return mark
 
 
-def _from_what_is(mark: Mark, verdict: EvictionAnswer) -> EvictionAnswer:
-    if isinstance(verdict, Mark) and not verdict.again:
+def _from_what_is(mark: MarkForEvacuation, verdict: EvictionAnswer) -> EvictionAnswer:
+    if isinstance(verdict, MarkForEvacuation) and not verdict.again:
         return Deny(f'VM "{mark.vm}" is changing its pod; it was not marked for evacuation')
     return verdict
 
 
-def answer(request: AdmissionRequest, verdict: EvictionAnswer) -> Free:
+def answer(request: EvictionRequest, verdict: EvictionAnswer) -> Free:
     """The AdmissionReview that says `verdict`; denials are 429 as KubeVirt's are."""
     response: Free = {"uid": request.uid, "allowed": isinstance(verdict, Allow)}
     if not isinstance(verdict, Allow):
@@ -169,7 +179,7 @@ def answer(request: AdmissionRequest, verdict: EvictionAnswer) -> Free:
 class Endpoint:
     """The webhook as a bare ASGI application: requests and responses as objects cost 20 µs."""
 
-    def __init__(self, cluster: Cluster, callers: Callers = EVERYBODY) -> None:
+    def __init__(self, cluster: WebhookCluster, callers: Callers = EVERYBODY) -> None:
         self._cluster, self._callers = cluster, callers
         self._log = log.bind()  # once, not for every line
 
@@ -213,7 +223,7 @@ async def reply(
     await send({"type": "http.response.body", "body": body})
 
 
-def route(cluster: Cluster, callers: Callers = EVERYBODY) -> Route:
+def route(cluster: WebhookCluster, callers: Callers = EVERYBODY) -> Route:
     return Route(PATH, Endpoint(cluster, callers), methods=["POST"])
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from trimtab.install.rights import Right, Role
 from trimtab.install.service import ServiceSpec
-from trimtab.lab import Contribution, Lab, Stack
+from trimtab.lab import Lab, Stack, StackContribution
 from trimtab.lab.components.control_plane import kube_apiserver
 
 LOG, POLICY = "logs/audit.json", "config/audit.yaml"
@@ -35,10 +35,10 @@ def audit_stack() -> Stack:
         ],
     }
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         server = kube_apiserver(lab)
         options = (f"--audit-log-path={LOG}", f"--audit-policy-file={POLICY}")
-        return Contribution(
+        return StackContribution(
             components=(structs.replace(server, argv=(*server.argv, *options)),),
             files={POLICY: yaml.safe_dump(policy)},
         )

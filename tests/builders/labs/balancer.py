@@ -22,7 +22,7 @@ from trimtab.install.services import balancer
 from trimtab.kube.errors import NotFound
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import LEASES, NODES
-from trimtab.lab import Contribution, Lab, Service, Stack
+from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
 
 AT_REST = ("level: no node is above the band", "above the band, but no move would help")
 
@@ -35,9 +35,9 @@ def account_stack() -> Stack:
         "metadata": {"name": "kube-descheduler"},
     }
 
-    def contribute(_: Lab) -> Contribution:
-        return Contribution(
-            services=(Service(balancer.SERVICE.name),),
+    def contribute(_: Lab) -> StackContribution:
+        return StackContribution(
+            services=(ServiceIdentity(balancer.SERVICE.name),),
             objects=(namespace, *objects(balancer.SERVICE)),
         )
 

@@ -3,7 +3,7 @@
 from builders.labs.vm import trimtab
 from trimtab.install.rights import granted
 from trimtab.install.services import exporter
-from trimtab.lab import Component, Contribution, Lab, Service, Stack
+from trimtab.lab import Component, Lab, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.components.component import HttpGet
 from trimtab.lab.components.identity import kubeconfig_file
 
@@ -14,7 +14,7 @@ def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:
 
     roles = exporter.roles() if allow_scenario else exporter.reading()
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         port = lab.port("exporter")
         config = kubeconfig_file("exporter")
         program = Component(
@@ -30,9 +30,9 @@ def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:
             needs=("tokens", "kube-apiserver"),
             url=f"http://127.0.0.1:{port}",
         )
-        return Contribution(
+        return StackContribution(
             components=(program,),
-            services=(Service("exporter"),),
+            services=(ServiceIdentity("exporter"),),
             objects=tuple(granted("exporter", roles)),
         )
 

@@ -27,17 +27,17 @@ from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab import (
     NONE,
     ClientCert,
-    Clock,
     Component,
     Home,
+    LabClock,
     LabDir,
+    LabPlan,
+    LabRequest,
     LabSpec,
     LabStatus,
     Means,
-    Plan,
     Stack,
-    Task,
-    Wish,
+    SupervisorTask,
     down,
     look,
     up,
@@ -71,10 +71,10 @@ class RunningLab:
         return self.lab.kubeconfig
 
     def up(self, own_scheduler_config: str | None = None, **options: Any) -> str:
-        """What `trimtab lab up` does; options are the fields of `Wish`."""
+        """What `trimtab lab up` does; options are the fields of `LabRequest`."""
         if own_scheduler_config is not None:
             options["own_scheduler_config"] = True
-        wish = Wish(name=self.lab.name, **options)
+        wish = LabRequest(name=self.lab.name, **options)
         outcome, _ = up(self.home, wish, self._means, own_scheduler_config)
         self.processes()
         return outcome
@@ -158,7 +158,7 @@ def running_lab(
     own_scheduler_config: str | None = None,
     **options: Any,
 ) -> Iterator[RunningLab]:
-    """A lab that is ready; `options` are those of `trimtab lab up` (the fields of `Wish`).
+    """A lab that is ready; `options` are those of `trimtab lab up` (the fields of `LabRequest`).
 
     `stacks` are made known and started, unless the option `stacks` names others.
     """
@@ -179,13 +179,13 @@ def a_spec(**changes: Any) -> LabSpec:
     spec = LabSpec(
         name="test",
         created="2026-01-01T00:00:00+00:00",
-        clock=Clock(1_767_225_600.0),
+        clock=LabClock(1_767_225_600.0),
         ports=dict(PORTS),
     )
     return structs.replace(spec, **changes)
 
 
-def a_lab_on_disk(path: Path, *units: Component | Task, **changes: Any) -> LabDir:
+def a_lab_on_disk(path: Path, *units: Component | SupervisorTask, **changes: Any) -> LabDir:
     """A lab whose plan holds just these units; no program of Kubernetes is needed to run it."""
     lab = LabDir(path)
     for directory in (lab.path, lab.pki, lab.logs):
@@ -196,11 +196,11 @@ def a_lab_on_disk(path: Path, *units: Component | Task, **changes: Any) -> LabDi
     return lab
 
 
-def write_plan(lab: LabDir, *units: Component | Task) -> None:
-    plan = Plan(
+def write_plan(lab: LabDir, *units: Component | SupervisorTask) -> None:
+    plan = LabPlan(
         server="https://127.0.0.1:1",  # nobody listens there
         components=tuple(unit for unit in units if isinstance(unit, Component)),
-        tasks=tuple(unit for unit in units if isinstance(unit, Task)),
+        tasks=tuple(unit for unit in units if isinstance(unit, SupervisorTask)),
     )
     write_private(lab.plan_file, msgspec.json.encode(plan))
 

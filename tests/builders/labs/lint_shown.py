@@ -19,7 +19,7 @@ from conformance.descheduler.cluster import Cluster
 from conformance.descheduler.plane import TOKEN, Running, running_plane
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import QueryResult, Snapshot, SnapshotNode
-from trimtab.truth.lint import Facts, Program
+from trimtab.truth.lint import DeschedulerProgram, Facts
 
 GOOD = answer("0.8", "0.3", "0.1")
 INTERVAL = "300ms"
@@ -66,7 +66,7 @@ class Shown(Struct, frozen=True, kw_only=True):
             policy=self.text(prometheus),
             query=self.query,
             cluster=self.cluster(),
-            program=Program("descheduler", "v0.36.0", self.background),
+            program=DeschedulerProgram("descheduler", "v0.36.0", self.background),
         )
 
 

@@ -34,7 +34,7 @@ from trimtab.stacks.loop.settings import LoopSettings, following
 from trimtab.stacks.loop.stack import loop_stack
 from trimtab.stacks.loop.state.loop_state import LoopState, read_loop
 from trimtab.stacks.loop.state.ready import await_cycle
-from trimtab.stacks.loop.state.recent_cycles import Cycle, Request, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, Request, read_cycles
 from trimtab.vm.launcher import pod_name
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class LoopLab:
     def value(self, text: str) -> float:
         return next(iter(self.query(text).values()))
 
-    def cycles(self) -> list[Cycle]:
+    def cycles(self) -> list[RecentCycle]:
         """All cycles since the last `start_over`, of every descheduler process."""
         return read_cycles(self.lab.lab.log("descheduler"))[self._cycles_read :]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from trimtab.engines import locate
 from trimtab.scores.arrays.window import Floats
-from trimtab.scores.prometheus.records import Rule, score_record
+from trimtab.scores.prometheus.records import RecordingRule, score_record
 from trimtab.scores.prometheus.rules import EXPORTED, EXPORTED_IN_FLIGHT
 from trimtab.scores.score import Mode
 
@@ -61,12 +61,12 @@ class Timeline:
         """One sample of any series."""
         self._series.setdefault(series, {})[at] = value
 
-    def check(self, rules: Sequence[Rule], directory: Path) -> str:
+    def check(self, rules: Sequence[RecordingRule], directory: Path) -> str:
         """What promtool has to say against `rules`: nothing, if they agree."""
         group = {"name": "trimtab", "rules": [*rules, *self._comparisons()]}
         return check_rules({"groups": [group]}, self._tests(), directory)
 
-    def _comparisons(self) -> list[Rule]:
+    def _comparisons(self) -> list[RecordingRule]:
         """No `on`: the labels must be exactly `node` and `instance`, as those of what is wanted."""
         rules = []
         for name, mode in self.wanted:
@@ -74,8 +74,8 @@ class Timeline:
             right = f"abs({got} - {want}) <= {TOLERANCE}"
             unasked = f"({got} unless {want}) and on () count({want})"
             wrong = f"({want} unless ({right})) or ({unasked}) or {got} > 1 or {got} < 0"
-            rules.append(Rule(f"wrong:{name}:{mode}", wrong))
-            rules.append(Rule(f"right:{name}:{mode}", f"count({right})"))
+            rules.append(RecordingRule(f"wrong:{name}:{mode}", wrong))
+            rules.append(RecordingRule(f"right:{name}:{mode}", f"count({right})"))
         return rules
 
     def _tests(self) -> Mapping[str, object]:

@@ -22,7 +22,7 @@ from builders.waiting import wait_until
 from trimtab.files.writing import write_private
 from trimtab.install.qos.scheduler import PLUGIN
 from trimtab.lab.components.scheduler import CONFIG_FILE
-from trimtab.stacks.qos.stack import QosSettings, qos_stack
+from trimtab.stacks.qos.stack import QosStackSettings, qos_stack
 
 KEY, SLO = "qos.trimtab.dev/key", "qos.trimtab.dev/slo"
 ATTEMPT = re.compile(r'"Attempting to schedule pod" pod="([^/"]+)/([^"]+)"')
@@ -177,7 +177,7 @@ def _pod(namespace: str, name: str, slo: str) -> dict[str, Any]:
 
 @contextmanager
 def running_queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueueLab]:
-    stack = qos_stack(QosSettings(verbosity=4))
+    stack = qos_stack(QosStackSettings(verbosity=4))
     with running_lab(
         tmp_path_factory, stacks=(stack,), nodes=NODES, node_cpu=str(SLOTS), node_memory="64Gi"
     ) as lab:

@@ -11,9 +11,9 @@ import numpy as np
 from msgspec import Struct
 
 from builders.labs.loops import LoopLab
-from trimtab.fidelity.lab import Order, play
+from trimtab.fidelity.lab import LabRunOrder, play
 from trimtab.fidelity.recording import LabRun
-from trimtab.fidelity.runs import SEEDS, Figures, reaction_of
+from trimtab.fidelity.runs import SEEDS, RunFigures, reaction_of
 from trimtab.fidelity.session import simulated
 from trimtab.model.recorded.archive import read_recording
 from trimtab.model.recorded.cleaning import recorded_moves
@@ -32,7 +32,7 @@ class RecordedRun(Struct, frozen=True, eq=False):
     during: ClusterRecording
 
 
-def play_and_record(loop: LoopLab, order: Order, directory: Path) -> RecordedRun:
+def play_and_record(loop: LoopLab, order: LabRunOrder, directory: Path) -> RecordedRun:
     """Play it; what happens next is not known to the first of the two recordings."""
     rested: list[float] = []
     found: list[ClusterRecording] = []
@@ -82,10 +82,10 @@ def sampling_error(recording: ClusterRecording) -> float:
 
 
 def predicted(
-    recorded: RecordedRun, order: Order, interval_s: float, *, score: str | None = ""
-) -> list[Figures]:
+    recorded: RecordedRun, order: LabRunOrder, interval_s: float, *, score: str | None = ""
+) -> list[RunFigures]:
     """What so many runs of the cluster that was recorded before would come to."""
-    before = Order(
+    before = LabRunOrder(
         scenario=recorded_scenario(recorded.before),
         score=order.score,
         policy=order.policy,

@@ -12,7 +12,7 @@ from trimtab.install.components import webhook_at
 from trimtab.install.services import vm_controller as controller
 from trimtab.install.services import webhook as evictions
 from trimtab.install.vm.admission import eviction_webhook
-from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
+from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.components.component import HttpGet, HttpsGet
 from trimtab.lab.components.identity import kubeconfig_file
 
@@ -32,15 +32,15 @@ def vm_stack(
     ports = {name: PORTS["vm-controller"] + 10 * number for number, name in enumerate(names)}
     flags = tuple(f"--{name.replace('_', '-')}={value}" for name, value in options.items())
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         programs = [vm_controller(lab, name, flags, command) for name in names]
         objects = service_objects(controller.SERVICE, evictions.SERVICE)
         if webhook:
             programs.append(eviction_service(lab, command))
             objects.append(eviction_webhook(webhook_at(lab, "webhook")))
-        return Contribution(
+        return StackContribution(
             components=tuple(programs),
-            services=(Service("vm-controller"), Service("webhook")),
+            services=(ServiceIdentity("vm-controller"), ServiceIdentity("webhook")),
             servers=(ServerCert("webhook-server"),),
             objects=tuple(objects),
         )

@@ -18,8 +18,8 @@ from trimtab.cli.main import app
 from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import LabStatus, UnitStatus
 from trimtab.qos.queue.waiting import Waiter
-from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move
-from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status
 from trimtab.view.loop import frame
 from trimtab.view.qos import show_history, show_queue
@@ -59,7 +59,7 @@ def a_glance(nodes: int) -> LoopState:
         vms={"Running": 1234, "Migrating": 17},
         evacuating=(),
         moves=tuple(
-            Move(
+            MigrationUnderWay(
                 name=f"m-{n}",
                 vm=f"vm-{n}",
                 phase="PreCopy",
@@ -70,7 +70,7 @@ def a_glance(nodes: int) -> LoopState:
             for n in range(1, 11)
         ),
         moved=4321,
-        cycle=Cycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
+        cycle=RecentCycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
     )
 
 

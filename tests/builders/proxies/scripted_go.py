@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trimtab.engines import Progress, build
 from trimtab.engines.build import PATIENT, Built
-from trimtab.engines.compiler import Limits
+from trimtab.engines.compiler import SilenceLimits
 
 # Every fake program says every version, so that whichever it stands for passes its check.
 PROGRAM = "echo v1.36.3 3.6.8 v0.8.0 v0.36.0 3.12.0 v1.8.2 --subresources-only --launcher-image"
@@ -57,7 +57,7 @@ def build_quietly(
     cache: Path,
     *,
     force: bool = False,
-    limits: Limits = PATIENT,
+    limits: SilenceLimits = PATIENT,
     events: list[Progress] | None = None,
     sources: Path | None = None,
 ) -> list[Built]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
+from trimtab.exporter.nodes.consumption import Amounts, PodContribution, PodRole
 from trimtab.exporter.nodes.ledger import NodeFacts
 from trimtab.exporter.nodes.wire import (
     Launcher,
@@ -14,12 +14,12 @@ from trimtab.exporter.nodes.wire import (
     LauncherMeta,
     LauncherSpec,
     LauncherStatus,
-    Machine,
     MachineMeta,
+    MachineObject,
     MachineStatus,
-    Node,
     NodeMeta,
-    NodeStatus,
+    NodeObject,
+    NodeObjectStatus,
 )
 from trimtab.kube.machines import Load
 from trimtab.kube.resources import Condition, Key
@@ -65,8 +65,8 @@ def a_machine(
     phase: str = "Running",
     mark: str = "",
     migration: str = "",
-) -> Machine:
-    return Machine(
+) -> MachineObject:
+    return MachineObject(
         metadata=MachineMeta(
             name=name, namespace="default", uid=f"uid-{name}", resource_version="1"
         ),
@@ -83,13 +83,13 @@ def a_node(
     memory: str = "128Gi",
     ready: bool | None = True,
     labels: dict[str, str] | None = None,
-) -> Node:
+) -> NodeObject:
     allocatable = {"memory": memory} | ({} if cpu is None else {"cpu": cpu})
     condition = Condition(type="Ready", status="True" if ready else "Unknown")
     conditions = () if ready is None else (condition,)
-    return Node(
+    return NodeObject(
         metadata=NodeMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels or {}),
-        status=NodeStatus(allocatable=allocatable, conditions=conditions),
+        status=NodeObjectStatus(allocatable=allocatable, conditions=conditions),
     )
 
 
@@ -99,11 +99,11 @@ def a_share(
     memory: float = 0.2,
     *,
     vm: str = "web",
-    role: Role = Role.ACTIVE,
+    role: PodRole = PodRole.ACTIVE,
     load: Load | None = None,
-) -> Contribution:
+) -> PodContribution:
     fixed = Amounts(round(cpu * 1e9), round(memory * 1e9)) if load is None else Amounts()
-    return Contribution(node, Key("default", vm), role, fixed, load)
+    return PodContribution(node, Key("default", vm), role, fixed, load)
 
 
 def samples(page: str) -> list[Sample]:

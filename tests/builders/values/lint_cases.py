@@ -16,7 +16,7 @@ from builders.worlds.snapshots import (
     a_snapshot,
 )
 from trimtab.model.snapshot import QueryResult, Sample, SnapshotNode, Toleration
-from trimtab.truth.lint import Facts, Program
+from trimtab.truth.lint import DeschedulerProgram, Facts
 
 RECORD = "descheduler:node:mine:avg1m"
 NODES = ("n1", "n2", "n3")
@@ -99,8 +99,8 @@ PAIRS = [
     Pair("api-version-missing", facts(text(apiVersion="")), facts()),
     Pair(
         "plugin-openshift-only",
-        facts(OF_OPENSHIFT, program=Program(openshift=False)),
-        facts(OF_OPENSHIFT, program=Program(openshift=True)),
+        facts(OF_OPENSHIFT, program=DeschedulerProgram(openshift=False)),
+        facts(OF_OPENSHIFT, program=DeschedulerProgram(openshift=True)),
     ),
     Pair("usage-is-requests", facts(BY_REQUESTS), facts()),
     Pair("field-ignored", facts(text(maxNoOfPodsToEvictPerNodes=3)), facts()),
@@ -170,23 +170,23 @@ PAIRS = [
     ),
     Pair(
         "version-no-prometheus",
-        facts(program=Program("", "v0.35.1")),
-        facts(program=Program("", "v0.36.0")),
+        facts(program=DeschedulerProgram("", "v0.35.1")),
+        facts(program=DeschedulerProgram("", "v0.36.0")),
     ),
     Pair(
         "version-no-prometheus",
-        facts(program=Program("", "v0.32.2")),
-        facts(program=Program("", "v0.34.0")),
+        facts(program=DeschedulerProgram("", "v0.32.2")),
+        facts(program=DeschedulerProgram("", "v0.34.0")),
     ),
     Pair(
         "version-https-only",
-        facts(program=Program("", "v0.33.0")),
-        facts(at("https://prom.example"), program=Program("", "v0.33.0")),
+        facts(program=DeschedulerProgram("", "v0.33.0")),
+        facts(at("https://prom.example"), program=DeschedulerProgram("", "v0.33.0")),
     ),
     Pair(
         "background-off",
-        facts(program=Program("", "v0.36.0", False)),
-        facts(program=Program("", "v0.36.0", True)),
+        facts(program=DeschedulerProgram("", "v0.36.0", False)),
+        facts(program=DeschedulerProgram("", "v0.36.0", True)),
     ),
     Pair("soft-taints", facts(cluster=soft(tolerated=False)), facts(cluster=soft(tolerated=True))),
     Pair(

@@ -9,7 +9,7 @@ from trimtab.model.load.curve import Constant
 from trimtab.model.machines import Node, Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
+from trimtab.sim.outcome import Course, MigrationRecord, Outcome, ReportCard
 
 CALM = ReportCard(
     load_std_mean=0.05,
@@ -88,7 +88,9 @@ def an_outcome(
     before = {vm.name: vm.node or scenario.nodes[0].name for vm in scenario.vms}
     target = scenario.nodes[-1].name
     moves = tuple(
-        Move(vm.name, before[vm.name], target, 60.0 * i, 60.0 * i, 60.0 * i + 9, 4.0, "succeeded")
+        MigrationRecord(
+            vm.name, before[vm.name], target, 60.0 * i, 60.0 * i, 60.0 * i + 9, 4.0, "succeeded"
+        )
         for i, vm in enumerate(scenario.vms[:moved])
     )
     return Outcome(

@@ -22,7 +22,7 @@ from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod, LifeSpec, LifeStatus, PodMeta
 from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.sums import AccountReading
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
 from trimtab.qos.page.accounts import AccountView, AccountViews
 from trimtab.qos.promise.slo import Promise
 from trimtab.qos.queue.key import horizon_of
@@ -30,7 +30,7 @@ from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
 from trimtab.qos.queue.waiting import WaitingQueue
 from trimtab.qos.service.service import QosParts, assemble, page_web
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
@@ -109,10 +109,10 @@ def a_view(
     account = an_account()
     account.incarnations = incarnations
     reading = AccountReading(
-        running, waiting, binding, running, waiting, False, Pace(1, 0), 0, 0, 0
+        running, waiting, binding, running, waiting, False, AccountGrowth(1, 0), 0, 0, 0
     )
     promise = Promise(slo, "pod", f"{slo:g}")
-    horizon = horizon_of(Settings(), is_vm=False)
+    horizon = horizon_of(QosSettings(), is_vm=False)
     return AccountView(name, account, promise, reading, qos, ttv, approximate, at(0), horizon)
 
 
@@ -170,9 +170,9 @@ def unconnected() -> Client:
 class World:
     """The service's parts on stores that a test fills, with a clock that it sets."""
 
-    def __init__(self, settings: Settings | None = None, *, measured: bool = True) -> None:
+    def __init__(self, settings: QosSettings | None = None, *, measured: bool = True) -> None:
         self.second = 0.0
-        self.settings = settings or Settings()
+        self.settings = settings or QosSettings()
         self.stores = QosStores(unconnected())
         self.tracker = AccountTracker(self.stores, self.settings, self.now)
         self.tracker.ledger.bindings_heard = measured
@@ -231,7 +231,7 @@ class Running(Struct):
 
 
 @asynccontextmanager
-async def running_qos(client: Client, settings: Settings) -> AsyncIterator[Running]:
+async def running_qos(client: Client, settings: QosSettings) -> AsyncIterator[Running]:
     """The service, ready; stopped at the end as by SIGTERM."""
     qos = QosParts(client, settings)
     web = page_web(qos, settings)

@@ -10,8 +10,8 @@ from trimtab.sim.spec import Timing
 from trimtab.study.execution.tasks import cells_of
 from trimtab.study.inputs.candidate import Candidate
 from trimtab.study.inputs.identity import versions
-from trimtab.study.inputs.plan import Cells, Plan
-from trimtab.study.results.collect import Runs, gather, study_result
+from trimtab.study.inputs.plan import Cells, StudyPlan
+from trimtab.study.results.collect import KnownRuns, gather, study_result
 from trimtab.study.results.record import make_chunk
 from trimtab.study.results.result import StudyResult
 
@@ -23,9 +23,9 @@ def a_plan(
     seeds: int = 4,
     scenarios: Sequence[Scenario] | None = None,
     more_thresholds: Sequence[tuple[float, float]] = (),
-) -> Plan:
+) -> StudyPlan:
     """Do-nothing and some scores on two small clusters."""
-    return Plan(
+    return StudyPlan(
         name="small",
         description="",
         seeds=tuple(range(seeds)),
@@ -43,10 +43,10 @@ def a_plan(
 
 
 def finished(
-    plan: Plan,
+    plan: StudyPlan,
     migrations: Callable[[int], int] = lambda place: 3 * place,
     every_s: float = 60,
-) -> tuple[Cells, Runs, StudyResult]:
+) -> tuple[Cells, KnownRuns, StudyResult]:
     """As if all runs of the plan were done: each candidate a little worse than the one before."""
     cells = cells_of(plan)
     rng = np.random.default_rng(1)

@@ -32,15 +32,15 @@ from trimtab.advisor.decide.situation import (
     CarryOut,
     ConfigSituation,
     Contested,
-    Pause,
     ReadMore,
-    Refused,
     Result,
-    Seen,
+    SeenForDecision,
     Step,
     StoreRecord,
     Trouble,
+    WaitForChange,
     Want,
+    WriteRefused,
     WriteStatus,
 )
 from trimtab.advisor.plan.plan import Preview, make_plan, plan_of, target_of
@@ -198,7 +198,7 @@ class World:
     def run(self, most: int = 60) -> PlatformStatus:
         """Until there is nothing to do; an AssertionError if that does not come."""
         for _ in range(most):
-            if isinstance(self.step(), Pause):
+            if isinstance(self.step(), WaitForChange):
                 return self.config.status
         raise AssertionError(f"no end of steps in {self.config.status.phase}")
 
@@ -209,7 +209,7 @@ class World:
     def phase(self) -> Phase | str:
         return self.config.status.phase
 
-    def _see(self, s: ConfigSituation, *wanted: Want) -> Seen:
+    def _see(self, s: ConfigSituation, *wanted: Want) -> SeenForDecision:
         seen = structs.replace(s.seen, record=self.record)
         for want in wanted:
             match want:
@@ -230,7 +230,7 @@ class World:
     def _health(self, s: ConfigSituation) -> dict[str, PoolHealth]:
         return {i.name: self.pool for i in s.status.items if i.target_ref == MACHINE}
 
-    def _plan(self, s: ConfigSituation, seen: Seen) -> Seen:
+    def _plan(self, s: ConfigSituation, seen: SeenForDecision) -> SeenForDecision:
         live: dict[TargetRef, Free | None] = {
             prior.ref: deepcopy(self.objects.get(prior.ref)) for prior in self.record.priors
         }
@@ -271,7 +271,7 @@ class World:
     def _act(self, step: CarryOut) -> Result:
         item = step.item
         if self.refused:
-            return Refused(self.refused)
+            return WriteRefused(self.refused)
         live = self.objects.get(item.target_ref)
         if item.verb == "apply":
             takes = () if live is None else self._claims(item.desired_state or {}, live)

@@ -10,14 +10,14 @@ from functools import cache
 
 import numpy as np
 
-from trimtab.fidelity.recording import COLUMNS, Course, LabRun, PodVersion
+from trimtab.fidelity.recording import COLUMNS, LabRun, PodVersion, RecordedSeries
 from trimtab.fidelity.scores import Floats
-from trimtab.fidelity.state import State
+from trimtab.fidelity.state import RunState
 from trimtab.fidelity.steps import KINDS
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,
     REQUEST_EVICT_ONLY,
-    Container,
+    ContainerResources,
     Owner,
     QueryResult,
     Sample,
@@ -70,7 +70,7 @@ def a_pod(number: int, node: str = "n1", **changes: object) -> SnapshotPod:
         "node": node,
         "annotations": {REQUEST_EVICT_ONLY: ""},
         "owners": (Owner("VirtualMachine", f"owner-{number}"),),
-        "containers": (Container(requests={"cpu": "1", "memory": "1Gi"}),),
+        "containers": (ContainerResources(requests={"cpu": "1", "memory": "1Gi"}),),
     }
     return SnapshotPod(**(fields | changes))  # type: ignore[arg-type]
 
@@ -88,7 +88,7 @@ class Recorder:
         self.times = [START - 15.0 + RULES_S * n for n in range(60)]
         self.cpu = loads(len(self.times))
         self.changes = [PodVersion(START - 15.0, a_pod(n)) for n in range(40)]
-        self._state = State({})
+        self._state = RunState({})
         for change in self.changes:
             self._state = self._state.after(change)
         self.cycles: list[LoggedCycle] = []
@@ -103,7 +103,7 @@ class Recorder:
         scores = self._scores()
         for number in range(CYCLES):
             self._cycle(START + INTERVAL_S * number + 0.2, scores)
-        columns: dict[str, dict[str, Course]] = {c: self._courses(c) for c in COLUMNS}
+        columns: dict[str, dict[str, RecordedSeries]] = {c: self._courses(c) for c in COLUMNS}
         return LabRun(
             scenario="by hand",
             score=SCORE,
@@ -115,16 +115,16 @@ class Recorder:
             scrapes=columns,
             base=columns,
             scores={
-                node: Course(tuple(self.times[4:]), tuple(scores[4:, at].tolist()))
+                node: RecordedSeries(tuple(self.times[4:]), tuple(scores[4:, at].tolist()))
                 for at, node in enumerate(NODES)
             },
             cycles=tuple(self.cycles),
         )
 
-    def _courses(self, column: str) -> dict[str, Course]:
+    def _courses(self, column: str) -> dict[str, RecordedSeries]:
         used = self.cpu if column == "cpu_usage" else np.zeros_like(self.cpu)
         return {
-            node: Course(tuple(self.times), tuple(used[:, at].tolist()))
+            node: RecordedSeries(tuple(self.times), tuple(used[:, at].tolist()))
             for at, node in enumerate(NODES)
         }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.model.quantity import parse_quantity
-from trimtab.policy import Node, NodeView, Pod, PodView, Policy, Traits, Vector, View
+from trimtab.policy import NodeView, PlainNode, PlainPod, PodView, Policy, Traits, Vector, View
 from trimtab.policy.file.settings import (
     METRIC_RESOURCE,
     Evictor,
@@ -18,9 +18,9 @@ from trimtab.policy.file.settings import (
     LowNodeUtilization,
     Plugin,
     Profile,
-    Source,
+    UsageSource,
 )
-from trimtab.policy.view import Amounts, QueryFailed
+from trimtab.policy.view import Amounts, QueryFailure
 
 
 def nano(**quantities: str | int) -> dict[str, int]:
@@ -34,10 +34,10 @@ def a_node(
     labels: Mapping[str, str] | None = None,
     capacity: Mapping[str, str | int] | None = None,
     **fields: Any,
-) -> Node:
+) -> PlainNode:
     """A node with 10 cores, 100 bytes of memory and room for 10 pods: easy percentages."""
     room = nano(**{"cpu": 10, "memory": 100, "pods": 10, **(capacity or {})})
-    return Node(name=name, labels=labels or {}, **{"allocatable": room, **fields})
+    return PlainNode(name=name, labels=labels or {}, **{"allocatable": room, **fields})
 
 
 def a_pod(
@@ -49,9 +49,9 @@ def a_pod(
     started: float | None = 0.0,
     terminating: bool = False,
     **traits: Any,
-) -> Pod:
+) -> PlainPod:
     """A pod that passes the default filter; further arguments go to its traits."""
-    return Pod(
+    return PlainPod(
         uid=f"uid-{namespace}-{name}" if uid is None else uid,
         name=name,
         namespace=namespace,
@@ -62,7 +62,7 @@ def a_pod(
     )
 
 
-def some_pods(node: str, count: int = 3, **traits: Any) -> list[Pod]:
+def some_pods(node: str, count: int = 3, **traits: Any) -> list[PlainPod]:
     """Pods alike."""
     return [a_pod(f"{node}-{number}", **traits) for number in range(count)]
 
@@ -74,7 +74,7 @@ class AView(View):
         self,
         nodes: Sequence[NodeView],
         *,
-        vector: Vector | QueryFailed,
+        vector: Vector | QueryFailure,
         pods: Mapping[str, Sequence[PodView]],
         now: float,
         facts: Mapping[str, Any],
@@ -83,7 +83,7 @@ class AView(View):
         self._vector, self._pods, self._facts = vector, pods, facts
         self.visited: list[str] = []
 
-    def samples(self) -> Vector | QueryFailed:
+    def samples(self) -> Vector | QueryFailure:
         return self._vector
 
     def pods_on(self, node: str) -> Sequence[PodView]:
@@ -124,11 +124,11 @@ def a_view(
     given = nodes if nodes is not None else [a_node(f"n{at}") for at in range(len(percent))]
     if samples is None:
         samples = [(node.name, (p + 0.5) / 100) for node, p in zip(given, percent, strict=True)]
-    vector: Vector | QueryFailed = Vector(
+    vector: Vector | QueryFailure = Vector(
         [instance for instance, _ in samples], np.array([v for _, v in samples], dtype=np.float64)
     )
     if failed is not None:
-        vector = QueryFailed(failed)
+        vector = QueryFailure(failed)
     if pods is None:
         pods = {node.name: some_pods(node.name) for node in given}
     return AView(given, vector=vector, pods=pods, now=now, facts=facts)
@@ -149,7 +149,7 @@ def a_policy(
         low={METRIC_RESOURCE: low},
         high={METRIC_RESOURCE: high},
         deviation=deviation,
-        source=Source.PROMETHEUS,
+        source=UsageSource.PROMETHEUS,
         thresholds_only=True,
         **args,
     )

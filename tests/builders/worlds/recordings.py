@@ -5,7 +5,13 @@ from datetime import UTC, datetime
 import numpy as np
 
 from trimtab.model.recorded.recording import ClusterRecording, Manifest
-from trimtab.model.snapshot import Container, Snapshot, SnapshotNode, SnapshotPod, SnapshotVm
+from trimtab.model.snapshot import (
+    ContainerResources,
+    Snapshot,
+    SnapshotNode,
+    SnapshotPod,
+    SnapshotVm,
+)
 
 START = 1_700_000_100.0
 GIB = 2**30
@@ -53,7 +59,7 @@ def _snapshot(
     nodes: tuple[str, ...], vms: tuple[str, ...], where: list[int], policy: str
 ) -> Snapshot:
     has = {"cpu": "8", "memory": "64Gi", "pods": "110"}
-    asked = Container(requests={"cpu": "200m", "memory": "5Gi"})
+    asked = ContainerResources(requests={"cpu": "200m", "memory": "5Gi"})
     pods = [
         SnapshotPod("shop", f"virt-launcher-{at}", f"uid-{at}", nodes[node], containers=(asked,))
         for at, node in enumerate(where)

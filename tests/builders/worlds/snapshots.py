@@ -17,7 +17,7 @@ from trimtab.model.snapshot import (
     REQUEST_EVICT_ONLY,
     AntiAffinityTerm,
     Claim,
-    Container,
+    ContainerResources,
     Expression,
     InFlightEviction,
     Match,
@@ -54,7 +54,7 @@ def a_launcher(name: str, node: str, **fields: Any) -> SnapshotPod:
             "annotations": {REQUEST_EVICT_ONLY: ""},
             "volumes": (Volume("emptyDir"),),
             "qos_class": "Burstable",
-            "containers": (Container({"cpu": "100m", "memory": "1Gi"}),),
+            "containers": (ContainerResources({"cpu": "100m", "memory": "1Gi"}),),
             **fields,
         }
     )

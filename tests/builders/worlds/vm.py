@@ -19,15 +19,15 @@ from trimtab.kube.machines import (
     VmSpec,
 )
 from trimtab.kube.resources import Condition, Free, Key, ObjectMeta, Pod, PodStatus, metadata
-from trimtab.vm.decide.eviction import Mark, decide
+from trimtab.vm.decide.eviction import MarkForEvacuation, decide
 from trimtab.vm.decide.lifecycle import next_step
-from trimtab.vm.decide.situation import Losses, Precopy, Situation, is_over, is_running
+from trimtab.vm.decide.situation import Losses, Precopy, VmSituation, is_over, is_running
 from trimtab.vm.decide.steps import (
     AdoptMigration,
-    Check,
     ClearMark,
     CreateMigration,
     CreatePod,
+    DecideAgain,
     DeleteMigration,
     DeletePod,
     DropCancel,
@@ -38,9 +38,9 @@ from trimtab.vm.decide.steps import (
     Step,
     Wait,
     WriteMigration,
-    WriteStatus,
+    WriteVmStatus,
 )
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
@@ -60,8 +60,8 @@ class State(Struct, frozen=True):
 class World:
     """The truth, and a controller that sees it late."""
 
-    def __init__(self, settings: Settings | None = None, **spec: Any) -> None:
-        self.settings = settings or Settings()
+    def __init__(self, settings: VmControllerSettings | None = None, **spec: Any) -> None:
+        self.settings = settings or VmControllerSettings()
         self.now = START
         self.nodes = set(NODES)
         meta = ObjectMeta(
@@ -169,7 +169,7 @@ class World:
     def evict(self, pod: Pod) -> str:
         """The webhook's verdict, carried out."""
         verdict = decide(pod, self.truth.vm)
-        if isinstance(verdict, Mark):
+        if isinstance(verdict, MarkForEvacuation):
             if self.vm.status.pod_name != verdict.pod:
                 return "refused"
             status = structs.replace(self.vm.status, evacuation_node_name=verdict.node)
@@ -208,7 +208,7 @@ class World:
         """A new process: nothing is known of what the last one wrote."""
         self.seen = {"vm": 0, "pods": 0, "migrations": 0}
 
-    def look(self, choose: Choose | None = None) -> Situation:
+    def look(self, choose: Choose | None = None) -> VmSituation:
         """From the stores; `choose` decides how far each lags, never behind our own writes."""
         for kind, least in self.seen.items():
             newest = len(self.history) - 1
@@ -220,8 +220,8 @@ class World:
         )
         return self._situation(state, checked=False)
 
-    def _situation(self, state: State, *, checked: bool) -> Situation:
-        s = Situation(
+    def _situation(self, state: State, *, checked: bool) -> VmSituation:
+        s = VmSituation(
             key=KEY,
             now=self.now,
             vm=state.vm,
@@ -241,10 +241,10 @@ class World:
         """One reconcile: look, decide, perhaps check, write."""
         s = self.look(choose)
         step = next_step(s)
-        if isinstance(step, Check):
+        if isinstance(step, DecideAgain):
             s = self._situation(self.truth, checked=True)
             step = next_step(s)
-        assert not isinstance(step, Check), "a checked situation is decided"
+        assert not isinstance(step, DecideAgain), "a checked situation is decided"
         before = len(self.history)
         self._write(s, step)
         for kind in KIND_OF.get(type(step), ()):
@@ -252,9 +252,9 @@ class World:
         self.last_wrote = len(self.history) > before
         return step
 
-    def _write(self, s: Situation, step: Step) -> None:
+    def _write(self, s: VmSituation, step: Step) -> None:
         match step:
-            case WriteStatus() | Lose() | Start():
+            case WriteVmStatus() | Lose() | Start():
                 self._write_status(s, step)
             case CreatePod(pod=pod):
                 self._create(pod)
@@ -295,10 +295,10 @@ class World:
                     self.remove_migration(migration.metadata.name)
             case Wait(seconds=seconds):
                 assert seconds > 0
-            case Rest() | Check():
+            case Rest() | DecideAgain():
                 pass
 
-    def _write_status(self, s: Situation, step: WriteStatus | Lose | Start) -> None:
+    def _write_status(self, s: VmSituation, step: WriteVmStatus | Lose | Start) -> None:
         vm = self.truth.vm
         if vm is None or s.vm is None or not same_version(vm, s.vm):
             return
@@ -308,7 +308,7 @@ class World:
         if isinstance(step, Lose):
             self.losses = Losses(self.losses.count + 1, self.now)
 
-    def _judge_change(self, before: str, step: WriteStatus | Lose | Start) -> None:
+    def _judge_change(self, before: str, step: WriteVmStatus | Lose | Start) -> None:
         """The active pod changes only when it is lost, left or given up."""
         after = step.status.pod_name
         if after == before:
@@ -351,7 +351,7 @@ class World:
         }
         self.put_pod(current, **merged)
 
-    def _delete(self, s: Situation, pod: Pod) -> None:
+    def _delete(self, s: VmSituation, pod: Pod) -> None:
         current = self.truth.pods.get(pod.metadata.name)
         if current is None or current.metadata.uid != pod.metadata.uid:
             return
@@ -366,7 +366,7 @@ class World:
             assert pod.metadata.name not in targets, "the target of a running migration"
         self.delete_pod(current)
 
-    def _clear_mark(self, s: Situation, step: ClearMark) -> None:
+    def _clear_mark(self, s: VmSituation, step: ClearMark) -> None:
         if self.mark != step.node or not same_version(s.vm, self.vm):
             return
         self._judge_clearing()
@@ -403,7 +403,7 @@ class World:
 
 
 KIND_OF: dict[type, tuple[str, ...]] = {
-    WriteStatus: ("vm",),
+    WriteVmStatus: ("vm",),
     Lose: ("vm",),
     Start: ("vm",),
     ClearMark: ("vm",),

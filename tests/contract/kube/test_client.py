@@ -10,7 +10,7 @@ import yaml
 from builders.values.kube import pod_to_create
 from conformance.apiserver import ApiServer
 from trimtab.errors import ConfigError
-from trimtab.kube.apply import ApplyConflict, Claim, apply
+from trimtab.kube.apply import ApplyConflict, ContestedField, apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import (
     AlreadyExists,
@@ -143,7 +143,10 @@ async def test_apply_says_who_owns_what_and_force_takes_it(client: Client, names
     theirs = ours | {"data": {"x": "2", "y": "2", "z": "2"}}
     with pytest.raises(ApplyConflict) as refused:
         await apply(client, CONFIG_MAPS, theirs, manager="second", dry_run=True)
-    assert set(refused.value.claims) == {Claim(".data.x", "first"), Claim(".data.y", "first")}
+    assert set(refused.value.claims) == {
+        ContestedField(".data.x", "first"),
+        ContestedField(".data.y", "first"),
+    }
     preview = await apply(
         client, FREE_CONFIG_MAPS, theirs, manager="second", force=True, dry_run=True
     )

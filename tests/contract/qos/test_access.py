@@ -9,7 +9,7 @@ from trimtab.install.qos.rbac import PAGE_READER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.resources import SERVICE_ACCOUNTS, free_kind
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
 BINDINGS = free_kind(
     "rbac.authorization.k8s.io",
@@ -38,7 +38,7 @@ async def test_a_caller_from_elsewhere_needs_a_token_and_the_role(
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": PAGE_READER}
     binding = {"metadata": {"name": namespace}, "roleRef": role, "subjects": [subject]}
     await apply(client, BINDINGS, binding, force=True)
-    settings = Settings(port=0, bindings="", address="0.0.0.0", measure_only=True)
+    settings = QosSettings(port=0, bindings="", address="0.0.0.0", measure_only=True)
     async with running_qos(account, settings) as running:
         codes = {}
         for who, token in (("reader", reader), ("stranger", stranger), ("forged", forged(reader))):

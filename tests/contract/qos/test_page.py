@@ -8,9 +8,9 @@ from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
 from trimtab.qos.page.text import HEADER
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
-SETTINGS = Settings(port=0, bindings="", measure_only=True)
+SETTINGS = QosSettings(port=0, bindings="", measure_only=True)
 
 
 async def test_the_page_and_its_api(client: Client, account: Client, namespace: str) -> None:

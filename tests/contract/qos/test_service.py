@@ -20,10 +20,10 @@ from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.page.text import HEADER
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, Stamp, parse
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.wire import QOS_ACCOUNTS
 
-SETTINGS = Settings(port=0, bindings="", safety_margin_s=1.0)
+SETTINGS = QosSettings(port=0, bindings="", safety_margin_s=1.0)
 OWN = {"trimtab.dev/test": "true"}
 Pods = tuple[Incarnation, ...]
 

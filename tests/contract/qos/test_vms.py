@@ -15,11 +15,11 @@ from trimtab.kube.crd_schema import crd, obj
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CRDS, PODS, Kind, OwnerReference
 from trimtab.qos.ledger.account import Account
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import INSTANCES
 from trimtab.qos.tracking.stores import VMS as BOTH
 
-SETTINGS = Settings(port=0, bindings="", measure_only=True)
+SETTINGS = QosSettings(port=0, bindings="", measure_only=True)
 KUBEVIRT = BOTH[1]
 
 

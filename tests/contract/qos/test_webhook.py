@@ -22,7 +22,7 @@ from trimtab.kube.resources import PODS, free_kind
 from trimtab.qos.promise.limits import PromiseLimits
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, parse
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
 WEBHOOKS = free_kind(
     "admissionregistration.k8s.io",
@@ -41,7 +41,7 @@ async def stamping(
     certificate = apiserver.ca.issue_cert("127.0.0.1")
     pem = directory / "webhook.pem"
     certificate.private_key_and_cert_chain_pem.write_to_path(str(pem))
-    settings = Settings(
+    settings = QosSettings(
         port=0,
         bindings="",
         webhook_port=free_port(),

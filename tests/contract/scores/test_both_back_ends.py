@@ -14,7 +14,7 @@ from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, evaluate_many, window
 from trimtab.scores.arrays.window import Floats
 from trimtab.scores.prometheus.pareto_promql import COMPUTED
-from trimtab.scores.prometheus.records import Rule
+from trimtab.scores.prometheus.records import RecordingRule
 from trimtab.scores.prometheus.rules import EXPORTED, MODES, RuleSettings, recording_rules
 
 pytestmark = pytest.mark.engines
@@ -152,7 +152,9 @@ def test_a_node_with_an_impossible_input_leaves_the_others_alone(
 def test_a_factor_wrong_in_the_eighth_digit_is_noticed(tmp_path: Path) -> None:
     time = one_cluster_a_minute(clusters(1, 4), 4)
     rules = recording_rules(CLOSED, RuleSettings(nodes=4))
-    wrong = [Rule(r.record, r.expr.replace("(3 * ", "(3.0000001 * "), r.labels) for r in rules]
+    wrong = [
+        RecordingRule(r.record, r.expr.replace("(3 * ", "(3.0000001 * "), r.labels) for r in rules
+    ]
     assert time.check(rules, tmp_path) == ""
     complaint = time.check(wrong, tmp_path)
     assert "wrong:linear_amplified_ippd_k3:score" in complaint

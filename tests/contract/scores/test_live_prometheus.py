@@ -23,8 +23,8 @@ from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
 from trimtab.scores.arrays.window import Floats
 from trimtab.scores.expr import COLUMNS
-from trimtab.scores.prometheus.files import Group, render
-from trimtab.scores.prometheus.records import Rule, base_record, score_record
+from trimtab.scores.prometheus.files import RuleFileGroup, render
+from trimtab.scores.prometheus.records import RecordingRule, base_record, score_record
 from trimtab.scores.prometheus.rules import EXPORTED, EXPORTED_IN_FLIGHT, recording_rules
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
@@ -101,7 +101,11 @@ def exporter() -> Iterator[Exporter]:
 def prometheus(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     turn = "max(test_turn)"
     rules = recording_rules(CLOSED, SixtyNodes())
-    group = Group("trimtab", "2s", [Rule("test:first", turn), *rules, Rule("test:last", turn)])
+    group = RuleFileGroup(
+        "trimtab",
+        "2s",
+        [RecordingRule("test:first", turn), *rules, RecordingRule("test:last", turn)],
+    )
     directory: Path = tmp_path_factory.mktemp("prometheus")
     config = CONFIG.format(port=exporter.port)
     with running_prometheus(directory, config, rules__yaml=render([group])) as url:

@@ -32,7 +32,7 @@ from trimtab.sim import fleet as fleet_module
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.placement import rules, scheduler
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.study.recorded import constraints
 
@@ -133,7 +133,7 @@ class Ties(Random):
         return self.number
 
 
-def choices(cluster: Cluster, vm: int) -> set[int | None]:
+def choices(cluster: ReplicaPlacement, vm: int) -> set[int | None]:
     """Every node that the scheduler may choose."""
     first = Ties(0)
     found = {Scheduler(cluster, "spread", first).choose(vm)}
@@ -142,10 +142,10 @@ def choices(cluster: Cluster, vm: int) -> set[int | None]:
     return found
 
 
-def a_cluster(fleet: Fleet) -> Cluster:
+def a_cluster(fleet: Fleet) -> ReplicaPlacement:
     loads, width = Loads(fleet, np.array([0.0, 60.0])), fleet.nodes + 1
     where = np.empty(fleet.vms, dtype=np.intp)
-    return Cluster(fleet, loads, where, np.zeros(width), np.zeros(width))
+    return ReplicaPlacement(fleet, loads, where, np.zeros(width), np.zeros(width))
 
 
 def scenario_of(placement: Placement) -> Scenario:

@@ -10,7 +10,7 @@ from trimtab.cli.main import app
 from trimtab.errors import Unavailable
 from trimtab.study.execution.engines import threads_of
 from trimtab.study.results.record import RunRecord
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 SCENARIO = """
 name: small
@@ -62,7 +62,7 @@ def run(study: Path, name: str, *options: str) -> dict[str, RunRecord]:
     out = study.parent / name
     arguments = ["study", str(study), "--out", str(out), *options]
     app(arguments, result_action="return_value", exit_on_error=False)
-    return {run.id: run for chunk in Store(out).chunks() for run in chunk.runs}
+    return {run.id: run for chunk in StudyStore(out).chunks() for run in chunk.runs}
 
 
 def test_a_cluster_gives_the_same_results_as_this_computer(study: Path, scheduler: str) -> None:

@@ -11,26 +11,26 @@ from trimtab.model.examples import demo_study
 from trimtab.scores import CLASSIC
 from trimtab.study.execution.run import load_result
 from trimtab.study.inputs.file import load_study
-from trimtab.study.inputs.plan import Plan, make_plan
-from trimtab.study.results.store import Store
+from trimtab.study.inputs.plan import StudyPlan, make_plan
+from trimtab.study.results.store import StudyStore
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 DATA = Path(__file__).parents[4] / "shared" / "data"
 RECORDINGS = ("google-2011-vms.npz", "planetlab-20110303.npz")
 
 
-def plan_of(file: Path) -> Plan:
+def plan_of(file: Path) -> StudyPlan:
     return make_plan(load_study(file), file.parent)
 
 
-def run_briefly(file: Path, out: Path) -> Store:
+def run_briefly(file: Path, out: Path) -> StudyStore:
     """The study with one seed and ten minutes of time."""
     short = file.read_text().replace("seeds: 20", "seeds: 1").replace("duration: 1h\n", "")
     brief = file.with_name("brief.yaml")
     brief.write_text(f"{short}\nduration: 10m\n")
     arguments = ["study", str(brief), "--out", str(out), "--jobs", "1"]
     assert app(arguments, result_action="return_value", exit_on_error=False) is None
-    return Store(out)
+    return StudyStore(out)
 
 
 @pytest.fixture

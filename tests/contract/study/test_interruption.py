@@ -13,7 +13,7 @@ import pytest
 
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.study.execution.run import load_result
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 SCENARIO = """
 name: slow
@@ -43,7 +43,7 @@ class Begun:
     """A study in a process of its own, two workers."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        self.store, self.errors = Store(folder / "out"), folder / "errors.txt"
+        self.store, self.errors = StudyStore(folder / "out"), folder / "errors.txt"
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 [*STUDY_COMMAND, *(arguments or ("study.yaml", "--out", "out")), "--jobs", "2"],

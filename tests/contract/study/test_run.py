@@ -11,7 +11,7 @@ from trimtab.cli.main import app
 from trimtab.errors import ConfigError, NotReady
 from trimtab.study.execution.run import load_result, write_results
 from trimtab.study.results.result import StudyResult
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 SCENARIO = """
 name: {name}
@@ -42,10 +42,10 @@ def trimtab(*arguments: object) -> object:
     return app([str(a) for a in arguments], result_action="return_value", exit_on_error=False)
 
 
-def run(study: Path, *more: object) -> Store:
+def run(study: Path, *more: object) -> StudyStore:
     out = study.parent / "out"
     assert trimtab("study", study, "--out", out, "--jobs", 1, *more) in (None, 0)
-    return Store(out)
+    return StudyStore(out)
 
 
 def test_a_study_leaves_results_that_programs_and_people_can_read(

@@ -13,7 +13,7 @@ from builders.labs.lab import RunningLab, running_lab
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.stacks.advisor.machine_configs import CURRENT
-from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
+from trimtab.stacks.advisor.stack import AdvisorStackSettings, advisor_stack
 
 pytestmark = pytest.mark.engines
 NODES = 3
@@ -79,7 +79,7 @@ class Platform:
 
 
 def a_platform(tmp_path_factory: pytest.TempPathFactory, release: Release) -> Iterator[Platform]:
-    stack = advisor_stack(AdvisorSettings(release=release))
+    stack = advisor_stack(AdvisorStackSettings(release=release))
     with running_lab(tmp_path_factory, stacks=(stack,), nodes=NODES, scale=15) as lab:
         yield Platform(lab)
 
@@ -193,7 +193,7 @@ def test_a_paused_pool_holds_the_descheduler_back(platform: Platform) -> None:
 @pytest.mark.full
 def test_an_upgraded_cluster_is_planned_anew(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A stopped lab takes on a newer release: Dev becomes GA, after a review."""
-    newer = advisor_stack(AdvisorSettings(release="5.32"))
+    newer = advisor_stack(AdvisorStackSettings(release="5.32"))
     for platform in a_platform(tmp_path_factory, "5.14"):
         assert "DevKubeVirtRelieveAndMigrate" in platform.trimtab("apply", "--yes")
         platform.lab.down()
@@ -212,7 +212,7 @@ def test_a_lab_without_the_operator_is_for_running_it_by_hand(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     """`make dev-setup` and `make run`."""
-    stack = advisor_stack(AdvisorSettings(operator=False))
+    stack = advisor_stack(AdvisorStackSettings(operator=False))
     with running_lab(tmp_path_factory, stacks=(stack,), nodes=1, scale=15) as lab:
         assert "advisor" not in lab.urls
         log = (tmp_path / "advisor.log").open("wb")

@@ -13,7 +13,7 @@ from builders.labs.loops import ONE_HOT_NODE, LoopLab
 from builders.waiting import wait_until
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY
-from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
+from trimtab.stacks.advisor.stack import AdvisorStackSettings, advisor_stack
 from trimtab.stacks.loop.projector.projection import ACCEPTED, JUDGED, OUTCOME, digest
 from trimtab.stacks.loop.scenario.objects import script_of
 from trimtab.stacks.loop.settings import POLICY_FILE, POLICY_KEY, LoopSettings, following
@@ -33,7 +33,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
     settings = following(LoopSettings(), scenario)
     stacks = (
         loop_stack(settings, script=script_of(scenario), policy=DEFAULT_POLICY),
-        advisor_stack(AdvisorSettings()),
+        advisor_stack(AdvisorStackSettings()),
     )
     with running_lab(tmp_path_factory, stacks=stacks, scale=15, nodes=len(scenario.nodes)) as lab:
         asyncio.run(await_cycle(lab.lab))

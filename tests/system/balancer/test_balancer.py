@@ -20,7 +20,7 @@ from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.errors import Invalid
 from trimtab.kube.machines import PLAN_LABEL, VirtualMachineMigration
 from trimtab.lab.components.identity import kubeconfig_file
-from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
+from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 
 pytestmark = pytest.mark.engines
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engines
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
     """A hot lab in which the balancer acts and the descheduler runs dry."""
-    stacks = (balancer_stack(BalancerSettings(mode="act")),)
+    stacks = (balancer_stack(BalancerStackSettings(mode="act")),)
     with running_loop(tmp_path_factory, beside=stacks, settings={"dry_run": True}) as found:
         yield found
 

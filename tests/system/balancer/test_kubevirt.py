@@ -11,7 +11,7 @@ from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.kubevirt import COOL_LABEL, VMIMS, VMIS, Vmim
 from trimtab.kube.machines import PLAN_LABEL
 from trimtab.kube.resources import NODES
-from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
+from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.engines, pytest.mark.full, needs_kubevirt]
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
     """A hot lab of KubeVirt's VMs in which the balancer acts and the descheduler runs dry."""
-    stacks = (kubevirt_stack(KubevirtSettings()), balancer_stack(BalancerSettings(mode="act")))
+    stacks = (kubevirt_stack(KubevirtSettings()), balancer_stack(BalancerStackSettings(mode="act")))
     with running_loop(tmp_path_factory, beside=stacks, settings={"dry_run": True}) as found:
         yield found
 

@@ -10,7 +10,7 @@ import pytest
 
 from trimtab.engines import PROGRAMS, REQUIRED, Program, locate
 from trimtab.engines.archive import export, import_
-from trimtab.engines.cache import Entry, cache_dir, find
+from trimtab.engines.cache import CacheEntry, cache_dir, find
 from trimtab.engines.inventory import stated_version, verify
 
 pytestmark = pytest.mark.engines
@@ -39,7 +39,7 @@ def is_built(name: str) -> bool:
     return find(name, cache_dir(os.environ)) is not None
 
 
-def whole_entry(name: str) -> Entry:
+def whole_entry(name: str) -> CacheEntry:
     entry = find(name, locate(name).parent.parent)
     assert entry is not None
     return entry

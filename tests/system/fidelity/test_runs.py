@@ -8,7 +8,7 @@ from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.runs import SEEDS, figures_of_lab, ranges
 from trimtab.fidelity.session import Examination, examine, simulated
 from trimtab.fidelity.steps import doing_nothing
-from trimtab.fidelity.verdict import Verdict, judge, judge_steps
+from trimtab.fidelity.verdict import ScenarioVerdict, judge, judge_steps
 from trimtab.scores import find_score
 from trimtab.stacks.loop.connection import Loop
 from trimtab.view.fidelity import show_verdict
@@ -30,7 +30,7 @@ def test_the_lab_is_predicted_and_nothing_else_would_have_been(
         kept.append(run)
         (folder / f"run-{number}.json").write_bytes(msgspec.json.encode(run))
 
-    async def examined(asked: Loop) -> Verdict:
+    async def examined(asked: Loop) -> ScenarioVerdict:
         wanted = Examination(order=order, runs=RUNS)
         return await examine(asked, wanted, print, keep)
 

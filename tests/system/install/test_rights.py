@@ -20,10 +20,10 @@ from builders.labs.loops import ONE_HOT_NODE, LoopLab, running_loop
 from builders.waiting import wait_until
 from trimtab.install.service import ServiceSpec
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.stacks.advisor.stack import AdvisorSettings, advisor_stack
-from trimtab.stacks.balancer.stack import BalancerSettings, balancer_stack
+from trimtab.stacks.advisor.stack import AdvisorStackSettings, advisor_stack
+from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE, PAGE_TOKEN_FILE
-from trimtab.stacks.qos.stack import QosSettings, qos_stack
+from trimtab.stacks.qos.stack import QosStackSettings, qos_stack
 from trimtab.stacks.registry import all_services
 
 pytestmark = pytest.mark.engines
@@ -42,9 +42,9 @@ DRAIN = "\nevents:\n  - {type: nodeDrains, at: 1m, node: kwok-node-2, lasts: 30m
 def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[set[Request]]:
     """What all services asked of the API server in a lab in which everything was used once."""
     stacks = (
-        qos_stack(QosSettings()),
-        advisor_stack(AdvisorSettings()),
-        balancer_stack(BalancerSettings(mode="act")),
+        qos_stack(QosStackSettings()),
+        advisor_stack(AdvisorStackSettings()),
+        balancer_stack(BalancerStackSettings(mode="act")),
         audit_stack(),
     )
     both = {"soft_taints": True, "page": True}

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from builders.labs.lab import RunningLab, running_lab
-from trimtab.lab import Contribution, Home, Lab, Stack
+from trimtab.lab import Home, Lab, Stack, StackContribution
 from trimtab.lab.components.control_plane import PORTS
 
 pytestmark = pytest.mark.engines
@@ -70,12 +70,12 @@ class Squatter:
     def stack(self) -> Stack:
         """`up` asks a stack for its contribution at that very moment."""
 
-        def contribute(lab: Lab) -> Contribution:
+        def contribute(lab: Lab) -> StackContribution:
             for name in self._wanted - self.taken.keys():
                 self.taken[name] = lab.port(name)
                 server = socket.create_server(("127.0.0.1", lab.port(name)))
                 self._sockets.enter_context(server)
-            return Contribution()
+            return StackContribution()
 
         return Stack(name="squatter", contribute=contribute)
 

@@ -8,8 +8,8 @@ import pytest
 from builders.labs.lab import RunningLab, a_script, running_lab
 from builders.waiting import wait_until
 from trimtab.engines import locate
-from trimtab.lab import Contribution, Lab, Service, Stack
-from trimtab.lab.api import Api, ApiError
+from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.api import Api, LabApiError
 from trimtab.lab.components.component import LogLine
 from trimtab.lab.components.identity import kubeconfig_file, token_file
 
@@ -67,11 +67,11 @@ THING = {
 }
 
 
-def contribute(lab: Lab) -> Contribution:
+def contribute(lab: Lab) -> StackContribution:
     """A service that lists nodes with its token, over and over, as kubectl."""
     config = kubeconfig_file(READER)
     listing = f"{lab.program('kubectl')} --kubeconfig={config} get nodes --no-headers"
-    return Contribution(
+    return StackContribution(
         components=(
             a_script(
                 READER,
@@ -80,7 +80,7 @@ def contribute(lab: Lab) -> Contribution:
                 probes=(LogLine("kwok-node-1"),),
             ),
         ),
-        services=(Service(READER, lifetime_s=600, renew_after_s=1.0),),
+        services=(ServiceIdentity(READER, lifetime_s=600, renew_after_s=1.0),),
         objects=(*RBAC, CRD, THING),
     )
 
@@ -116,7 +116,7 @@ async def test_kwok_has_no_more_rights_than_it_needs(lab: RunningLab) -> None:
     try:
         await kwok.get("/api/v1/nodes")
         for forbidden in ("/api/v1/secrets", "/api/v1/namespaces/default/configmaps"):
-            with pytest.raises(ApiError) as caught:
+            with pytest.raises(LabApiError) as caught:
                 await kwok.get(forbidden)
             assert caught.value.status == 403
     finally:

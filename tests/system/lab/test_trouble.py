@@ -14,7 +14,7 @@ from builders.labs.lab import RunningLab
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
-from trimtab.lab import Home, LabStatus, Means, Wish, up
+from trimtab.lab import Home, LabRequest, LabStatus, Means, up
 from trimtab.lab.components.stack import NONE
 from trimtab.lab.process import ProcessId, is_alive
 
@@ -71,7 +71,7 @@ def test_a_broken_program_is_named_with_its_last_lines(
     )
     home = Home(tmp_path / "state")
     with pytest.raises(TrimtabError, match="kube-apiserver: ") as caught:
-        up(home, Wish(name="test", nodes=1), means, None)
+        up(home, LabRequest(name="test", nodes=1), means, None)
     lab = RunningLab(home, "test", ())
     assert reason in str(caught.value)
     assert "5 times in a row" in str(caught.value)

@@ -12,7 +12,7 @@ from builders.worlds.snapshots import a_policy
 from trimtab.kube.resources import Event
 from trimtab.observe.look import look
 from trimtab.observe.policy_source import Source
-from trimtab.truth.lint import Facts, Finding, lint
+from trimtab.truth.lint import Facts, LintFinding, lint
 from trimtab.vm.kubevirt_requests import KubevirtRequests
 
 pytestmark = [pytest.mark.engines, needs_kubevirt]
@@ -52,7 +52,7 @@ def beside(kubevirt: KubevirtLab, manifests: str) -> Iterator[None]:
         kubevirt.lab.kubectl("delete", "-f", "-", stdin=manifests)
 
 
-def findings(kubevirt: KubevirtLab) -> dict[str, Finding]:
+def findings(kubevirt: KubevirtLab) -> dict[str, LintFinding]:
     seen = kubevirt.ask(lambda client: look(client, Source(POLICY, "policy"), None, must_ask=False))
     return {each.id: each for each in lint(Facts(policy=POLICY, cluster=seen.snapshot))}
 

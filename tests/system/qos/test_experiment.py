@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from trimtab.benchmarks.queue.experiment import (
-    Experiment,
-    Group,
+    DeploymentGroup,
+    QueueExperiment,
     Report,
-    Run,
+    SideRun,
     read_experiment,
     report,
 )
@@ -35,14 +35,14 @@ def experiment(file: Path, output: Path, *options: str, limit_s: float = 2200) -
     return msgspec.json.decode(done.stdout, type=Report)
 
 
-BRIEF = Experiment(
+BRIEF = QueueExperiment(
     name="brief",
     nodes=2,
     slots_per_node=4,
     classes={
-        "gold": Group(slo=1.0, deployments=3, upper=True),
-        "silver": Group(slo=0.9, deployments=3, upper=True),
-        "bronze": Group(slo=0.5, deployments=8),
+        "gold": DeploymentGroup(slo=1.0, deployments=3, upper=True),
+        "silver": DeploymentGroup(slo=0.9, deployments=3, upper=True),
+        "bronze": DeploymentGroup(slo=0.5, deployments=8),
     },
     mean_life_s=2.0,
     duration_s=8.0,
@@ -53,7 +53,7 @@ NOISE = 0.25
 would then fill all slots, and the upper classes miss nearly everything."""
 
 
-def check(run: Run) -> None:
+def check(run: SideRun) -> None:
     """Everybody is there, and has no more time than there was."""
     assert run.served.keys() == BRIEF.deployments.keys()
     assert sum(served.incarnations for served in run.served.values()) >= BRIEF.slots, run
@@ -110,5 +110,5 @@ def test_upper_classes_miss_their_promises_five_times_less_than_with_the_stock_q
     assert found.fairer["bronze"]
 
 
-def runs(output: Path) -> list[Run]:
-    return msgspec.json.decode(output.read_bytes(), type=dict[str, list[Run]])["runs"]
+def runs(output: Path) -> list[SideRun]:
+    return msgspec.json.decode(output.read_bytes(), type=dict[str, list[SideRun]])["runs"]

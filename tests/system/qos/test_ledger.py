@@ -8,19 +8,19 @@ import pytest
 
 from builders.labs.queues import QueueLab
 from builders.waiting import wait_until
-from trimtab.benchmarks.queue.experiment import Experiment, Group, Served
+from trimtab.benchmarks.queue.experiment import DeploymentGroup, QueueExperiment, Served
 from trimtab.benchmarks.queue.side import NAMESPACE, Play
 from trimtab.kube.client import Client
 
 pytestmark = pytest.mark.engines
-PLAN = Experiment(
+PLAN = QueueExperiment(
     name="kills",
     nodes=2,
     slots_per_node=10,
     classes={
-        "gold": Group(slo=1.0, deployments=6),
-        "silver": Group(slo=0.9, deployments=6),
-        "bronze": Group(slo=0.5, deployments=20),
+        "gold": DeploymentGroup(slo=1.0, deployments=6),
+        "silver": DeploymentGroup(slo=0.9, deployments=6),
+        "bronze": DeploymentGroup(slo=0.5, deployments=20),
     },
     mean_life_s=5.0,
     duration_s=18.0,

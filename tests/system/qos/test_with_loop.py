@@ -4,7 +4,7 @@ import pytest
 
 from builders.labs.loops import running_loop
 from builders.labs.queues import QueueLab
-from trimtab.stacks.qos.stack import QosSettings, qos_stack
+from trimtab.stacks.qos.stack import QosStackSettings, qos_stack
 
 pytestmark = pytest.mark.engines
 ROUNDING_S = 0.002
@@ -13,7 +13,7 @@ ROUNDING_S = 0.002
 def test_the_loop_levels_the_cluster_and_its_live_migrations_add_no_waiting(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    with running_loop(tmp_path_factory, beside=(qos_stack(QosSettings()),)) as loop:
+    with running_loop(tmp_path_factory, beside=(qos_stack(QosStackSettings()),)) as loop:
         queue = QueueLab(loop.lab)
         before = queue.controllers("default")
         moved = {migration.spec.vm_name for migration in loop.converge().migrations}

@@ -10,8 +10,8 @@ from builders.labs.round_trip import (
     predicted,
     sampling_error,
 )
-from trimtab.fidelity.lab import Order
-from trimtab.fidelity.runs import Figures, figures_of_lab, interval
+from trimtab.fidelity.lab import LabRunOrder
+from trimtab.fidelity.runs import RunFigures, figures_of_lab, interval
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import judge_steps
 from trimtab.model.recorded.cleaning import recorded_moves
@@ -21,7 +21,7 @@ from trimtab.scores import find_score
 from trimtab.study.recorded.replay import replay
 
 pytestmark = pytest.mark.engines
-ORDER = Order(
+ORDER = LabRunOrder(
     scenario=load_scenario(ONE_HOT_NODE),
     score=find_score("linear_amplified_ippd_k3"),
     policy=DEFAULT_POLICY,
@@ -99,7 +99,7 @@ def test_what_a_lab_does_next_is_what_a_what_if_on_its_recording_predicts(
     assert not agrees(lab, nothing)
 
 
-def agrees(lab: Figures, simulated: list[Figures]) -> bool:
+def agrees(lab: RunFigures, simulated: list[RunFigures]) -> bool:
     """Whether evictions and level are within twice of what the simulator predicts."""
     ranges = _ranges(simulated)
     evictions, deviation = ranges["evictions"], ranges["deviation"]
@@ -109,8 +109,8 @@ def agrees(lab: Figures, simulated: list[Figures]) -> bool:
     )
 
 
-def _ranges(simulated: list[Figures]) -> dict[str, tuple[float, float]]:
+def _ranges(simulated: list[RunFigures]) -> dict[str, tuple[float, float]]:
     return {
         name: interval([float(getattr(each, name)) for each in simulated])
-        for name in Figures.__struct_fields__
+        for name in RunFigures.__struct_fields__
     }

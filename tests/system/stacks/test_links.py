@@ -23,7 +23,7 @@ from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import RULES_MAP
 from trimtab.stacks.loop.state import links
 from trimtab.stacks.loop.state.links import Link
-from trimtab.stacks.loop.state.round_trip import Experiment, all_links
+from trimtab.stacks.loop.state.round_trip import RoundTrip, all_links
 from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines
@@ -151,7 +151,7 @@ def test_a_hanging_part_breaks_the_link_it_is(
     """`after` is the link after which it hangs; patience is short for the broken link only."""
 
     async def followed(asked: Loop) -> list[Link]:
-        experiment, found = Experiment(asked), [Link(name="", state="ok", detail="")]
+        experiment, found = RoundTrip(asked), [Link(name="", state="ok", detail="")]
         following = experiment.links()
         with ExitStack() as hangs:
             while True:
@@ -198,7 +198,7 @@ def test_a_promise_without_a_mark_is_found_out(loop: LoopLab) -> None:
 
 
 async def small_experiment(loop: Loop) -> list[Link]:
-    return [link async for link in Experiment(loop).links()]
+    return [link async for link in RoundTrip(loop).links()]
 
 
 def set_rules(loop: LoopLab, text: str) -> None:

@@ -8,7 +8,7 @@ from trimtab.advisor.api import LoadAwareOptions, Options, PlatformStatus
 from trimtab.advisor.operator import Operator, encoded
 from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import built_in
-from trimtab.advisor.settings import Settings
+from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Status
 from trimtab.kube.events import Recorder
@@ -34,7 +34,7 @@ class Api:
 
 
 def an_operator(api: Api, **settings: Any) -> Operator:
-    return Operator(cast(Client, api), cast(Recorder, None), Settings(**settings))
+    return Operator(cast(Client, api), cast(Recorder, None), AdvisorSettings(**settings))
 
 
 @pytest.mark.parametrize("profile", tuple(built_in()), ids=lambda profile: profile.name)

@@ -12,7 +12,7 @@ from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.decide.conditions import PHASES, find
 from trimtab.advisor.decide.history import MOST
-from trimtab.advisor.decide.situation import Pause, Trouble
+from trimtab.advisor.decide.situation import Trouble, WaitForChange
 from trimtab.advisor.plan.ownership import is_kept
 from trimtab.advisor.plan.pools import PoolHealth
 
@@ -95,12 +95,12 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def come_to_rest(self) -> None:
         for _ in range(60):
-            if isinstance(self._step(), Pause):
+            if isinstance(self._step(), WaitForChange):
                 break
         else:
             raise AssertionError(f"no end of steps in {self.world.phase}")
         before = self.world.statuses, len(self.world.writes)
-        assert isinstance(self._step(), Pause)
+        assert isinstance(self._step(), WaitForChange)
         assert (self.world.statuses, len(self.world.writes)) == before
         if self.world.phase == "Completed":
             for item in self.world.config.status.items:

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from trimtab.advisor.api import Item, Phase, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN, answered, is_asked, needs_plan
-from trimtab.advisor.decide.situation import ConfigSituation, Seen
+from trimtab.advisor.decide.situation import ConfigSituation, SeenForDecision
 from trimtab.advisor.plan.plan import PlatformPlan
 from trimtab.kube.resources import ObjectMeta
 
@@ -16,7 +16,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 def situation(phase: Phase, asked: str, plan_id: str = "a") -> ConfigSituation:
     meta = ObjectMeta(name="x", annotations={LOOK_AGAIN: asked} if asked else {})
     status = PlatformStatus(phase=phase, plan_id="a", looked_for="old")
-    seen = Seen(plan=PlatformPlan((), "", plan_id))
+    seen = SeenForDecision(plan=PlatformPlan((), "", plan_id))
     return ConfigSituation(VirtPlatformConfig(metadata=meta, status=status), NOW, "1", seen=seen)
 
 
@@ -45,7 +45,7 @@ def test_the_same_plan_tells_what_it_warns_of_now() -> None:
     s = situation("ReviewRequired", "new")
     item = Item(name="psi", warnings=("MachineConfigPool 'worker' is paused",))
     plan = PlatformPlan((item,), "", "a", warnings=("two people write",))
-    after = answered(structs.replace(s, seen=Seen(plan=plan))).status
+    after = answered(structs.replace(s, seen=SeenForDecision(plan=plan))).status
     assert (after.phase, after.items, after.warnings) == (
         "ReviewRequired",
         (item,),

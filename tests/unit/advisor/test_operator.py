@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from trimtab.advisor.operator import Operator
-from trimtab.advisor.settings import Settings
+from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound, Status, error_from
 from trimtab.kube.events import Recorder
@@ -47,7 +47,9 @@ def a_config(name: str = EXAMPLE.name, **spec: Any) -> Free:
 
 def an_operator(api: Api) -> tuple[Operator, Listener]:
     listener = Listener()
-    operator = Operator(cast(Client, api), cast(Recorder, listener), Settings(advertise=False))
+    operator = Operator(
+        cast(Client, api), cast(Recorder, listener), AdvisorSettings(advertise=False)
+    )
     return operator, listener
 
 

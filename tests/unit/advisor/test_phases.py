@@ -10,7 +10,7 @@ from builders.worlds.advisor import DESCHEDULER, LIVE, MACHINE, World
 from trimtab.advisor.api import LoadAwareOptions, Options, Taking
 from trimtab.advisor.decide import phases
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, UPGRADE, find, is_true
-from trimtab.advisor.decide.situation import Pause, Trouble
+from trimtab.advisor.decide.situation import Trouble, WaitForChange
 from trimtab.advisor.plan.pools import PoolHealth
 
 MISSING = Trouble("prerequisite", "Missing in this cluster:\n  - KubeDescheduler")
@@ -240,7 +240,7 @@ def test_nothing_is_written_twice_where_it_rests(happens: str) -> None:
     act(world)
     world.run()
     before = world.statuses, len(world.writes)
-    assert isinstance(world.step(), Pause)
+    assert isinstance(world.step(), WaitForChange)
     assert (world.statuses, len(world.writes)) == before
 
 

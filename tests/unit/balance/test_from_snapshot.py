@@ -14,7 +14,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
     AntiAffinityTerm,
-    Container,
+    ContainerResources,
     Expression,
     Match,
     NextPod,
@@ -37,7 +37,7 @@ def a_node(name: str, **changes: object) -> SnapshotNode:
 def a_pod(name: str, node: object = "hot", **changes: object) -> SnapshotPod:
     given: dict[str, object] = {
         "node": node,
-        "containers": (Container(requests={"cpu": "1", "memory": "1Gi"}),),
+        "containers": (ContainerResources(requests={"cpu": "1", "memory": "1Gi"}),),
     }
     return SnapshotPod("default", name, f"uid-{name}", **(given | changes))  # type: ignore[arg-type]
 
@@ -91,7 +91,11 @@ def test_half_of_the_load_leaves_the_hot_node() -> None:
         ),
         pytest.param(
             a_node("no"),
-            {"containers": (Container(requests={"cpu": "1", "memory": "1Gi", "vendor/gpu": "1"}),)},
+            {
+                "containers": (
+                    ContainerResources(requests={"cpu": "1", "memory": "1Gi", "vendor/gpu": "1"}),
+                )
+            },
             id="a device it has not",
         ),
     ],

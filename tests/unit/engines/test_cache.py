@@ -7,7 +7,7 @@ import pytest
 
 from builders.proxies.scripted_go import a_cache, a_go, build_quietly
 from trimtab.engines import cache_dir, locate
-from trimtab.engines.cache import MANIFEST, Manifest, find
+from trimtab.engines.cache import MANIFEST, CacheManifest, find
 from trimtab.errors import ConfigError, NotReady
 
 
@@ -77,7 +77,7 @@ def _write_half_a_manifest(binary: Path) -> None:
 
 def _pin_otherwise(binary: Path) -> None:
     path = binary.parent / MANIFEST
-    made = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    made = msgspec.json.decode(path.read_bytes(), type=CacheManifest)
     pins = msgspec.structs.replace(made.pins, go_sum="other")
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, pins=pins)))
 

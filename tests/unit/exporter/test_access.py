@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.http.token import Access
+from trimtab.exporter.http.token import TokenCheck
 from trimtab.kube.http.authorize import AccessDenied
 
 
@@ -25,7 +25,7 @@ def a_request(client: str = "127.0.0.1", host: str = "localhost:8000", **headers
     )
 
 
-def status(access: Access, request: Request) -> int:
+def status(access: TokenCheck, request: Request) -> int:
     try:
         access.check(request)
     except AccessDenied as denied:
@@ -52,7 +52,7 @@ def status(access: Access, request: Request) -> int:
     ],
 )
 def test_without_a_token_only_this_computer_may(request_: Request, expected: int) -> None:
-    assert status(Access(), request_) == expected
+    assert status(TokenCheck(), request_) == expected
 
 
 def bearer(text: str, client: str = "10.0.0.7") -> Request:
@@ -62,7 +62,7 @@ def bearer(text: str, client: str = "10.0.0.7") -> Request:
 def test_with_the_token_everybody_may(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("s3cret\n")
-    access = Access(file)
+    access = TokenCheck(file)
     assert status(access, bearer("Bearer s3cret")) == 200
     assert status(access, bearer("bearer s3cret")) == 200
     assert status(access, bearer("Bearer s3cre")) == 401
@@ -75,7 +75,7 @@ def test_with_the_token_everybody_may(tmp_path: Path) -> None:
 def test_where_there_is_a_token_this_computer_needs_it_too(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("s3cret")
-    access = Access(file)
+    access = TokenCheck(file)
     assert status(access, a_request()) == 401
     assert status(access, a_request(authorization="Bearer s3cret")) == 200
     with pytest.raises(AccessDenied, match=f"it is in {file}"):
@@ -86,20 +86,20 @@ def test_a_page_of_another_origin_is_refused_even_with_the_token(tmp_path: Path)
     file = tmp_path / "token"
     file.write_text("s3cret")
     page = a_request(origin="http://localhost:3000", authorization="Bearer s3cret")
-    assert status(Access(file), page) == 403
+    assert status(TokenCheck(file), page) == 403
 
 
 def test_a_replaced_token_counts_at_once(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old")
-    access = Access(file)
+    access = TokenCheck(file)
     file.write_text("new")
     assert status(access, bearer("Bearer old")) == 401
     assert status(access, bearer("Bearer new")) == 200
 
 
 def test_no_token_file_means_that_no_token_is_right() -> None:
-    assert status(Access(), bearer("Bearer ")) == 401
+    assert status(TokenCheck(), bearer("Bearer ")) == 401
 
 
 @pytest.mark.parametrize("content", [None, "", " \n"])
@@ -108,4 +108,4 @@ def test_a_token_file_without_a_token_is_a_mistake(content: str | None, tmp_path
     if content is not None:
         file.write_text(content)
     with pytest.raises(ConfigError, match="--token-file"):
-        Access(file)
+        TokenCheck(file)

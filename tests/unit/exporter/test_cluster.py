@@ -8,27 +8,27 @@ from structlog.testing import capture_logs
 
 from builders.values.exporter import a_launcher, a_machine, a_node, by_node
 from trimtab.exporter import metrics
-from trimtab.exporter.nodes.cluster import Cluster, facts
+from trimtab.exporter.nodes.cluster import ClusterFollower, facts
 from trimtab.exporter.nodes.ledger import NodeFacts
-from trimtab.exporter.nodes.page import Page
-from trimtab.exporter.nodes.wire import Launcher, Machine, Node
+from trimtab.exporter.nodes.page import MetricsPage
+from trimtab.exporter.nodes.wire import Launcher, MachineObject, NodeObject
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ConfigMap, Key, ObjectMeta
 
 
-def a_cluster(*objects: Node | Machine | Launcher) -> Cluster:
+def a_cluster(*objects: NodeObject | MachineObject | Launcher) -> ClusterFollower:
     """A cluster whose stores hold `objects`; nothing is ever asked of its client."""
-    cluster = Cluster(cast(Client, None), node_selector="")
+    cluster = ClusterFollower(cast(Client, None), node_selector="")
     for each in objects:
         put(cluster, each)
     return cluster
 
 
-def put(cluster: Cluster, each: Node | Machine | Launcher) -> None:
-    if isinstance(each, Node):
+def put(cluster: ClusterFollower, each: NodeObject | MachineObject | Launcher) -> None:
+    if isinstance(each, NodeObject):
         cluster.nodes.store.put(each)
-    elif isinstance(each, Machine):
+    elif isinstance(each, MachineObject):
         cluster.vms.store.put(each)
     else:
         cluster.pods.store.put(each)
@@ -39,16 +39,16 @@ def value(gauge: Gauge) -> float:
     return float(metric.samples[0].value)
 
 
-def cpu(cluster: Cluster) -> dict[str, float]:
-    return by_node(Page(cluster).nodes(), "node_cpu_usage_ratio")
+def cpu(cluster: ClusterFollower) -> dict[str, float]:
+    return by_node(MetricsPage(cluster).nodes(), "node_cpu_usage_ratio")
 
 
-def memory(cluster: Cluster) -> dict[str, float]:
-    return by_node(Page(cluster).nodes(), "node_memory_usage_ratio")
+def memory(cluster: ClusterFollower) -> dict[str, float]:
+    return by_node(MetricsPage(cluster).nodes(), "node_memory_usage_ratio")
 
 
-def vms(cluster: Cluster) -> dict[str, float]:
-    return by_node(Page(cluster).nodes(), "node_vm_count")
+def vms(cluster: ClusterFollower) -> dict[str, float]:
+    return by_node(MetricsPage(cluster).nodes(), "node_vm_count")
 
 
 def test_a_migration_from_beginning_to_end() -> None:
@@ -73,7 +73,7 @@ def test_a_migration_from_beginning_to_end() -> None:
 def test_the_order_of_news_does_not_matter(vm_first: bool) -> None:
     pods = [a_launcher("web-1", node="n1"), a_launcher("web-2", node="n2", migration="m")]
     vm = a_machine(phase="Migrating", migration="m")
-    news: list[Machine | Launcher] = [vm, *pods] if vm_first else [*pods, vm]
+    news: list[MachineObject | Launcher] = [vm, *pods] if vm_first else [*pods, vm]
     cluster = a_cluster(a_node("n1"), a_node("n2"), *news)
     assert (cpu(cluster), memory(cluster)) == ({"n1": 0.1, "n2": 0}, {"n1": 0.2, "n2": 0.2})
 
@@ -114,9 +114,9 @@ def test_a_pod_that_ends_stops_counting(after: Launcher) -> None:
         pytest.param(a_node("n1", memory="0"), id="without memory"),
     ],
 )
-def test_a_node_that_cannot_be_measured_has_no_series_at_all(after: Node) -> None:
+def test_a_node_that_cannot_be_measured_has_no_series_at_all(after: NodeObject) -> None:
     cluster = a_cluster(a_node("n1"), a_node("n2"), a_launcher(), after)
-    page = Page(cluster, production=True).nodes()
+    page = MetricsPage(cluster, production=True).nodes()
     assert '"n1"' not in page
     assert value(metrics.left_out) == 1
 
@@ -166,7 +166,7 @@ def test_the_clock_follows_its_config_map() -> None:
     cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
     assert cluster.clock == Clock(1000.0, 15.0)
     assert cluster.clock.lab_s(1010.0) == 150.0
-    assert "trimtab_time_scale 15.0\n" in Page(cluster).nodes()
+    assert "trimtab_time_scale 15.0\n" in MetricsPage(cluster).nodes()
 
 
 def test_a_clock_that_is_lost_goes_on_as_it_was_and_that_is_said_once() -> None:

@@ -7,13 +7,13 @@ from builders.values.exporter import GIB, a_launcher, a_machine
 from trimtab.exporter.nodes.consumption import (
     Amounts,
     BadAnnotation,
-    Role,
+    PodRole,
     contribution,
     counts,
     role,
     without_use,
 )
-from trimtab.exporter.nodes.wire import Instance, Launcher, Machine
+from trimtab.exporter.nodes.wire import InstanceObject, Launcher, MachineObject
 from trimtab.kube.machines import Load, encode_load
 from trimtab.model.load.curve import Constant, Steps
 
@@ -49,47 +49,53 @@ MOVING = a_machine(pod="web-1", phase="Migrating", migration="m1")
 @pytest.mark.parametrize(
     ("pod", "vm", "expected"),
     [
-        pytest.param(a_launcher(), None, Role.ACTIVE, id="its VM is not known"),
-        pytest.param(a_launcher(), a_machine(pod=""), Role.ACTIVE, id="its VM names no pod yet"),
-        pytest.param(a_launcher(), a_machine(), Role.ACTIVE, id="its VM names it"),
+        pytest.param(a_launcher(), None, PodRole.ACTIVE, id="its VM is not known"),
+        pytest.param(a_launcher(), a_machine(pod=""), PodRole.ACTIVE, id="its VM names no pod yet"),
+        pytest.param(a_launcher(), a_machine(), PodRole.ACTIVE, id="its VM names it"),
         pytest.param(
-            a_launcher(), a_machine(mark="n1"), Role.LEAVING, id="its VM is marked for evacuation"
+            a_launcher(),
+            a_machine(mark="n1"),
+            PodRole.LEAVING,
+            id="its VM is marked for evacuation",
         ),
         pytest.param(
-            a_launcher(), a_machine(mark="n0"), Role.ACTIVE, id="the mark is of another node"
+            a_launcher(), a_machine(mark="n0"), PodRole.ACTIVE, id="the mark is of another node"
         ),
-        pytest.param(a_launcher(), MOVING, Role.LEAVING, id="source of a migration"),
+        pytest.param(a_launcher(), MOVING, PodRole.LEAVING, id="source of a migration"),
         pytest.param(
-            a_launcher("web-2", migration="m1"), MOVING, Role.ARRIVING, id="target of a migration"
+            a_launcher("web-2", migration="m1"),
+            MOVING,
+            PodRole.ARRIVING,
+            id="target of a migration",
         ),
         pytest.param(
             a_launcher("web-2", migration="m0"),
             MOVING,
-            Role.DEPARTED,
+            PodRole.DEPARTED,
             id="target of an earlier migration, leaked",
         ),
         pytest.param(
             a_launcher("web-1", migration=""),
             a_machine(pod="web-2"),
-            Role.DEPARTED,
+            PodRole.DEPARTED,
             id="source after the cut-over",
         ),
         pytest.param(
             a_launcher("web-2", migration="m1"),
             a_machine(pod="web-2"),
-            Role.ACTIVE,
+            PodRole.ACTIVE,
             id="target after the cut-over",
         ),
         pytest.param(
             a_launcher("web-2", migration="m" * 63),
             a_machine(phase="Migrating", migration="m" * 80),
-            Role.ARRIVING,
+            PodRole.ARRIVING,
             id="a migration with a name too long for a label",
         ),
     ],
 )
 def test_the_vm_says_what_each_of_its_pods_is(
-    pod: Launcher, vm: Machine | None, expected: Role
+    pod: Launcher, vm: MachineObject | None, expected: PodRole
 ) -> None:
     assert role(pod, vm) is expected
 
@@ -153,8 +159,8 @@ def a_launcher_of_kubevirt(node: str, *, vmi: str = "u", job: str = "") -> Launc
     return convert(made, Launcher)
 
 
-def an_instance(**status: object) -> Instance:
-    return convert({"metadata": {"uid": "u"}, "status": status}, Instance)
+def an_instance(**status: object) -> InstanceObject:
+    return convert({"metadata": {"uid": "u"}, "status": status}, InstanceObject)
 
 
 COPYING_VMI = {"nodeName": "n1", "migrationState": {"migrationUid": "m"}}
@@ -165,27 +171,32 @@ FAILED_VMI = {"nodeName": "n1", "migrationState": {"migrationUid": "m", "failed"
 @pytest.mark.parametrize(
     ("vmi", "source", "target"),
     [
-        pytest.param(an_instance(), Role.ACTIVE, Role.ACTIVE, id="not placed yet"),
+        pytest.param(an_instance(), PodRole.ACTIVE, PodRole.ACTIVE, id="not placed yet"),
         pytest.param(
-            an_instance(nodeName="n1"), Role.ACTIVE, Role.ARRIVING, id="the target pod was made"
+            an_instance(nodeName="n1"),
+            PodRole.ACTIVE,
+            PodRole.ARRIVING,
+            id="the target pod was made",
         ),
         pytest.param(
             an_instance(nodeName="n1", evacuationNodeName="n1"),
-            Role.LEAVING,
-            Role.ARRIVING,
+            PodRole.LEAVING,
+            PodRole.ARRIVING,
             id="marked",
         ),
-        pytest.param(an_instance(**COPYING_VMI), Role.LEAVING, Role.ARRIVING, id="copying"),
-        pytest.param(an_instance(**MOVED_VMI), Role.DEPARTED, Role.ACTIVE, id="moved"),
-        pytest.param(an_instance(**FAILED_VMI), Role.ACTIVE, Role.DEPARTED, id="failed"),
+        pytest.param(an_instance(**COPYING_VMI), PodRole.LEAVING, PodRole.ARRIVING, id="copying"),
+        pytest.param(an_instance(**MOVED_VMI), PodRole.DEPARTED, PodRole.ACTIVE, id="moved"),
+        pytest.param(an_instance(**FAILED_VMI), PodRole.ACTIVE, PodRole.DEPARTED, id="failed"),
     ],
 )
-def test_of_two_pods_of_a_vmi_one_runs_the_guest(vmi: Instance, source: Role, target: Role) -> None:
+def test_of_two_pods_of_a_vmi_one_runs_the_guest(
+    vmi: InstanceObject, source: PodRole, target: PodRole
+) -> None:
     assert role(a_launcher_of_kubevirt("n1"), vmi) is source
     assert role(a_launcher_of_kubevirt("n2", job="m"), vmi) is target
 
 
 def test_a_pod_of_the_vmi_before_counts_no_more() -> None:
     assert role(a_launcher_of_kubevirt("n1", vmi="old"), an_instance(nodeName="n1")) is (
-        Role.DEPARTED
+        PodRole.DEPARTED
     )

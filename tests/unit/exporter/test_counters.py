@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.values.exporter import GIB, REFERENCE_NODE, a_share, samples
-from trimtab.exporter.nodes.consumption import Contribution, Role
+from trimtab.exporter.nodes.consumption import PodContribution, PodRole
 from trimtab.exporter.nodes.counters import OWN_SHARE, Counters
-from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeReader
 from trimtab.kube.clock import Clock
@@ -26,10 +26,10 @@ SPIKY = Load(16.0, 8 * GIB, cpu=Spikes(0.1, 3.0, every=3.0, lasts=0.4), memory=C
 class World:
     """A ledger with counters on a clock that the test moves."""
 
-    def __init__(self, *shares: Contribution, at_ms: int = START_MS) -> None:
+    def __init__(self, *shares: PodContribution, at_ms: int = START_MS) -> None:
         self.now_ms = at_ms
         self.clock = Clock(epoch=START_MS / 1000, scale=10.0)
-        self.ledger = Ledger()
+        self.ledger = NodeLedger()
         self.reader = NodeReader(self.ledger)
         self.counters = Counters(
             self.ledger, lambda: self.clock, lambda: DEFAULT_PRESSURE, lambda: self.now_ms
@@ -95,7 +95,7 @@ def test_a_curve_before_its_beginning_is_as_at_its_beginning() -> None:
 
 
 def test_a_target_of_a_migration_has_the_memory_but_not_the_cpu() -> None:
-    world = World(a_share(load=WAVE, role=Role.ARRIVING))
+    world = World(a_share(load=WAVE, role=PodRole.ARRIVING))
     world.now_ms += 10_000
     _, busy, _, memory_waiting = world.read()
     assert busy == OWN_SHARE * 10_000 * 10**6

@@ -6,19 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.exporter import REFERENCE_NODE, a_share, by_node, samples
-from trimtab.exporter.nodes.consumption import Role
+from trimtab.exporter.nodes.consumption import PodRole
 from trimtab.exporter.nodes.exposition import render, render_fronts, render_pairs, texts
-from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.ledger import NodeLedger
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 
 AWKWARD = 'a "quoted" \\ back\\nslash\nand a line'
 
 
 def reading_of(*nodes: str) -> NodeFigures:
-    ledger = Ledger()
+    ledger = NodeLedger()
     for place, node in enumerate(nodes):
         ledger.set_node(node, REFERENCE_NODE)
-        ledger.put(node, a_share(node, cpu=0.1 * place, memory=1 / 3, role=Role.LEAVING))
+        ledger.put(node, a_share(node, cpu=0.1 * place, memory=1 / 3, role=PodRole.LEAVING))
     return NodeReader(ledger).read(0.0)
 
 

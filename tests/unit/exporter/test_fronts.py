@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trimtab.exporter.nodes.pareto_sampler import (
+    ParetoInputs,
     ParetoSampler,
-    Sample,
     Scores,
     compute,
     mean_inputs,
@@ -20,13 +20,13 @@ def a_reading(count: int, level: float = 0.0) -> NodeFigures:
     return NodeFigures(nodes, table, table / 2, [0] * count, {}, {})
 
 
-def a_sample(at: float, **inputs: float) -> Sample:
-    return Sample(at, tuple(inputs), np.array([[value] * 4 for value in inputs.values()]))
+def a_sample(at: float, **inputs: float) -> ParetoInputs:
+    return ParetoInputs(at, tuple(inputs), np.array([[value] * 4 for value in inputs.values()]))
 
 
 def test_scores_are_those_of_the_catalogue() -> None:
     readings = [a_reading(60, level) for level in (0.0, 0.05)]
-    samples = [Sample(k, each.nodes, each.inputs) for k, each in enumerate(readings)]
+    samples = [ParetoInputs(k, each.nodes, each.inputs) for k, each in enumerate(readings)]
     scores = compute(samples)
     values = window(np.stack([each.inputs for each in readings]), [0.0, 1.0])
     score = find_score("pareto_front")

@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from trimtab.exporter.http.problems import guarded
 from trimtab.exporter.http.routes import Exporter
-from trimtab.exporter.http.token import Access
-from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.http.token import TokenCheck
+from trimtab.exporter.nodes.page import MetricsPage
 from trimtab.exporter.scenario.in_memory import InMemoryCluster
 
 EXAMPLES = 300 if os.environ.get("TRIMTAB_TEST_FULL") else 60
@@ -96,10 +96,10 @@ def posted(exporter: Exporter, path: str, body: bytes) -> tuple[int, bytes]:
     return asyncio.run(ask())
 
 
-def in_memory() -> tuple[Exporter, Page]:
+def in_memory() -> tuple[Exporter, MetricsPage]:
     memory = InMemoryCluster(now=lambda: 1000.0)
-    page = Page(memory, production=True)
-    return Exporter(memory, page, memory, Access()), page
+    page = MetricsPage(memory, production=True)
+    return Exporter(memory, page, memory, TokenCheck()), page
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

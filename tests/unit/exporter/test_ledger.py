@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.exporter import REFERENCE_NODE, a_share
-from trimtab.exporter.nodes.consumption import Amounts, Contribution, Role
-from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.consumption import Amounts, PodContribution, PodRole
+from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.machines import Load
 from trimtab.model.load.curve import Diurnal
@@ -21,7 +21,7 @@ shares = st.builds(
     st.sampled_from(NODES),
     st.floats(0, 2),
     st.floats(0, 2),
-    role=st.sampled_from(Role),
+    role=st.sampled_from(PodRole),
     load=st.sampled_from([None, WAVE]),
 )
 facts = st.builds(
@@ -39,8 +39,8 @@ changes = st.lists(
 )
 
 
-def recount(nodes: dict[str, NodeFacts], pods: dict[str, Contribution]) -> Ledger:
-    ledger = Ledger()
+def recount(nodes: dict[str, NodeFacts], pods: dict[str, PodContribution]) -> NodeLedger:
+    ledger = NodeLedger()
     for name, each in nodes.items():
         ledger.set_node(name, each)
     for uid, pod in pods.items():
@@ -58,11 +58,11 @@ def as_tuple(reading: NodeFigures) -> tuple[object, ...]:
 def test_after_any_changes_the_books_equal_a_recount(
     changes: list[tuple[str, str, object]],
 ) -> None:
-    ledger, nodes, pods = Ledger(), dict[str, NodeFacts](), dict[str, Contribution]()
+    ledger, nodes, pods = NodeLedger(), dict[str, NodeFacts](), dict[str, PodContribution]()
     reader = NodeReader(ledger)
     for what, name, value in changes:
         match what, value:
-            case "put", Contribution():
+            case "put", PodContribution():
                 ledger.put(name, value)
                 pods[name] = value
             case "remove", _:
@@ -81,7 +81,7 @@ def test_after_any_changes_the_books_equal_a_recount(
     assert as_tuple(reader.read(123.0)) == as_tuple(NodeReader(fresh).read(123.0))
 
 
-def ledger_of(shares: Iterable[Contribution], facts: NodeFacts = REFERENCE_NODE) -> Ledger:
+def ledger_of(shares: Iterable[PodContribution], facts: NodeFacts = REFERENCE_NODE) -> NodeLedger:
     return recount(
         {each.node: facts for each in shares}, {str(k): each for k, each in enumerate(shares)}
     )
@@ -103,7 +103,7 @@ def test_a_small_node_is_fuller_than_the_reference_node_with_the_same_vm() -> No
 
 def test_both_pods_of_a_migrating_vm_are_one_vm() -> None:
     ledger = ledger_of(
-        [a_share("n1", role=Role.LEAVING), a_share("n2", role=Role.ARRIVING), a_share("n2")]
+        [a_share("n1", role=PodRole.LEAVING), a_share("n2", role=PodRole.ARRIVING), a_share("n2")]
     )
     reading = NodeReader(ledger).read(0.0)
     assert reading.vms == [1, 1]
@@ -133,7 +133,7 @@ def test_a_node_that_cannot_be_measured_is_left_out_not_idle(facts: NodeFacts) -
 
 
 def test_pods_on_a_node_that_comes_later_are_there_when_it_comes() -> None:
-    ledger = Ledger()
+    ledger = NodeLedger()
     reader = NodeReader(ledger)
     ledger.put("a", a_share("late"))
     assert reader.read(0.0).nodes == ()

@@ -11,7 +11,7 @@ from trimtab.exporter.http.api import Feedback, MigrationWish, NodeVms
 from trimtab.exporter.http.body import decode, read_scenario
 from trimtab.exporter.http.openapi import generate
 from trimtab.exporter.http.problems import Refused, field_in, problem_of
-from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.nodes.page import MetricsPage
 from trimtab.exporter.nodes.pareto_sampler import compute
 from trimtab.exporter.scenario.in_memory import InMemoryCluster
 from trimtab.exporter.scenario.loading import warnings
@@ -219,7 +219,7 @@ def test_with_kubevirt_the_options_that_copy_memory_are_the_players() -> None:
 async def test_every_metric_is_in_the_reference(nodes: int) -> None:
     memory = InMemoryCluster(now=lambda: 1000.0)
     await memory.load(read_scenario(OURS.replace("count: 2", f"count: {nodes}").encode()).scenario)
-    page = Page(memory, production=True)
+    page = MetricsPage(memory, production=True)
     if page.fronts.sample():
         page.fronts.latest = compute(list(page.fronts._samples))
     names = {each.name for each in samples(page.nodes())}

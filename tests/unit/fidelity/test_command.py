@@ -8,7 +8,7 @@ import pytest
 from builders.worlds.fidelity import SCORE, a_run
 from trimtab.cli.fidelity.commands import fidelity
 from trimtab.errors import ConfigError
-from trimtab.fidelity.runs import Figures, ranges
+from trimtab.fidelity.runs import RunFigures, ranges
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
 from trimtab.scores import find_score
@@ -59,7 +59,7 @@ def test_a_lab_that_exists_is_left_alone(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_verdict_is_shown_with_both_parts(capsys: pytest.CaptureFixture[str]) -> None:
     steps = [judge_steps(a_run(), find_score(SCORE))] * 2
-    known = [Figures(16, 120.0, 0.2), Figures(18, inf, 0.3)] * 20
+    known = [RunFigures(16, 120.0, 0.2), RunFigures(18, inf, 0.3)] * 20
     show_verdict(judge(Subject("by hand", SCORE), steps, ranges(known, [known[0]] * 2), 40))
     out, err = capsys.readouterr()
     assert "each cycle beside its prediction" in out

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from builders.worlds.fidelity import CYCLES, SCORE, a_pod, a_run
 from builders.worlds.sim import a_scenario, a_vm, nodes, one_hot_node
 from trimtab.errors import ConfigError
-from trimtab.fidelity.lab import Order, playable, resting
+from trimtab.fidelity.lab import LabRunOrder, playable, resting
 from trimtab.fidelity.recording import PodVersion, moment
 from trimtab.fidelity.runs import (
     SEEDS,
-    Figures,
-    Loads,
     Range,
+    RunFigures,
+    ScrapedLoads,
     chance_of,
     figures_of_lab,
     interval,
@@ -86,9 +86,9 @@ def test_how_long_migrations_took_to_begin_is_measured() -> None:
     assert reaction_of(replace(run, pods=(*run.pods, moved))) == pytest.approx(4.0)
 
 
-def an_order(score: str = SCORE, **changes: object) -> Order:
+def an_order(score: str = SCORE, **changes: object) -> LabRunOrder:
     scenario = replace(one_hot_node(), **changes)
-    return Order(scenario=scenario, score=find_score(score), policy=DEFAULT_POLICY, cycles=10)
+    return LabRunOrder(scenario=scenario, score=find_score(score), policy=DEFAULT_POLICY, cycles=10)
 
 
 def test_simulated_runs_predict_simulated_runs_and_neither_nothing_nor_another_score() -> None:
@@ -111,15 +111,15 @@ def test_a_simulated_run_is_looked_at_as_a_scrape_would() -> None:
     )
     timing = Timing(random_phases=False)
     outcome = simulate_one(RunSpec(scenario, score=None, timing=timing), 1)
-    cpu, _ = Loads(scenario, 4, timing, 10.0).shares(outcome)
+    cpu, _ = ScrapedLoads(scenario, 4, timing, 10.0).shares(outcome)
     use = float(vm.cpu.nano) / float(scenario.nodes[0].cpu.nano)
     wanted = [[0.1 * use, 0], [0.1 * use, 0], [0.9 * use, 0], [0, 0.1 * use]]
     assert np.allclose(cpu, wanted)  # scrapes at -5, 55, 115, 175
 
 
 def test_a_run_that_never_converges_is_outside_of_those_that_do() -> None:
-    known = [Figures(10, 120.0, 0.1)] * 50
-    found = {each.name: each for each in ranges(known, [Figures(10, inf, 0.1)] * 5)}
+    known = [RunFigures(10, 120.0, 0.1)] * 50
+    found = {each.name: each for each in ranges(known, [RunFigures(10, inf, 0.1)] * 5)}
     assert found["converged_s"].outside == 5
     assert not found["converged_s"].likely
     assert found["evictions"].outside == 0

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders.worlds.fidelity import SCORE, a_pod, a_run
-from trimtab.fidelity.recording import Course, LabRun, PodVersion, moment
+from trimtab.fidelity.recording import LabRun, PodVersion, RecordedSeries, moment
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
 from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod
@@ -137,9 +137,11 @@ def test_a_cycle_that_failed_is_explained_by_a_missing_result_alone() -> None:
     assert verdict.steps[3].unsure
 
 
-def without(course: Course, start: float, end: float) -> Course:
+def without(course: RecordedSeries, start: float, end: float) -> RecordedSeries:
     kept = [at for at, time in enumerate(course.times) if not start < time <= end]
-    return Course(tuple(course.times[at] for at in kept), tuple(course.values[at] for at in kept))
+    return RecordedSeries(
+        tuple(course.times[at] for at in kept), tuple(course.values[at] for at in kept)
+    )
 
 
 def test_inputs_that_no_scrape_explains_are_named() -> None:
@@ -147,7 +149,7 @@ def test_inputs_that_no_scrape_explains_are_named() -> None:
     course = run.scrapes["cpu_usage"]["n1"]
     values = (*course.values[:20], 0.81, 0.81, *course.values[22:])
     scrapes = dict(run.scrapes)
-    scrapes["cpu_usage"] = {**scrapes["cpu_usage"], "n1": Course(course.times, values)}
+    scrapes["cpu_usage"] = {**scrapes["cpu_usage"], "n1": RecordedSeries(course.times, values)}
     verdict = judge_steps(replace(run, scrapes=scrapes), RIGHT)
     assert [text for text in verdict.problems if "that of no scrape" in text]
 

@@ -5,7 +5,7 @@ import pytest
 
 from trimtab import errors as general
 from trimtab.kube import errors
-from trimtab.kube.apply import Claim, claims_in
+from trimtab.kube.apply import ContestedField, claims_in
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,7 @@ def test_claims_name_the_field_and_its_manager() -> None:
         errors.Cause("FieldManagerConflict", ".spec.b", 'conflict with "my \\"own\\"" using v1'),
         errors.Cause("Other", ".spec.c", "irrelevant"),
     )
-    assert claims_in(causes) == (Claim(".spec.a", "kubectl-edit"), Claim(".spec.b", 'my "own"'))
+    assert claims_in(causes) == (
+        ContestedField(".spec.a", "kubectl-edit"),
+        ContestedField(".spec.b", 'my "own"'),
+    )

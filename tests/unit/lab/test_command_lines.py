@@ -11,7 +11,7 @@ from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
 from builders.labs.lab import a_spec
-from trimtab.lab import Clock, Lab
+from trimtab.lab import Lab, LabClock
 from trimtab.lab.components.component import Component
 from trimtab.lab.components.stack import NONE
 from trimtab.lab.plan import Blueprint, draw
@@ -60,7 +60,7 @@ def test_another_port_in_a_configuration_file_is_another_description() -> None:
     assert changed_units(usual.plan, moved.plan) == {"kwok"}
     other = drawn(placement="binpack")
     assert changed_units(usual.plan, other.plan) == {"kube-scheduler"}
-    elsewhere = drawn(clock=Clock(0.0))
+    elsewhere = drawn(clock=LabClock(0.0))
     assert changed_units(usual.plan, elsewhere.plan) == {"objects"}
 
 
@@ -72,7 +72,7 @@ def test_each_file_has_exactly_this_text(file: str, snapshot: SnapshotAssertion)
 
 
 def test_binpack_and_time_change_the_scheduler_only(snapshot: SnapshotAssertion) -> None:
-    plain, changed = drawn(), drawn(placement="binpack", clock=Clock(a_spec().clock.epoch, 10))
+    plain, changed = drawn(), drawn(placement="binpack", clock=LabClock(a_spec().clock.epoch, 10))
     assert changed.files["config/scheduler.yaml"] == snapshot
     assert changed_units(plain.plan, changed.plan) == {"kube-scheduler", "objects"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from builders.labs.lab import a_script
 from trimtab.files.lock import held
-from trimtab.lab import Home, Plan
+from trimtab.lab import Home, LabPlan
 from trimtab.lab.control import Event
 from trimtab.lab.ports.register import TRIES, PortMover, choosing, lost_ports
 from trimtab.lab.supervisor.repair import changed_units
@@ -87,16 +87,16 @@ def test_a_torn_register_and_a_directory_of_somebody_else_stop_nobody(tmp_path: 
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def a_plan(server: str, needs: dict[str, tuple[str, ...]]) -> Plan:
+def a_plan(server: str, needs: dict[str, tuple[str, ...]]) -> LabPlan:
     scripts = tuple(a_script(name, "", needs=others) for name, others in needs.items())
-    return Plan(server=server, components=scripts)
+    return LabPlan(server=server, components=scripts)
 
 
 def test_an_api_server_that_moves_concerns_all_who_need_it() -> None:
     needs = {"etcd": (), "api": ("etcd",), "tokens": ("api",), "exporter": ("tokens",)}
     old, new = a_plan("https://a:1", needs), a_plan("https://a:2", needs)
     assert changed_units(old, old) == set()
-    moved = Plan(
+    moved = LabPlan(
         server=new.server,
         components=tuple(
             a_script("api", "moved", needs=("etcd",)) if c.name == "api" else c

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import Component, Contribution, Lab, Plan, Service, Stack, Task
+from trimtab.lab import (
+    Component,
+    Lab,
+    LabPlan,
+    ServiceIdentity,
+    Stack,
+    StackContribution,
+    SupervisorTask,
+)
 from trimtab.lab.components.component import RequestTokens
 from trimtab.lab.components.stack import NONE, choose
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, check_plan, draw
@@ -20,18 +28,18 @@ def a_component(name: str, *needs: str) -> Component:
     return Component(name=name, argv=(name,), needs=needs)
 
 
-def drawn_with(contribution: Contribution) -> Blueprint:
+def drawn_with(contribution: StackContribution) -> Blueprint:
     lab = Lab(Path("/lab"), a_spec(), Path("/engines").joinpath)
     return draw(lab, (NONE, Stack(name="more", contribute=lambda _lab: contribution)), None)
 
 
 def test_a_stack_adds_components_and_replaces_those_of_the_same_name() -> None:
     added, replacing = a_component("more", "tokens"), a_component("kube-scheduler")
-    service = Service("watcher")
+    service = ServiceIdentity("watcher")
     components = {
         component.name: component
         for component in drawn_with(
-            Contribution(components=(added, replacing), services=(service,))
+            StackContribution(components=(added, replacing), services=(service,))
         ).plan.components
     }
     assert components["more"] == added
@@ -39,16 +47,19 @@ def test_a_stack_adds_components_and_replaces_those_of_the_same_name() -> None:
 
 
 def test_a_service_gets_an_account_a_token_and_the_task_that_fetches_it() -> None:
-    blueprint = drawn_with(Contribution(services=(Service("watcher", 600, 1.5),)))
+    blueprint = drawn_with(StackContribution(services=(ServiceIdentity("watcher", 600, 1.5),)))
     (token,) = blueprint.plan.tokens
     assert (token.service, token.file, token.renew_after_s) == ("watcher", "pki/watcher.token", 1.5)
-    assert Task(name="tokens", action=RequestTokens(), needs=("objects",)) in blueprint.plan.tasks
+    assert (
+        SupervisorTask(name="tokens", action=RequestTokens(), needs=("objects",))
+        in blueprint.plan.tasks
+    )
     assert '"name": "watcher"' in blueprint.files[OBJECTS_FILE]
 
 
 def test_objects_of_stacks_come_after_the_labs_own() -> None:
     thing: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "zz"}}
-    text = drawn_with(Contribution(objects=(thing,))).files[OBJECTS_FILE]
+    text = drawn_with(StackContribution(objects=(thing,))).files[OBJECTS_FILE]
     assert text.index("trimtab-system") < text.index('"zz"')
 
 
@@ -69,14 +80,14 @@ def test_an_unknown_stack_is_an_error_that_says_so() -> None:
 )
 def test_plans_that_cannot_start_are_refused(units: list[Component], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_plan(Plan(server="", components=tuple(units)))
+        check_plan(LabPlan(server="", components=tuple(units)))
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn) -> LabPlan:
     """Components that need only earlier ones, so there is no circle."""
     count = draw(st.integers(1, 12))
-    return Plan(
+    return LabPlan(
         server="",
         components=tuple(
             a_component(
@@ -88,7 +99,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @given(plans())
-def test_nobody_stops_before_those_who_need_it(plan: Plan) -> None:
+def test_nobody_stops_before_those_who_need_it(plan: LabPlan) -> None:
     waves = stop_waves(check_plan(plan))
     wave_of = {name: number for number, wave in enumerate(waves) for name in wave}
     assert wave_of.keys() == plan.units.keys()

@@ -6,12 +6,12 @@ import socket
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.lab.ports.ports import Moved, check_address, choose_ports, holder, is_free
+from trimtab.lab.ports.ports import MovedPort, check_address, choose_ports, holder, is_free
 
 
 def chosen(
     wanted: dict[str, int], reserved: dict[int, str], busy: set[int]
-) -> tuple[dict[str, int], list[Moved]]:
+) -> tuple[dict[str, int], list[MovedPort]]:
     return choose_ports(wanted, reserved, lambda port: port not in busy, lambda _port: "nginx")
 
 

@@ -9,21 +9,21 @@ from msgspec import structs
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import Clock, LabSpec, NodeSize, Wish
+from trimtab.lab import LabClock, LabRequest, LabSpec, NodeSize
 from trimtab.lab.starting.settle import settle
 
 NOW = 1_800_000_000.0
 
 
 def settled(old: LabSpec | None, running: bool = False, **wishes: Any) -> LabSpec:
-    return settle(Wish(name="test", **wishes), old, running=running, now=NOW, created="today")
+    return settle(LabRequest(name="test", **wishes), old, running=running, now=NOW, created="today")
 
 
 def test_a_new_lab_has_the_defaults() -> None:
     assert settled(None) == LabSpec(
         name="test",
         created="today",
-        clock=Clock(NOW, 1),
+        clock=LabClock(NOW, 1),
         stacks=("none",),
         nodes=5,
         node_size=NodeSize(cpu="32", memory="128Gi", pods=110),
@@ -34,7 +34,7 @@ def test_a_new_lab_has_the_defaults() -> None:
 
 @pytest.mark.parametrize("running", [True, False])
 def test_nothing_wished_changes_nothing(running: bool) -> None:
-    old = a_spec(nodes=9, placement="binpack", clock=Clock(7.0, 10), own_scheduler_config=True)
+    old = a_spec(nodes=9, placement="binpack", clock=LabClock(7.0, 10), own_scheduler_config=True)
     assert settled(old, running) == old
 
 
@@ -98,7 +98,7 @@ def test_impossible_wishes_are_refused_in_one_line(wishes: dict[str, Any], messa
 @pytest.mark.parametrize("name", ["", "A", "a b", "../x", "-a", "a-", "x" * 41])
 def test_names_that_cannot_be_hosts_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="lab name"):
-        settle(Wish(name=name), None, running=False, now=NOW, created="")
+        settle(LabRequest(name=name), None, running=False, now=NOW, created="")
 
 
 @given(
@@ -111,11 +111,11 @@ def test_lab_time_does_not_jump_when_its_pace_changes(
     epoch: float, elapsed: float, before: int, after: int
 ) -> None:
     now = epoch + elapsed
-    old = Clock(epoch, before)
+    old = LabClock(epoch, before)
     new = old.rescaled(after, now)
     assert (now - new.epoch) * new.scale == pytest.approx((now - epoch) * before, abs=1e-3)
 
 
 def test_a_changed_pace_keeps_the_lab_time() -> None:
-    old = structs.replace(a_spec(), clock=Clock(NOW - 600, 1))
-    assert settled(old, scale=10).clock == Clock(NOW - 60, 10)
+    old = structs.replace(a_spec(), clock=LabClock(NOW - 600, 1))
+    assert settled(old, scale=10).clock == LabClock(NOW - 60, 10)

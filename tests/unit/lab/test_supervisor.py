@@ -17,7 +17,13 @@ from builders.labs.lab import a_lab_on_disk, a_script, write_plan
 from builders.waiting import LIMIT_S
 from trimtab.errors import TrimtabError
 from trimtab.lab import LabDir, control, look
-from trimtab.lab.components.component import CreateNodes, LogLine, Restart, SocketAccepts, Task
+from trimtab.lab.components.component import (
+    CreateNodes,
+    LogLine,
+    Restart,
+    SocketAccepts,
+    SupervisorTask,
+)
 from trimtab.lab.control import LabStatus, UnitStatus
 from trimtab.lab.files import logs
 from trimtab.lab.spec import NodeSize
@@ -254,7 +260,7 @@ async def test_a_component_waits_for_what_it_needs_and_says_so(
 async def test_a_task_is_repeated_and_says_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = Task(name="nodes", action=CreateNodes(1, NodeSize()))
+    task = SupervisorTask(name="nodes", action=CreateNodes(1, NodeSize()))
     lab = a_lab_on_disk(tmp_path / "test", task)
     async with supervised(lab, monkeypatch) as supervisor:
         await until(supervisor, lambda units: "does not answer" in units["nodes"].message)

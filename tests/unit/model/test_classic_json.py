@@ -12,7 +12,7 @@ from trimtab.model.load.curve import value_at
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.classic_json import classic_notes
 from trimtab.model.scenarios.expand import expand
-from trimtab.model.scenarios.io import Finding, findings, load_scenario, parse_file
+from trimtab.model.scenarios.io import ScenarioFinding, findings, load_scenario, parse_file
 from trimtab.model.scenarios.scenario import Scenario
 
 VM = {"id": "vm_1", "cpu_consumption": 0.25, "memory_consumption": 0.1}
@@ -95,11 +95,11 @@ def test_findings_look_at_every_scenario_of_a_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({"a": [{"name": "n"}], "b": VMS, "c": [{"vms": []}]}))
     renamed = "names were rewritten for Kubernetes: VM 'vm_1' of 'kwok-node-1' is called 'vm-1'"
     assert list(findings(path)) == [
-        Finding("error", "a[0]: needs vms, or cpu_usage and memory_usage"),
-        Finding("warning", renamed),
-        Finding("error", "c[0].name: is missing; add it"),
+        ScenarioFinding("error", "a[0]: needs vms, or cpu_usage and memory_usage"),
+        ScenarioFinding("warning", renamed),
+        ScenarioFinding("error", "c[0].name: is missing; add it"),
     ]
-    assert list(findings(f"{path}#b")) == [Finding("warning", renamed)]
+    assert list(findings(f"{path}#b")) == [ScenarioFinding("warning", renamed)]
 
 
 @pytest.mark.parametrize(

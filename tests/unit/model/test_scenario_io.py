@@ -10,7 +10,14 @@ from builders.values.scenarios import a_file, scenario_data
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Constant, Trace
 from trimtab.model.scenarios.expand import expand
-from trimtab.model.scenarios.io import Finding, dump, findings, load_file, load_scenario, parse_file
+from trimtab.model.scenarios.io import (
+    ScenarioFinding,
+    dump,
+    findings,
+    load_file,
+    load_scenario,
+    parse_file,
+)
 from trimtab.model.scenarios.written import as_file
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
@@ -135,12 +142,12 @@ def test_a_trace_that_is_missing_names_the_field(tmp_path: Path) -> None:
 def test_findings_are_all_mistakes_or_all_doubts(tmp_path: Path) -> None:
     structure = write(tmp_path, "nodes: [{}]\nvms: 3\n", "structure.yaml")
     assert list(findings(structure)) == [
-        Finding("error", "name: is missing; add it"),
-        Finding("error", "nodes[0].name: is missing; add it"),
-        Finding("error", "vms: must be a list, not a whole number"),
+        ScenarioFinding("error", "name: is missing; add it"),
+        ScenarioFinding("error", "nodes[0].name: is missing; add it"),
+        ScenarioFinding("error", "vms: must be a list, not a whole number"),
     ]
     values = write(tmp_path, "name: s\nnodes: [{name: n, cpu: 0}]\nvms: [{name: V}]\n", "v.yaml")
-    assert list(findings(values)) == [Finding("error", "nodes[0].cpu: 0 must be above 0")]
+    assert list(findings(values)) == [ScenarioFinding("error", "nodes[0].cpu: 0 must be above 0")]
     names = write(tmp_path, "name: s\nnodes: [{name: N}]\nvms: [{name: V}]\n", "names.yaml")
     assert [finding.level for finding in findings(names)] == ["error", "error"]
     doubt = write(tmp_path, "name: s\nnodes: [{name: n, cpu: 1}]\nvms: [{name: v, cpu: 4}]\n")
@@ -150,7 +157,9 @@ def test_findings_are_all_mistakes_or_all_doubts(tmp_path: Path) -> None:
 
 def test_a_finding_about_the_file_itself_does_not_repeat_its_name(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path / "no.yaml")
-    assert finding == Finding("error", "cannot read the scenario: No such file or directory")
+    assert finding == ScenarioFinding(
+        "error", "cannot read the scenario: No such file or directory"
+    )
 
 
 def test_a_scenario_can_be_stored_as_json() -> None:

@@ -7,7 +7,7 @@ from trimtab.cli.sim.live import live_nodes
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.api import NodeVms, Scene, VmUse
 from trimtab.observe.live_cycle import LiveNode, LiveVm, Targets, decide_live, query_of
-from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, default_policy, read_policy
+from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailure, Vector, default_policy, read_policy
 
 POLICY = default_policy()
 
@@ -90,11 +90,11 @@ def test_a_node_that_nobody_measures_is_not_ready_and_not_looked_at() -> None:
         pytest.param(vector(hot=0.9, cold=0.1), "unable to find metric entry for mild", id="gap"),
         pytest.param(vector(hot=1.2, mild=0, cold=0), "outside of <0; 1>", id="above 1"),
         pytest.param(vector(hot=float("nan"), mild=0, cold=0), "a sample is NaN", id="NaN"),
-        pytest.param(QueryFailed("no such record"), "no such record", id="no answer"),
+        pytest.param(QueryFailure("no such record"), "no such record", id="no answer"),
     ],
 )
 def test_what_would_fail_the_descheduler_fails_here(
-    answer: Vector | QueryFailed, error: str
+    answer: Vector | QueryFailure, error: str
 ) -> None:
     decision = decide_live(HOT, answer, POLICY)
     assert error in decision.error

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, Taint
 from trimtab.observe.node_classes import Classification, ClassifiedNode, classify
-from trimtab.policy import QueryFailed, default_policy
+from trimtab.policy import QueryFailure, default_policy
 from trimtab.prom.client import Sample
 from trimtab.stacks.loop.soft_tainter import soft_taints_of, wanted, with_soft_taints
 from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass
@@ -63,11 +63,11 @@ def test_a_cordoned_node_is_never_under_and_an_unready_one_is_left_out() -> None
         pytest.param(
             samples({"a": float("nan"), "b": 0.1, "c": 0.1}), "not a number", id="not a number"
         ),
-        pytest.param(QueryFailed("it is down"), "it is down", id="no answer"),
+        pytest.param(QueryFailure("it is down"), "it is down", id="no answer"),
     ],
 )
 def test_what_stops_the_descheduler_is_told(
-    answer: list[Sample] | QueryFailed, problem: str
+    answer: list[Sample] | QueryFailure, problem: str
 ) -> None:
     assert problem in classify(NODES, answer, default_policy()).problem
 

@@ -11,7 +11,7 @@ from trimtab.kube.kubevirt import Vmi
 from trimtab.kube.resources import Node
 from trimtab.player.nodes import HEARTBEAT
 from trimtab.player.service import Player
-from trimtab.player.settings import Settings
+from trimtab.player.settings import PlayerSettings
 
 NOBODY = cast(Client, None)
 
@@ -24,7 +24,7 @@ def a_node(ready: str, version: str, **notes: str) -> Node:
 
 @pytest.fixture
 def player() -> Player:
-    player = Player(NOBODY, NOBODY, Settings(handler_kubeconfig=Path("unused")))
+    player = Player(NOBODY, NOBODY, PlayerSettings(handler_kubeconfig=Path("unused")))
     meta = {"name": "vm", "namespace": "default", "resourceVersion": "1"}
     status = {"phase": "Running", "nodeName": "n1"}
     player.vmis.store.put(convert({"metadata": meta, "status": status}, Vmi))

@@ -17,7 +17,7 @@ from trimtab.player.nodes import (
     parse_models,
     resource_changes,
 )
-from trimtab.player.settings import Settings
+from trimtab.player.settings import PlayerSettings
 
 MODELS = parse_models(["Intel:Haswell", "AMD:EPYC-Rome", "Intel:Skylake-Server"])
 
@@ -65,7 +65,7 @@ def test_no_heart_stops_for_as_long_as_kubevirt_waits(nodes: int) -> None:
 
 def test_each_cpu_model_is_an_option_of_its_own_on_the_command_line() -> None:
     models = ("Intel:Haswell", "AMD:EPYC-Rome")
-    settings = Settings(handler_kubeconfig=Path("handler"), cpu_model=models)
+    settings = PlayerSettings(handler_kubeconfig=Path("handler"), cpu_model=models)
     assert written(settings) == (
         "--handler-kubeconfig=handler",
         "--cpu-model=Intel:Haswell",

@@ -13,7 +13,7 @@ from msgspec import convert, structs, to_builtins
 
 from trimtab.kube.kubevirt import MIGRATION_TARGET_LABEL, NODE_NAME_LABEL, Vmi
 from trimtab.player.copies import Progress
-from trimtab.player.launchers import Launcher, endings
+from trimtab.player.launchers import PlayedLauncher, endings
 from trimtab.player.migration import MigrationFacts
 from trimtab.player.turn import next_step
 
@@ -51,7 +51,7 @@ def migrating(**state: Any) -> dict[str, Any]:
 
 def a_launcher(
     name: str, node: str, *, deleted: bool = False, job: str = "", phase: str = "Running"
-) -> Launcher:
+) -> PlayedLauncher:
     labels = {"kubevirt.io/created-by": "u"} | ({"kubevirt.io/migrationJobUID": job} if job else {})
     metadata = {
         "name": name,
@@ -60,7 +60,7 @@ def a_launcher(
         "annotations": {"kubevirt.io/domain": "vm"},
     } | ({"deletionTimestamp": NOW} if deleted else {})
     made = {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
-    return convert(made, Launcher)
+    return convert(made, PlayedLauncher)
 
 
 def merged(old: Any, patch: Any) -> Any:
@@ -251,7 +251,7 @@ def test_a_running_guest_that_can_migrate_no_more_says_so() -> None:
     assert not convert(after, Vmi).migratable
 
 
-def names_of(vmi: dict[str, Any] | None, *launchers: Launcher) -> set[str]:
+def names_of(vmi: dict[str, Any] | None, *launchers: PlayedLauncher) -> set[str]:
     made = None if vmi is None else convert(vmi, Vmi)
     return {ending.launcher.metadata.name for ending in endings(made, launchers)}
 

@@ -24,7 +24,7 @@ from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
     Protection,
-    Source,
+    UsageSource,
 )
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
@@ -79,7 +79,7 @@ def test_a_prometheus_query() -> None:
         "evictableNamespaces": {"exclude": ["kube-system"]},
     }
     plugin = low(a_file(args, **SERVER))
-    assert (plugin.source, plugin.query, plugin.broken) == (Source.PROMETHEUS, "up", None)
+    assert (plugin.source, plugin.query, plugin.broken) == (UsageSource.PROMETHEUS, "up", None)
     assert plugin.resources == ("MetricResource",)
     assert (plugin.deviation, plugin.number_of_nodes, plugin.node_limit) == (True, 3, 2)
     assert plugin.excluded == {"kube-system"}
@@ -91,32 +91,36 @@ def test_a_prometheus_query() -> None:
         pytest.param(
             {"source": "KubernetesMetrics"},
             {"metricsProviders": [{"source": "KubernetesMetrics"}]},
-            Source.METRICS_SERVER,
+            UsageSource.METRICS_SERVER,
             None,
             id="metrics server",
         ),
         pytest.param(
             {"metricsServer": True},
             {"metricsCollector": {"enabled": True}},
-            Source.METRICS_SERVER,
+            UsageSource.METRICS_SERVER,
             None,
             id="metrics server, the old way",
         ),
         pytest.param(
             {"source": "KubernetesMetrics"},
             {},
-            Source.METRICS_SERVER,
+            UsageSource.METRICS_SERVER,
             "metrics client not initialized",
             id="metrics server without provider",
         ),
         pytest.param(
-            {"source": "Other"}, {}, Source.PROMETHEUS, "unrecognized metrics source", id="unknown"
+            {"source": "Other"},
+            {},
+            UsageSource.PROMETHEUS,
+            "unrecognized metrics source",
+            id="unknown",
         ),
-        pytest.param({}, {}, Source.PROMETHEUS, "metrics source is empty", id="empty"),
+        pytest.param({}, {}, UsageSource.PROMETHEUS, "metrics source is empty", id="empty"),
     ],
 )
 def test_sources_that_start_and_may_fail_each_cycle(
-    metrics: Any, policy: Any, source: Source, broken: str | None
+    metrics: Any, policy: Any, source: UsageSource, broken: str | None
 ) -> None:
     """P11."""
     plugin = low(a_file({**LEVELS, "metricsUtilization": metrics}, **policy))

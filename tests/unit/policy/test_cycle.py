@@ -3,9 +3,9 @@
 import pytest
 
 from builders.worlds.policy import a_low, a_node, a_policy, a_view, nano, some_pods
-from trimtab.policy import Class, Node, Policy, View, decide
+from trimtab.policy import Class, PlainNode, Policy, View, decide
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.policy.file.settings import LowNodeUtilization, Profile, Source
+from trimtab.policy.file.settings import LowNodeUtilization, Profile, UsageSource
 
 SELECTOR = {"node_selector": parse_selector("role=worker", "nodeSelector")}
 WORKER = {"role": "worker"}
@@ -101,7 +101,7 @@ def test_an_error_of_one_profile_does_not_stop_the_next() -> None:
         low={"MetricResource": 0},
         high={"MetricResource": 10},
         deviation=True,
-        source=Source.PROMETHEUS,
+        source=UsageSource.PROMETHEUS,
         thresholds_only=True,
         node_limit=9,
     )
@@ -131,7 +131,7 @@ def test_pods_are_asked_for_only_on_nodes_that_are_visited() -> None:
 def test_capacity_stands_in_where_a_node_has_no_allocatable() -> None:
     """T2; an API server never shows such a node."""
     nodes = [
-        Node(name="n0", capacity=nano(cpu=4, memory=100, pods=10)),
+        PlainNode(name="n0", capacity=nano(cpu=4, memory=100, pods=10)),
         a_node("n1"),
     ]
     pods = {"n0": some_pods("n0", 2, requests=nano(cpu=1))}

@@ -9,13 +9,13 @@ from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import (
     Answer,
-    Entry,
     InFlight,
+    KnownEviction,
     PluginRun,
     PodOutcome,
     PodView,
     Qos,
-    Stop,
+    VisitEnd,
     decide,
 )
 from trimtab.policy.evict import order_candidates
@@ -57,7 +57,7 @@ def test_a_source_without_candidates_is_passed_over() -> None:
     """E4."""
     view = a_view([90, 80, 5, 5], pods={"n0": [a_pod(owners=0)], "n1": [a_pod("p2")]})
     (run,) = decide(view, a_policy(0, 10)).runs
-    assert [visit.stop for visit in run.visits] == [Stop.NO_CANDIDATES, Stop.ONE_POD]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.NO_CANDIDATES, VisitEnd.ONE_POD]
     assert names(run) == ["p2"]
 
 
@@ -100,30 +100,30 @@ def test_size_load_and_age_do_not_order_candidates() -> None:
 def test_usage_equal_to_the_cap_is_not_above_it() -> None:
     """E6: strict, and in whole percents."""
     (run,) = decide(a_view([71, 71, 5]), a_policy(20, 70.5, deviation=False)).runs
-    assert [visit.stop for visit in run.visits] == [Stop.ONE_POD] * 2
+    assert [visit.stop for visit in run.visits] == [VisitEnd.ONE_POD] * 2
     (run,) = decide(a_view([29, 5]), a_policy(20, 28.9, deviation=False)).runs
-    assert [visit.stop for visit in run.visits] == [Stop.ONE_POD]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.ONE_POD]
     (run,) = decide(a_view([28, 5]), a_policy(20, 28, deviation=False)).runs
-    assert [visit.stop for visit in run.visits] == [Stop.NOT_ABOVE_CAP]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.NOT_ABOVE_CAP]
 
 
 def test_no_headroom_means_no_eviction() -> None:
     """E6: both destinations are exactly at their caps."""
     (run,) = decide(a_view([90, 50, 50]), a_policy(50, 50, deviation=False)).runs
     assert run.headroom == {METRIC_RESOURCE: 0}
-    assert [visit.stop for visit in run.visits] == [Stop.NO_HEADROOM]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.NO_HEADROOM]
 
 
 @pytest.mark.parametrize(
     ("node_limit", "evicted", "stop"),
     [
-        pytest.param(None, 1, Stop.ONE_POD, id="without a limit one pod"),
-        pytest.param(0, 0, Stop.PLUGIN_LIMIT, id="zero is a limit"),
-        pytest.param(2, 2, Stop.PLUGIN_LIMIT, id="two"),
-        pytest.param(9, 5, Stop.EXHAUSTED, id="more than there are pods"),
+        pytest.param(None, 1, VisitEnd.ONE_POD, id="without a limit one pod"),
+        pytest.param(0, 0, VisitEnd.PLUGIN_LIMIT, id="zero is a limit"),
+        pytest.param(2, 2, VisitEnd.PLUGIN_LIMIT, id="two"),
+        pytest.param(9, 5, VisitEnd.EXHAUSTED, id="more than there are pods"),
     ],
 )
-def test_the_plugins_limit_per_node(node_limit: int | None, evicted: int, stop: Stop) -> None:
+def test_the_plugins_limit_per_node(node_limit: int | None, evicted: int, stop: VisitEnd) -> None:
     """E7a and E7f."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 5)})
     (run,) = decide(view, a_policy(node_limit=node_limit)).runs
@@ -208,7 +208,7 @@ def test_a_refused_eviction_uses_up_neither_slot_nor_counter() -> None:
 def test_a_pod_in_flight_uses_up_the_single_slot() -> None:
     """E8: it succeeds without a call."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 3, **FLYING)})
-    inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
+    inflight = InFlight([KnownEviction("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(), inflight).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
     assert names(run) == []
@@ -216,10 +216,10 @@ def test_a_pod_in_flight_uses_up_the_single_slot() -> None:
 
 def test_a_pod_in_flight_counts_against_the_plugins_limit() -> None:
     view = a_view([80, 10], pods={"n0": some_pods("n0", 3, **FLYING)})
-    inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
+    inflight = InFlight([KnownEviction("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(node_limit=2), inflight).runs
     assert names(run) == ["n0-1"]
-    assert run.visits[0].stop is Stop.PLUGIN_LIMIT
+    assert run.visits[0].stop is VisitEnd.PLUGIN_LIMIT
 
 
 def test_headroom_never_shrinks_while_usage_of_pods_is_unknown() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from builders.worlds.policy import a_node, a_policy, a_view
-from trimtab.policy import Stop, decide
+from trimtab.policy import VisitEnd, decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 
 Expected = tuple[float, float, float]
@@ -18,7 +18,7 @@ Expected = tuple[float, float, float]
             (18, 8, 28),
             "O---U",
             20,
-            Stop.NOT_ABOVE_CAP,
+            VisitEnd.NOT_ABOVE_CAP,
             id="over by a bit of rounding, yet not above its integer cap",
         ),
         pytest.param(
@@ -45,7 +45,7 @@ Expected = tuple[float, float, float]
             (10.25, 10.25, 10.25),
             "UUUO",
             0,
-            Stop.NO_HEADROOM,
+            VisitEnd.NO_HEADROOM,
             id="the truncated cap leaves no headroom",
         ),
     ],
@@ -56,7 +56,7 @@ def test_a_cycle(
     levels: Expected,
     classes: str,
     cap_room: int | None,
-    ends: Stop | str,
+    ends: VisitEnd | str,
 ) -> None:
     (run,) = decide(a_view(percents), a_policy(*spans)).runs
     figures = run.figures

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.policy import Entry, InFlight, PodEvent, PodState
+from trimtab.policy import InFlight, KnownEviction, PodEvent, PodState
 from trimtab.policy.inflight import EMPTY, InFlightCache
 
-ASSUMED = Entry("u", "n", "ns", 100.0)
-DETECTED = Entry("u", "n", "ns", None)
+ASSUMED = KnownEviction("u", "n", "ns", 100.0)
+DETECTED = KnownEviction("u", "n", "ns", None)
 
 
 def pod(requested: bool = True, in_progress: bool = False, finished: bool = False) -> PodState:
@@ -59,7 +59,9 @@ GOING = pod(in_progress=True)
         pytest.param(None, PodEvent("deleted", GOING), None, id="unknown and deleted"),
     ],
 )
-def test_transitions(before: Entry | None, event: PodEvent, after: Entry | None) -> None:
+def test_transitions(
+    before: KnownEviction | None, event: PodEvent, after: KnownEviction | None
+) -> None:
     found = InFlight([before] if before else []).observe(event)
     assert list(found.entries.values()) == ([after] if after else [])
 
@@ -71,7 +73,7 @@ def test_the_first_assumption_keeps_its_time() -> None:
 def test_an_entry_known_from_the_annotation_becomes_assumed_once_answered() -> None:
     """From then on it can expire."""
     found = InFlight([DETECTED]).assume("u", "n", "ns", 500.0)
-    assert found == InFlight([Entry("u", "n", "ns", 500.0)])
+    assert found == InFlight([KnownEviction("u", "n", "ns", 500.0)])
     assert found.total == 1
 
 
@@ -84,7 +86,7 @@ def test_an_entry_known_from_the_annotation_becomes_assumed_once_answered() -> N
         pytest.param(DETECTED, 1e9, True, id="what was not assumed never expires"),
     ],
 )
-def test_the_sweep(entry: Entry, age: float, kept: bool) -> None:
+def test_the_sweep(entry: KnownEviction, age: float, kept: bool) -> None:
     assert InFlight([entry]).sweep(100.0 + age).total == int(kept)
 
 

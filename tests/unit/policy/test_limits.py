@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from builders.worlds.policy import AView, a_node, a_pod, a_policy, a_view, some_pods
-from trimtab.policy import Answer, Entry, InFlight, PodOutcome, PodView, Stop, decide
+from trimtab.policy import Answer, InFlight, KnownEviction, PodOutcome, PodView, VisitEnd, decide
 
 FLYING = {"request_evict_only": True}
 
 
 def flying(count: int, node: str = "elsewhere", namespace: str = "other") -> InFlight:
-    return InFlight(Entry(f"gone-{at}", node, namespace, 0.0) for at in range(count))
+    return InFlight(KnownEviction(f"gone-{at}", node, namespace, 0.0) for at in range(count))
 
 
 def three_hot_nodes(**pods: Any) -> AView:
@@ -62,13 +62,13 @@ def test_the_total_is_checked_before_the_node_and_the_namespace() -> None:
     policy = a_policy(policy={"max_total": 0, "max_per_node": 0, "max_per_namespace": 0})
     (run,) = decide(a_view(), policy).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.TOTAL_LIMIT]
-    assert run.visits[-1].stop is Stop.TOTAL_LIMIT
+    assert run.visits[-1].stop is VisitEnd.TOTAL_LIMIT
 
 
 def test_the_node_is_checked_before_the_namespace() -> None:
     policy = a_policy(policy={"max_per_node": 0, "max_per_namespace": 0})
     (run,) = decide(a_view(), policy).runs
-    assert run.visits[0].stop is Stop.NODE_LIMIT
+    assert run.visits[0].stop is VisitEnd.NODE_LIMIT
 
 
 def test_the_namespace_limit_skips_pod_after_pod() -> None:
@@ -92,7 +92,7 @@ def test_a_pod_without_uid_is_skipped_before_any_limit() -> None:
 def test_a_pod_in_flight_passes_even_at_the_limit() -> None:
     """The look into the cache comes before the limits."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 1, **FLYING)})
-    inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
+    inflight = InFlight([KnownEviction("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(policy={"max_total": 1}), inflight).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
 
@@ -100,7 +100,7 @@ def test_a_pod_in_flight_passes_even_at_the_limit() -> None:
 def test_an_entry_counts_although_its_pod_lost_the_annotation() -> None:
     """Without request-evict-only the pod is not recognised: it runs into the limit it fills."""
     view = a_view([80, 10], pods={"n0": some_pods("n0", 1)})
-    inflight = InFlight([Entry("uid-default-n0-0", "n0", "default", 0.0)])
+    inflight = InFlight([KnownEviction("uid-default-n0-0", "n0", "default", 0.0)])
     (run,) = decide(view, a_policy(policy={"max_total": 1}), inflight).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.TOTAL_LIMIT]
 

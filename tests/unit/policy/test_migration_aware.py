@@ -13,7 +13,7 @@ from trimtab.policy import decide_snapshot, read_policy
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.policy.pods.migration_aware import MigrationAware, cooldown_s
 from trimtab.truth.explain.explanation import explain
-from trimtab.truth.lint import Program, lint
+from trimtab.truth.lint import DeschedulerProgram, lint
 
 HOUR, QUARTER = 3600.0, 900.0
 HOT: dict[str, float] = {"n1": 80, "n2": 30, "n3": 10}
@@ -103,12 +103,12 @@ def test_configured_but_not_enabled_it_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("program", "severities"),
     [
-        pytest.param(Program(openshift=True), [], id="OpenShift's build"),
-        pytest.param(Program(openshift=False), ["error"], id="upstream's"),
-        pytest.param(Program(), ["note"], id="who knows"),
+        pytest.param(DeschedulerProgram(openshift=True), [], id="OpenShift's build"),
+        pytest.param(DeschedulerProgram(openshift=False), ["error"], id="upstream's"),
+        pytest.param(DeschedulerProgram(), ["note"], id="who knows"),
     ],
 )
-def test_lint_knows_who_has_the_plugin(program: Program, severities: list[str]) -> None:
+def test_lint_knows_who_has_the_plugin(program: DeschedulerProgram, severities: list[str]) -> None:
     found = lint(facts(of_openshift(), program=program))
     assert [f.severity for f in found if f.id == "plugin-openshift-only"] == severities
     assert len(found) == len(severities)

@@ -16,8 +16,8 @@ from builders.worlds.policy import (
     nano,
     some_pods,
 )
-from trimtab.policy import Class, PluginRun, PodOutcome, Stop, decide
-from trimtab.policy.file.settings import METRIC_RESOURCE, Source
+from trimtab.policy import Class, PluginRun, PodOutcome, VisitEnd, decide
+from trimtab.policy.file.settings import METRIC_RESOURCE, UsageSource
 
 
 def a_cluster(pods: Mapping[str, list[Any]], **view: Any) -> AView:
@@ -34,7 +34,7 @@ def names(run: PluginRun) -> list[str]:
     return [eviction.pod.name for eviction in run.evictions]
 
 
-MEASURED: dict[str, Any] = {"source": Source.METRICS_SERVER, "deviation": False}
+MEASURED: dict[str, Any] = {"source": UsageSource.METRICS_SERVER, "deviation": False}
 
 
 def test_requests_are_summed_in_milli_cores_and_whole_units() -> None:
@@ -109,7 +109,7 @@ def test_a_source_is_levelled_pod_by_pod() -> None:
         a_low({"cpu": 20}, {"cpu": 50}),
     )
     assert names(run) == ["a-0", "a-1", "a-2"]
-    assert run.visits[0].stop is Stop.LEVELLED
+    assert run.visits[0].stop is VisitEnd.LEVELLED
 
 
 def test_headroom_is_shared_and_shrinks() -> None:
@@ -128,7 +128,7 @@ def test_headroom_below_zero_is_shown_as_kubernetes_rounds_it() -> None:
     view = a_cluster({"hot": some_pods("hot"), "idle": []}, nodes=nodes, node_metrics=metrics)
     run = the_run(view, a_low({"memory": 20}, {"memory": 50}, **MEASURED))
     assert run.headroom["cpu"] == -1001
-    assert [visit.stop for visit in run.visits] == [Stop.NO_HEADROOM]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.NO_HEADROOM]
 
 
 def test_resources_without_threshold_stop_evictions_as_well() -> None:
@@ -137,7 +137,7 @@ def test_resources_without_threshold_stop_evictions_as_well() -> None:
     pods = {"hot": some_pods("hot", 8, requests=nano(cpu=1)), "idle": some_pods("idle", 2)}
     run = the_run(a_cluster(pods, nodes=nodes), a_low({"cpu": 20}, {"cpu": 50}))
     assert run.headroom == {"cpu": 5000, "memory": 100, "pods": 0}
-    assert [visit.stop for visit in run.visits] == [Stop.NO_HEADROOM]
+    assert [visit.stop for visit in run.visits] == [VisitEnd.NO_HEADROOM]
 
 
 def test_a_resource_without_threshold_can_be_above_its_cap() -> None:
@@ -170,21 +170,21 @@ def test_sources_are_ordered_by_the_sum_of_all_their_numbers() -> None:
 
 def test_an_eviction_in_flight_is_subtracted_like_any_other() -> None:
     """E8 in a mode that counts."""
-    from trimtab.policy import Entry, InFlight
+    from trimtab.policy import InFlight, KnownEviction
 
     pods = {"a": some_pods("a", 6, request_evict_only=True, requests=nano(cpu=1)), "b": []}
-    inflight = InFlight([Entry("uid-default-a-0", "a", "default", 0.0)])
+    inflight = InFlight([KnownEviction("uid-default-a-0", "a", "default", 0.0)])
     plugin = a_low({"cpu": 20}, {"cpu": 50})
     (run,) = decide(a_cluster(pods), a_policy(plugin=plugin), inflight).runs
     assert [step.outcome for step in run.visits[0].steps] == [PodOutcome.IN_FLIGHT]
-    assert run.visits[0].stop is Stop.LEVELLED
+    assert run.visits[0].stop is VisitEnd.LEVELLED
 
 
 def test_the_plugins_limit_holds_in_counting_modes_too() -> None:
     pods = {"a": some_pods("a", 8, requests=nano(cpu=1)), "b": []}
     run = the_run(a_cluster(pods), a_low({"cpu": 20}, {"cpu": 50}, node_limit=2))
     assert len(names(run)) == 2
-    assert run.visits[0].stop is Stop.PLUGIN_LIMIT
+    assert run.visits[0].stop is VisitEnd.PLUGIN_LIMIT
 
 
 def measured(**facts: Any) -> AView:
@@ -238,7 +238,7 @@ def test_pods_without_metrics_are_skipped_and_the_others_subtracted_exactly() ->
         PodOutcome.EVICTED,
         PodOutcome.EVICTED,
     ]
-    assert run.visits[0].stop is Stop.LEVELLED
+    assert run.visits[0].stop is VisitEnd.LEVELLED
 
 
 def consolidating(**args: Any) -> Any:
@@ -319,4 +319,4 @@ def test_high_node_utilization_goes_on_until_the_room_is_gone() -> None:
     pods = {"low": some_pods("low", 3), "busy": some_pods("busy", 5, requests=nano(cpu=1))}
     run = the_run(a_cluster(pods, nodes=nodes), consolidating())
     assert names(run) == ["low-0"]
-    assert run.visits[0].stop is Stop.LEVELLED
+    assert run.visits[0].stop is VisitEnd.LEVELLED

@@ -13,8 +13,8 @@ from trimtab.model.snapshot import Toleration
 from trimtab.policy import (
     Class,
     Cycle,
-    Entry,
     InFlight,
+    KnownEviction,
     PluginRun,
     PodOutcome,
     Policy,
@@ -27,7 +27,7 @@ from trimtab.policy.file.settings import (
     Evictor,
     HighNodeUtilization,
     Plugin,
-    Source,
+    UsageSource,
 )
 from trimtab.policy.pods.filters import Filter
 from trimtab.truth.explain.pods import Judge
@@ -92,7 +92,7 @@ def policies(draw: st.DrawFn) -> Policy:
 
 IN_FLIGHT = st.lists(
     st.builds(
-        Entry,
+        KnownEviction,
         st.sampled_from(["uid-a-n0-0", "uid-b-n1-0", "x", "y"]),
         st.sampled_from(["n0", "n1"]),
         st.sampled_from(["a", "b"]),
@@ -210,8 +210,8 @@ def test_high_node_utilizations_mode_is_a_reason() -> None:
     assert reason.rule == "1.7.evictionModes"
 
 
-@pytest.mark.parametrize("source", [Source.REQUESTS, Source.METRICS_SERVER])
-def test_a_seed_decides_the_same_twice_and_seeds_differ(source: Source) -> None:
+@pytest.mark.parametrize("source", [UsageSource.REQUESTS, UsageSource.METRICS_SERVER])
+def test_a_seed_decides_the_same_twice_and_seeds_differ(source: UsageSource) -> None:
     pods = {"n0": [a_pod(f"p{at}", requests=nano(cpu=1)) for at in range(8)], "n1": []}
     metrics = {"n0": nano(cpu=8, memory=1), "n1": nano(cpu=0, memory=0)}
     usage = {f"p{at}": [nano(cpu=1, memory=0)] for at in range(8)}

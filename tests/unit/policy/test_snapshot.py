@@ -16,7 +16,7 @@ from trimtab.model.snapshot import (
     REQUEST_EVICT_ONLY,
     AntiAffinityTerm,
     Claim,
-    Container,
+    ContainerResources,
     Expression,
     InFlightEviction,
     Match,
@@ -41,7 +41,7 @@ from trimtab.policy import (
     DEFAULT_POLICY,
     PodOutcome,
     Qos,
-    QueryFailed,
+    QueryFailure,
     SnapshotView,
     Vector,
     decide_snapshot,
@@ -66,7 +66,7 @@ def a_launcher(name: str, node: str, **fields: Any) -> SnapshotPod:
             "annotations": {REQUEST_EVICT_ONLY: ""},
             "volumes": (Volume("emptyDir"),),
             "qos_class": "Burstable",
-            "containers": (Container({"cpu": "100m", "memory": "1Gi"}),),
+            "containers": (ContainerResources({"cpu": "100m", "memory": "1Gi"}),),
             **fields,
         }
     )
@@ -107,7 +107,7 @@ FULL = a_snapshot(
             start_time=NOON,
             priority=-3,
             labels={"a": "b"},
-            init_containers=(Container({"cpu": "1"}, {"cpu": "2"}, "Always"),),
+            init_containers=(ContainerResources({"cpu": "1"}, {"cpu": "2"}, "Always"),),
             pod_requests={"cpu": "3"},
             overhead={"cpu": "250m"},
             resource_claims=1,
@@ -266,7 +266,7 @@ def test_pods_alike_share_their_traits() -> None:
 def test_a_query_without_vector(query: QueryResult | None, message: str) -> None:
     """P2."""
     answer = SnapshotView(a_snapshot({}, query=query)).samples()
-    assert isinstance(answer, QueryFailed)
+    assert isinstance(answer, QueryFailure)
     assert message in answer.message
 
 
@@ -303,8 +303,8 @@ def requests(**fields: Any) -> dict[str, float]:
     return {name: nano / 1e9 for name, nano in requests_of(pod).items()}
 
 
-CPU_1, CPU_2, CPU_5 = (Container({"cpu": str(n)}) for n in (1, 2, 5))
-SIDECAR_2 = Container({"cpu": "2"}, {}, "Always")
+CPU_1, CPU_2, CPU_5 = (ContainerResources({"cpu": str(n)}) for n in (1, 2, 5))
+SIDECAR_2 = ContainerResources({"cpu": "2"}, {}, "Always")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_effective_requests(fields: Any, cpu: float) -> None:
 
 
 def test_pod_level_requests_replace_supported_resources_only() -> None:
-    gpu = Container({"example.com/gpu": "1"})
+    gpu = ContainerResources({"example.com/gpu": "1"})
     level = {"example.com/gpu": "5", "hugepages-2Mi": "4Mi"}
     assert requests(containers=(gpu,), pod_requests=level) == {
         "example.com/gpu": 1.0,
@@ -358,22 +358,28 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
 @pytest.mark.parametrize(
     ("containers", "expected"),
     [
-        pytest.param((Container(),), Qos.BEST_EFFORT, id="nothing asked for"),
-        pytest.param((Container({"cpu": "0"}),), Qos.BEST_EFFORT, id="zero is nothing"),
-        pytest.param((Container({"x/gpu": "1"}),), Qos.BEST_EFFORT, id="only cpu and memory count"),
-        pytest.param((Container(BOTH, BOTH),), Qos.GUARANTEED, id="limits equal requests"),
-        pytest.param((Container(BOTH, BOTH), Container()), Qos.BURSTABLE, id="not of each"),
-        pytest.param((Container(BOTH),), Qos.BURSTABLE, id="requests alone"),
-        pytest.param((Container({}, BOTH),), Qos.BURSTABLE, id="limits alone"),
-        pytest.param((Container(BOTH, {**BOTH, "cpu": "2"}),), Qos.BURSTABLE, id="more allowed"),
+        pytest.param((ContainerResources(),), Qos.BEST_EFFORT, id="nothing asked for"),
+        pytest.param((ContainerResources({"cpu": "0"}),), Qos.BEST_EFFORT, id="zero is nothing"),
+        pytest.param(
+            (ContainerResources({"x/gpu": "1"}),), Qos.BEST_EFFORT, id="only cpu and memory count"
+        ),
+        pytest.param((ContainerResources(BOTH, BOTH),), Qos.GUARANTEED, id="limits equal requests"),
+        pytest.param(
+            (ContainerResources(BOTH, BOTH), ContainerResources()), Qos.BURSTABLE, id="not of each"
+        ),
+        pytest.param((ContainerResources(BOTH),), Qos.BURSTABLE, id="requests alone"),
+        pytest.param((ContainerResources({}, BOTH),), Qos.BURSTABLE, id="limits alone"),
+        pytest.param(
+            (ContainerResources(BOTH, {**BOTH, "cpu": "2"}),), Qos.BURSTABLE, id="more allowed"
+        ),
     ],
 )
 def test_qos_is_derived_where_the_status_is_silent(
-    containers: tuple[Container, ...], expected: Qos
+    containers: tuple[ContainerResources, ...], expected: Qos
 ) -> None:
     assert qos_of(SnapshotPod("ns", "p", "u", containers=containers)) is expected
 
 
 def test_the_stated_qos_wins() -> None:
-    pod = SnapshotPod("ns", "p", "u", qos_class="Guaranteed", containers=(Container(),))
+    pod = SnapshotPod("ns", "p", "u", qos_class="Guaranteed", containers=(ContainerResources(),))
     assert qos_of(pod) is Qos.GUARANTEED

@@ -3,14 +3,14 @@
 import asyncio
 
 from builders import virtualtime
-from trimtab.prom.pace import Pace
+from trimtab.prom.pace import RequestPacer
 
 
 def times_of(least_s: float, work_s: list[float]) -> list[float]:
     """When each of some requests was sent that take so long."""
 
     async def ask() -> list[float]:
-        pace, sent = Pace(least_s), []
+        pace, sent = RequestPacer(least_s), []
         for seconds in work_s:
             await pace.turn()
             sent.append(asyncio.get_running_loop().time())
@@ -34,7 +34,7 @@ def test_without_a_pace_nothing_waits() -> None:
 
 def test_requests_at_the_same_time_wait_one_after_the_other() -> None:
     async def ask() -> list[float]:
-        pace = Pace(2.0)
+        pace = RequestPacer(2.0)
 
         async def one() -> float:
             await pace.turn()

@@ -12,7 +12,7 @@ from trimtab.qos.ledger.account import SETTLE, Account
 from trimtab.qos.ledger.pod_life import MOST_TURNS, Incarnation
 from trimtab.qos.ledger.pod_moments import Observation
 from trimtab.qos.ledger.spans import Counting
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
 from trimtab.qos.wire import LedgerStatus, read_back, written_down
 
 S = SECOND
@@ -49,7 +49,7 @@ def test_time_behind_gates_is_counted_apart_and_not_as_waiting() -> None:
     reading = account.at(at(10))
     assert (reading.gated, reading.gated_now) == (14 * S, 1)
     assert sums(account, 10) == (4, 2, 0)
-    assert reading.pace == Pace(1, 0)
+    assert reading.pace == AccountGrowth(1, 0)
     account.observe(a_life("a", 0), Observation(at(10), at(10)))
     account.observe(a_life("a", 0, bound=15), Observation(at(15), at(15)))
     account.observe(a_life("a", 0, bound=15, ended=20))
@@ -126,7 +126,7 @@ def test_a_pod_lost_from_sight_counts_until_then_and_leaves_a_gap() -> None:
 
 def test_the_pace_is_the_number_of_pods_in_each_state() -> None:
     account = an_account(a_life("a", 0, 1), a_life("b", 0, 1, 3), a_life("c", 2))
-    assert account.at(at(5)).pace == Pace(1, 1)
+    assert account.at(at(5)).pace == AccountGrowth(1, 1)
 
 
 def test_two_accounts_that_are_one_add_up() -> None:
@@ -255,7 +255,7 @@ def test_where_only_ready_time_counts_the_rest_is_charged() -> None:
     account = Account(an_owner(), BY_READY)
     account.observe(a_ready_life(None))
     assert sums(account, 5) == (0, 5, 0)
-    assert account.at(at(5)).pace == Pace(0, 1)
+    assert account.at(at(5)).pace == AccountGrowth(0, 1)
     account.observe(a_ready_life(6))
     assert sums(account, 10) == (4, 6, 0)
     account.observe(a_ready_life(6, 12))
@@ -302,7 +302,7 @@ def test_a_charged_binding_counts_as_waiting() -> None:
 def test_a_charged_binding_that_nobody_measured_ends_when_the_kubelet_takes_the_pod() -> None:
     account = Account(an_owner(), Counting(charge_binding=True))
     account.observe(a_life("a", 0, 3))
-    assert account.at(at(5)).pace == Pace(0, 1)
+    assert account.at(at(5)).pace == AccountGrowth(0, 1)
     account.observe(msgspec.structs.replace(a_life("a", 0, 3), started=at(7)))
     reading = account.at(at(10))
     assert sums(account, 10) == (3, 3, 4)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from trimtab.kube.http.callers import API_SERVER, MAX_POD, PEER, Callers
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper
-from trimtab.qos.service.webhook import Webhook
+from trimtab.qos.service.webhook import StampingWebhook
 
 NOBODY_STAMPS = cast(Stamper, None)
 """What is refused, or is no pod, never reaches the stamper."""
@@ -20,7 +20,7 @@ async def status(body: bytes, **scope: str) -> int:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    endpoint = Webhook(NOBODY_STAMPS, NO_CORES, Callers(Path("ca.crt"))).route.endpoint
+    endpoint = StampingWebhook(NOBODY_STAMPS, NO_CORES, Callers(Path("ca.crt"))).route.endpoint
     request = Request({"type": "http", "method": "POST", "headers": [], **scope}, receive)
     return int((await endpoint(request)).status_code)
 

@@ -12,9 +12,9 @@ from trimtab.kube.resources import Condition
 from trimtab.qos.ledger.pod_life import (
     ContainerState,
     ContainerStatus,
-    Gate,
     Incarnation,
     LifePod,
+    SchedulingGate,
     Terminated,
     Written,
 )
@@ -128,7 +128,7 @@ def test_who_sees_it_happen_knows_the_moment_within_the_second(
     assert life.created == at(created)
 
 
-GATED = a_life_pod(created=0, scheduling_gates=(Gate(name="quota"),))
+GATED = a_life_pod(created=0, scheduling_gates=(SchedulingGate(name="quota"),))
 
 
 def test_gates_hold_a_pod_back_until_the_last_is_removed() -> None:

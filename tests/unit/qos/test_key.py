@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.qos import few
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace, time_to_violation
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth, time_to_violation
 from trimtab.qos.queue.key import (
     INFINITE,
     Horizon,
@@ -29,7 +29,7 @@ from trimtab.qos.queue.key import (
 S = SECOND
 VECTORS = Path(__file__).parents[3] / "engines/kubernetes/qosaware/testdata/vectors.json"
 HORIZON = Horizon(margin=30 * S, ageing=600 * S)
-ALONE = Pace(0, 1)
+ALONE = AccountGrowth(0, 1)
 NOW = 1_800_000_000 * S
 
 
@@ -116,7 +116,7 @@ def test_only_one_spelling_is_a_stamp(text: str) -> None:
 
 
 def decide(
-    ttv_s: float | None, slo: float = 0.8, waited_s: float = 0, pace: Pace = ALONE
+    ttv_s: float | None, slo: float = 0.8, waited_s: float = 0, pace: AccountGrowth = ALONE
 ) -> StampDecision:
     ttv = None if ttv_s is None else round(ttv_s * S)
     created = NOW - round(waited_s * S)
@@ -130,9 +130,13 @@ def decide(
         pytest.param(-5, 1.0, 5, ALONE, Stamp(0, 0, NOW - 5 * S), id="due since it was created"),
         pytest.param(29, 0.5, 0, ALONE, Stamp(0, 500_000, NOW + 29 * S), id="within the margin"),
         pytest.param(60, 0.5, 0, ALONE, Stamp(1, 0, NOW + 60 * S), id="not urgent: no rank"),
-        pytest.param(60, 0.5, 0, Pace(2, 1), Stamp(2, 0, INFINITE), id="its siblings earn enough"),
+        pytest.param(
+            60, 0.5, 0, AccountGrowth(2, 1), Stamp(2, 0, INFINITE), id="its siblings earn enough"
+        ),
         pytest.param(None, 0.0, 0, ALONE, Stamp(2, 0, INFINITE), id="nothing was promised"),
-        pytest.param(10, 0.5, 0, Pace(2, 1), Stamp(2, 0, INFINITE), id="its little credit grows"),
+        pytest.param(
+            10, 0.5, 0, AccountGrowth(2, 1), Stamp(2, 0, INFINITE), id="its little credit grows"
+        ),
         pytest.param(
             None, 0.0, 700, ALONE, Stamp(0, 999_999, NOW - 100 * S), id="old: behind the urgent"
         ),
@@ -143,7 +147,12 @@ def decide(
             -700, 0.5, 700, ALONE, Stamp(0, 500_000, NOW - 700 * S), id="age overrules no promise"
         ),
         pytest.param(
-            -60, 0.5, 20, Pace(0, 3), Stamp(0, 500_000, NOW - 20 * S), id="a debt is shared out"
+            -60,
+            0.5,
+            20,
+            AccountGrowth(0, 3),
+            Stamp(0, 500_000, NOW - 20 * S),
+            id="a debt is shared out",
         ),
         pytest.param(
             -90_000, 0.5, 20, ALONE, Stamp(0, 500_000, NOW - 3620 * S), id="an hour is inherited"
@@ -151,7 +160,7 @@ def decide(
     ],
 )
 def test_a_stamp_says_how_urgent_a_pod_is(
-    ttv_s: float | None, slo: float, waited_s: float, pace: Pace, stamp: Stamp
+    ttv_s: float | None, slo: float, waited_s: float, pace: AccountGrowth, stamp: Stamp
 ) -> None:
     assert decide(ttv_s, slo, waited_s, pace).stamp == stamp
 
@@ -173,10 +182,12 @@ def test_time_alone_changes_a_stamp_at_the_margin_and_at_the_age() -> None:
 
 def test_a_deadline_that_siblings_move_is_looked_at_again() -> None:
     """With one of two running and an SLO of 0.5 nothing is owed more or less as time passes."""
-    assert Pace(1, 1).drift(0.5) == 1
-    assert decide(-5, 0.5, pace=Pace(1, 1)).again_at == NOW + S // 4
-    assert decide(-100, 0.5, pace=Pace(1, 1)).again_at == NOW + 1250 * S // 1000, "50 s owed each"
-    assert decide(-100, 0.5, pace=Pace(0, 2)).again_at is None
+    assert AccountGrowth(1, 1).drift(0.5) == 1
+    assert decide(-5, 0.5, pace=AccountGrowth(1, 1)).again_at == NOW + S // 4
+    assert decide(-100, 0.5, pace=AccountGrowth(1, 1)).again_at == NOW + 1250 * S // 1000, (
+        "50 s owed each"
+    )
+    assert decide(-100, 0.5, pace=AccountGrowth(0, 2)).again_at is None
 
 
 def test_a_stamp_is_rewritten_for_another_rank_but_not_for_jitter() -> None:

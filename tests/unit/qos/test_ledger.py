@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.values.qos import a_life, a_life_pod, an_owner, at, controlled_by, few
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.qos.ledger.ledger import JOINED, LEFT, AccountChange, Ledger
-from trimtab.qos.ledger.pod_life import Gate
+from trimtab.qos.ledger.pod_life import SchedulingGate
 from trimtab.qos.ledger.pod_moments import Observation, life_of
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.tracking.stores import top_owner
@@ -177,7 +177,7 @@ def test_each_transition_is_told_once() -> None:
 
 def test_gates_are_part_of_the_history() -> None:
     ledger = Ledger()
-    gated = a_life_pod("a", created=0, scheduling_gates=(Gate(name="quota"),))
+    gated = a_life_pod("a", created=0, scheduling_gates=(SchedulingGate(name="quota"),))
     ledger.observe(life_of(gated), an_owner(), seen(0))
     ledger.observe(life_of(a_life_pod("a", created=0)), an_owner(), seen(5))
     ledger.observe(life_of(a_life_pod("a", created=0, scheduled=6)), an_owner(), seen(6))

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from builders.values.qos import World, a_life_pod, at, controlled_by, few
 from trimtab.kube.resources import Condition, Container, Node, NodeStatus, ObjectMeta, Resources
-from trimtab.qos.ledger.pod_life import Gate, LifePod
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.pod_life import LifePod, SchedulingGate
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import Horizon, Place, PodSituation, Stamp, queue_key
 from trimtab.qos.queue.overbooking import Advice, shortage
@@ -24,7 +24,7 @@ NO_VICTIM = " preemption: 0/2 nodes are available: 2 No preemption victims found
 def told(pod: LifePod, message: str, reason: str = "Unschedulable") -> LifePod:
     """The pod, after the scheduler has said so; a gated one is told by the API server."""
     if reason == "SchedulingGated":
-        spec = structs.replace(pod.spec, scheduling_gates=(Gate(name="wait"),))
+        spec = structs.replace(pod.spec, scheduling_gates=(SchedulingGate(name="wait"),))
         pod = structs.replace(pod, spec=spec)
     said = Condition(type="PodScheduled", status="False", reason=reason, message=message)
     return structs.replace(pod, status=structs.replace(pod.status, conditions=(said,)))
@@ -116,9 +116,11 @@ def test_no_debt_lets_a_pod_pass_one_that_came_an_hour_earlier(
     debt_s: int, running: int, waiting: int, waited_s: int
 ) -> None:
     now = at(0)
-    late = PodSituation(now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, Pace(running, waiting))
+    late = PodSituation(
+        now, now - waited_s * SECOND, -debt_s * SECOND, 0.9, AccountGrowth(running, waiting)
+    )
     came = late.created - 3600 * SECOND
-    early = PodSituation(now, came, came - now, 0.9, Pace(0, 1))
+    early = PodSituation(now, came, came - now, 0.9, AccountGrowth(0, 1))
     keys = [
         Place(str(queue_key(each, HORIZON).stamp), each.created, uid).sort_key
         for each, uid in ((early, "a"), (late, "b"))
@@ -135,7 +137,7 @@ def test_more_replicas_never_put_a_controller_further_ahead(
     now = at(0)
 
     def due(count: int) -> int:
-        pace = Pace(running, count)
+        pace = AccountGrowth(running, count)
         return queue_key(
             PodSituation(now, now, -debt_s * SECOND, 0.9, pace), HORIZON
         ).stamp.deadline

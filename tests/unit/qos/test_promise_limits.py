@@ -11,8 +11,8 @@ from trimtab.qos.page.answers import as_row
 from trimtab.qos.promise.limits import CEILING, Ask, Promised, PromiseLimits, ceiling_of, refusal
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
-from trimtab.qos.service.webhook import AdmissionRequest, Webhook
-from trimtab.qos.settings import Settings
+from trimtab.qos.service.webhook import PodAdmissionRequest, StampingWebhook
+from trimtab.qos.settings import QosSettings
 
 WEB = Ask("Deployment team-a/web", "team-a", 0.99, 2.0)
 ROOM = Promised(30.0, 40.0)
@@ -68,7 +68,7 @@ def test_what_is_let_in_never_exceeds_the_budget(
 
 def a_world(*, enforced: bool) -> World:
     limits = PromiseLimits(highest_slo=0.9, enforced=enforced, contact="ops")
-    world = World(Settings(limits=limits))
+    world = World(QosSettings(limits=limits))
     meta = ObjectMeta(name="default", annotations={CEILING: "0.95"})
     world.stores.namespaces.store.put(Namespace(metadata=meta))
     return world
@@ -76,13 +76,13 @@ def a_world(*, enforced: bool) -> World:
 
 def answer(world: World, slo: str, *, dry_run: bool = False) -> dict[str, object]:
     pod = a_life_pod("p", created=0, annotations={SLO: slo})
-    webhook = Webhook(
+    webhook = StampingWebhook(
         world.stamper,
         PromisedCores(world.tracker),
         Callers(),
         enforced=world.settings.limits.enforced,
     )
-    asked = AdmissionRequest("u", "default", dry_run, pod)
+    asked = PodAdmissionRequest("u", "default", dry_run, pod)
     found: dict[str, object] = webhook._answer(asked)["response"]
     return found
 

@@ -23,7 +23,7 @@ from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.bindings import Binding, Bindings, BindingsAnswer
 from trimtab.qos.service.controllers import SloEvents
 from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
 
 def a_binding(uid: str, start: float, seconds: float, result: str = "bound") -> Binding:
@@ -272,25 +272,25 @@ async def test_others_need_a_token_where_the_page_is_exposed_at_all(
 
 
 def test_the_page_listens_on_this_computer_only_unless_told_otherwise() -> None:
-    assert Settings().address == "127.0.0.1"
-    assert not Settings().exposed
-    assert Settings(address="0.0.0.0").exposed
-    assert not Settings(address="localhost").exposed
+    assert QosSettings().address == "127.0.0.1"
+    assert not QosSettings().exposed
+    assert QosSettings(address="0.0.0.0").exposed
+    assert not QosSettings(address="localhost").exposed
 
 
 def test_a_certificate_needs_its_key() -> None:
     with pytest.raises(ConfigError, match="--certificate and --key belong together"):
-        Settings(certificate=Path("x"))
+        QosSettings(certificate=Path("x"))
 
 
 def test_old_is_four_margins_and_at_least_ten_minutes() -> None:
-    assert Settings().ageing_s == 600
-    assert Settings(safety_margin_s=300).ageing_s == 1200
-    assert Settings(max_wait_s=60).ageing_s == 60
+    assert QosSettings().ageing_s == 600
+    assert QosSettings(safety_margin_s=300).ageing_s == 1200
+    assert QosSettings(max_wait_s=60).ageing_s == 60
 
 
 def test_how_many_accounts_have_metrics_of_their_own_is_an_option() -> None:
     _, given, _ = app.parse_args(["run", "qos", "--series", "2000"], exit_on_error=False)
-    assert read(Settings, given.kwargs).series == 2000
+    assert read(QosSettings, given.kwargs).series == 2000
     with pytest.raises(ValidationError, match="is not within 0"):
         app.parse_args(["run", "qos", "--series", "-1"], exit_on_error=False, print_error=False)

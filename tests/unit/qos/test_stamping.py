@@ -9,7 +9,7 @@ from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, INFINITE, Stamp
 from trimtab.qos.queue.waiting import NoSuchPod, place, why_before
-from trimtab.qos.service.webhook import AdmissionRequest, answered, in_namespace, patch
+from trimtab.qos.service.webhook import PodAdmissionRequest, answered, in_namespace, patch
 
 STATEFUL_SET = controlled_by("StatefulSet", "web")
 VM = controlled_by("VirtualMachine", "db", api="trimtab.dev/v1alpha1")
@@ -75,7 +75,7 @@ def test_the_webhooks_answer_adds_the_stamp_and_keeps_the_rest(
     annotations: dict[str, str],
 ) -> None:
     pod = a_life_pod(annotations=annotations)
-    asked = AdmissionRequest(uid="u1", object=pod)
+    asked = PodAdmissionRequest(uid="u1", object=pod)
     response = answered(asked, patch(pod, "v1:x"))["response"]
     assert (response["uid"], response["allowed"]) == ("u1", True)
     (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
@@ -87,7 +87,7 @@ def test_the_webhooks_answer_adds_the_stamp_and_keeps_the_rest(
 
 
 def test_without_a_patch_a_pod_is_let_in_as_it_is() -> None:
-    response = answered(AdmissionRequest(uid="u1"), [])["response"]
+    response = answered(PodAdmissionRequest(uid="u1"), [])["response"]
     assert response == {"uid": "u1", "allowed": True}
 
 

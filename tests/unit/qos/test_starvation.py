@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from builders.values.qos import START
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace, time_to_violation
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth, time_to_violation
 from trimtab.qos.queue.key import Horizon, Place, PodSituation, SortKey, queue_key
 
 HORIZON = Horizon(margin=30 * SECOND, ageing=600 * SECOND)
@@ -36,7 +36,7 @@ class Controller:
         self.slo, self.replicas = slo, replicas
         self.running = self.waiting = 0
         self.since = 0
-        self.pace = Pace(0, 0)
+        self.pace = AccountGrowth(0, 0)
         self.longest_wait_s = 0.0
 
     def advance(self, now: int, running: int = 0, waiting: int = 0) -> None:
@@ -45,7 +45,7 @@ class Controller:
         self.running += self.pace.running * passed
         self.waiting += self.pace.waiting * passed
         self.since = now
-        self.pace = Pace(self.pace.running + running, self.pace.waiting + waiting)
+        self.pace = AccountGrowth(self.pace.running + running, self.pace.waiting + waiting)
 
     def ttv(self, now: int) -> int | None:
         passed = now - self.since

@@ -10,7 +10,7 @@ from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.promise.slo import ANNOTATION as SLO
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import AnyVm, OurVm, VmRunSpec, VmRunStatus
 
 REPLICA_SET = controlled_by("ReplicaSet", "web-5d")
@@ -319,7 +319,7 @@ async def test_what_happens_before_the_ledger_is_rebuilt_is_not_lost() -> None:
 
 
 async def test_in_legacy_mode_rows_go_by_the_bare_annotation() -> None:
-    world = World(Settings(legacy=True))
+    world = World(QosSettings(legacy=True))
     notes = {"controller": "50_slo_1", "slo": "0.50"}
     world.put(a_life_pod("a", created=0, scheduled=0, annotations=notes))
     world.put(a_life_pod("b", created=0, scheduled=0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.values.qos import few
 from trimtab.qos.ledger.time_to_violation import (
     SECOND,
-    Pace,
+    AccountGrowth,
     availability,
     deadline,
     faded,
@@ -71,7 +71,7 @@ def test_the_ttv_is_negative_exactly_below_the_promise(
 def test_the_deadline_of_a_waiting_singleton_does_not_move(
     running: int, waiting: int, slo: float, later: int
 ) -> None:
-    alone = Pace(0, 1)
+    alone = AccountGrowth(0, 1)
     now = deadline(0, time_to_violation(running, waiting, slo), alone, slo)
     then = deadline(later, time_to_violation(running, waiting + later, slo), alone, slo)
     assert now == then
@@ -85,7 +85,7 @@ def test_the_deadline_of_a_waiting_singleton_does_not_move(
 )
 def test_nor_does_it_with_a_half_life(credited: int, charged: int, later: int) -> None:
     half_life, slo = 86_400 * S, 0.5
-    alone = Pace(0, 1)
+    alone = AccountGrowth(0, 1)
     first = deadline(0, time_to_violation(credited, charged, slo), alone, slo, half_life)
     faded_credit = faded(credited, later, half_life)
     more = faded(charged, later, half_life) + faded_span(0, later, later, half_life)
@@ -99,7 +99,7 @@ def test_nor_does_it_with_a_half_life(credited: int, charged: int, later: int) -
 def test_at_the_deadline_the_faded_availability_is_the_promise() -> None:
     half_life, slo, credited = 7 * 86_400 * S, 0.95, 30 * 86_400 * S
     ttv = time_to_violation(credited, 0, slo)
-    due = deadline(0, ttv, Pace(0, 1), slo, half_life)
+    due = deadline(0, ttv, AccountGrowth(0, 1), slo, half_life)
     assert due is not None
     running = faded(credited, due, half_life)
     waiting = faded_span(0, due, due, half_life)
@@ -117,16 +117,20 @@ def test_a_half_life_caps_what_can_be_saved_up() -> None:
 @pytest.mark.parametrize(
     ("ttv", "pace", "due"),
     [
-        pytest.param(60, Pace(0, 1), 60, id="one waits: it falls by a second a second"),
-        pytest.param(60, Pace(0, 3), 20, id="three wait: three times as fast"),
-        pytest.param(60, Pace(1, 1), None, id="what runs earns as much as the other loses"),
-        pytest.param(60, Pace(1, 3), 30, id="the rest drains"),
-        pytest.param(-60, Pace(0, 3), -20, id="below the promise a debt is shared out"),
-        pytest.param(-60, Pace(2, 1), -20, id="also among those who run"),
-        pytest.param(None, Pace(0, 1), None, id="nothing was promised"),
+        pytest.param(60, AccountGrowth(0, 1), 60, id="one waits: it falls by a second a second"),
+        pytest.param(60, AccountGrowth(0, 3), 20, id="three wait: three times as fast"),
+        pytest.param(
+            60, AccountGrowth(1, 1), None, id="what runs earns as much as the other loses"
+        ),
+        pytest.param(60, AccountGrowth(1, 3), 30, id="the rest drains"),
+        pytest.param(-60, AccountGrowth(0, 3), -20, id="below the promise a debt is shared out"),
+        pytest.param(-60, AccountGrowth(2, 1), -20, id="also among those who run"),
+        pytest.param(None, AccountGrowth(0, 1), None, id="nothing was promised"),
     ],
 )
-def test_the_deadline_follows_the_drain(ttv: int | None, pace: Pace, due: int | None) -> None:
+def test_the_deadline_follows_the_drain(
+    ttv: int | None, pace: AccountGrowth, due: int | None
+) -> None:
     found = deadline(1000 * S, None if ttv is None else ttv * S, pace, 0.5)
     assert found == (None if due is None else (1000 + due) * S)
 
@@ -136,7 +140,7 @@ def test_the_deadline_follows_the_drain(ttv: int | None, pace: Pace, due: int | 
 def test_it_becomes_urgent_a_margin_before_the_deadline(
     ttv: int, waiting: int, faint: bool
 ) -> None:
-    pace, margin, half_life = Pace(0, waiting), 30 * S, 10**6 * S if faint else 0
+    pace, margin, half_life = AccountGrowth(0, waiting), 30 * S, 10**6 * S if faint else 0
     soon = urgent_at(0, ttv, margin, pace, 0.5, half_life)
     due = deadline(0, ttv, pace, 0.5, half_life)
     assert soon is not None
@@ -147,7 +151,7 @@ def test_it_becomes_urgent_a_margin_before_the_deadline(
 
 
 def test_an_urgent_account_does_not_become_urgent() -> None:
-    assert urgent_at(0, 5 * S, 30 * S, Pace(0, 1), 0.5) is None
+    assert urgent_at(0, 5 * S, 30 * S, AccountGrowth(0, 1), 0.5) is None
 
 
 def test_no_edge_yields_a_number_that_is_none() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from builders.values.qos import a_gated_life, a_life, an_account, at, few
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.ledger.pod_life import Incarnation
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
 
 S = SECOND
 
@@ -67,7 +67,7 @@ def test_a_vm_that_its_user_stops_has_no_clock() -> None:
     vm = a_vm(a_life("a", 0, 2, 60))
     vm.want(False, at(60))
     assert sums(vm, 1000) == (58, 2, 0)
-    assert vm.at(at(1000)).pace == Pace(0, 0)
+    assert vm.at(at(1000)).pace == AccountGrowth(0, 0)
     vm.want(True, at(500))
     assert sums(vm, 510) == (58, 12, 0)
     vm.observe(a_life("b", 505, 520))

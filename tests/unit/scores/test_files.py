@@ -7,14 +7,14 @@ import yaml
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
 from trimtab.scores.prometheus.alerts import Alert
-from trimtab.scores.prometheus.files import Flavor, Group, generated_files, render
-from trimtab.scores.prometheus.records import Rule
+from trimtab.scores.prometheus.files import Flavor, RuleFileGroup, generated_files, render
+from trimtab.scores.prometheus.records import RecordingRule
 
 ROBUST = [CATALOG["robust"]]
 
 
-def records(group: Group) -> list[str]:
-    return [rule.record for rule in group.rules if isinstance(rule, Rule)]
+def records(group: RuleFileGroup) -> list[str]:
+    return [rule.record for rule in group.rules if isinstance(rule, RecordingRule)]
 
 
 @pytest.mark.parametrize("flavor", ["trimtab", "openshift"])

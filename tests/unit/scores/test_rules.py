@@ -8,13 +8,13 @@ from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, CLASSIC, define
 from trimtab.scores.inputs import cpu_usage, memory_usage
 from trimtab.scores.language import record
-from trimtab.scores.prometheus.records import Rule
+from trimtab.scores.prometheus.records import RecordingRule
 from trimtab.scores.prometheus.rules import RuleSettings, recording_rules
 
 ALL = list(CATALOG.values())
 
 
-def names(rules: list[Rule]) -> list[str]:
+def names(rules: list[RecordingRule]) -> list[str]:
     return [rule.record for rule in rules]
 
 

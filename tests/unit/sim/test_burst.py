@@ -11,14 +11,14 @@ from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.policy.choices import below
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import MANY_PODS, Scheduler
 from trimtab.sim.spec import Placement
 
 PODS = 3 * MANY_PODS
 
 
-def a_cluster(nodes: int, small: int, sizes: int, sources: list[int]) -> Cluster:
+def a_cluster(nodes: int, small: int, sizes: int, sources: list[int]) -> ReplicaPlacement:
     """Every VM on its source; the first `small` nodes have room for few of them only."""
     node_list = [a_node(f"n{i}", cpu=4 if i < small else 64, memory=256) for i in range(nodes)]
     vms = [a_vm(f"v{i}", cpu=1 + i % sizes, memory=1, load=0.5) for i in range(len(sources))]
@@ -26,7 +26,7 @@ def a_cluster(nodes: int, small: int, sizes: int, sources: list[int]) -> Cluster
     width = fleet.nodes + 1
     where = np.empty(fleet.vms, dtype=np.intp)
     loads = Loads(fleet, np.array([0.0, 60.0]))
-    cluster = Cluster(fleet, loads, where, np.zeros(width), np.zeros(width))
+    cluster = ReplicaPlacement(fleet, loads, where, np.zeros(width), np.zeros(width))
     cluster.settle(np.arange(len(sources)), np.array(sources))
     return cluster
 

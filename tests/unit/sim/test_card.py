@@ -14,7 +14,7 @@ from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.measures.card import against_the_band, convergence, oscillations, ping_pongs
 from trimtab.sim.measures.meter import FIGURES, measured
-from trimtab.sim.outcome import Move, ReportCard
+from trimtab.sim.outcome import MigrationRecord, ReportCard
 from trimtab.sim.spec import RunSpec
 
 OVER, LEVEL, UNDER = 1, 0, -1
@@ -217,8 +217,8 @@ def test_oscillations_count_changes_of_side() -> None:
     assert oscillations(np.array(history, dtype=np.int8)) == 1 + 3 + 0
 
 
-def a_move(vm: str, source: str, target: str, ended_s: float) -> Move:
-    return Move(vm, source, target, ended_s - 10, ended_s - 5, ended_s, 1.0, "succeeded")
+def a_move(vm: str, source: str, target: str, ended_s: float) -> MigrationRecord:
+    return MigrationRecord(vm, source, target, ended_s - 10, ended_s - 5, ended_s, 1.0, "succeeded")
 
 
 @pytest.mark.parametrize(

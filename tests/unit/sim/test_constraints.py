@@ -27,7 +27,7 @@ from trimtab.sim import simulate_one
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.outcome import Outcome
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.spec import RunSpec, VictimChoice
 
@@ -36,11 +36,11 @@ APART = AntiAffinityTerm(HOSTNAME, Match({"app": "db"}))
 ZONES_APART = AntiAffinityTerm(ZONE, Match({"app": "db"}))
 
 
-def a_cluster(nodes: Sequence[Node], vms: Sequence[Vm]) -> Cluster:
+def a_cluster(nodes: Sequence[Node], vms: Sequence[Vm]) -> ReplicaPlacement:
     fleet = Fleet(a_scenario(nodes, vms))
     loads, width = Loads(fleet, np.array([0.0, 60.0])), fleet.nodes + 1
     where = np.empty(fleet.vms, dtype=np.intp)
-    return Cluster(fleet, loads, where, np.zeros(width), np.zeros(width))
+    return ReplicaPlacement(fleet, loads, where, np.zeros(width), np.zeros(width))
 
 
 def a_db(name: str, term: AntiAffinityTerm = APART, node: str | None = None) -> Vm:

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Attempt, Mark
+from trimtab.sim.migration.copies import PreCopies
+from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
 from trimtab.virt.precopy import Copy, share_network
 from trimtab.virt.slots import MigrationPriority
 
@@ -21,16 +21,16 @@ class Network:
     """Copies between ten nodes, begun and ended by the number of their VM."""
 
     def __init__(self) -> None:
-        self.copies = Copies(10, GBPS)
-        self.marks: dict[int, Mark] = {}
+        self.copies = PreCopies(10, GBPS)
+        self.marks: dict[int, EvacuationMark] = {}
 
-    def begin(self, copies: Sequence[tuple[int, int, float, float]]) -> list[Attempt]:
+    def begin(self, copies: Sequence[tuple[int, int, float, float]]) -> list[MigrationAttempt]:
         """From, to, bytes left and dirty rate of each; they begin together."""
         marks = []
         for source, target, _, _ in copies:
-            vm, attempt = len(self.marks), Attempt(1, 0.0, target)
+            vm, attempt = len(self.marks), MigrationAttempt(1, 0.0, target)
             priority = MigrationPriority.SYSTEM_MAINTENANCE
-            self.marks[vm] = Mark(vm, source, 0.0, priority, attempt=attempt)
+            self.marks[vm] = EvacuationMark(vm, source, 0.0, priority, attempt=attempt)
             marks.append(self.marks[vm])
         self.copies.begin(
             marks,
@@ -67,7 +67,7 @@ STEPS: Any = st.lists(
 def test_all_at_once_equals_one_after_the_other_to_the_bit(steps: list[Any]) -> None:
     """Whatever begins and ends: the same moments, the same bytes."""
     network, plain, now = Network(), dict[int, Copy](), 0.0
-    attempts: dict[int, Attempt] = {}
+    attempts: dict[int, MigrationAttempt] = {}
     for passed, beginning, ending in steps:
         now += passed
         ended = [number for number in dict.fromkeys(ending) if number in plain]

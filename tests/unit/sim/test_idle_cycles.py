@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from builders.worlds.sim_specs import specs
-from trimtab.policy import Node, Vector, View, decide, default_policy
+from trimtab.policy import PlainNode, Vector, View, decide, default_policy
 from trimtab.policy.cycle import Class
 from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE
@@ -24,7 +24,7 @@ LABELS = {"kubevirt.io/schedulable": "true"}
 class Scored(View):
     def __init__(self, scores: list[float], cordoned: list[bool]) -> None:
         nodes = [
-            Node(name=f"n{i}", labels=LABELS, unschedulable=closed)
+            PlainNode(name=f"n{i}", labels=LABELS, unschedulable=closed)
             for i, closed in enumerate(cordoned)
         ]
         super().__init__(nodes)

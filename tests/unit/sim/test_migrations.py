@@ -10,7 +10,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.machines import Node, Vm
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.sim import simulate_one
-from trimtab.sim.outcome import Move, Outcome
+from trimtab.sim.outcome import MigrationRecord, Outcome
 from trimtab.sim.spec import RunSpec, Timing
 
 GIB = 1024**3
@@ -37,13 +37,13 @@ def drained(
     return simulate_one(RunSpec(scenario, score=None), 1)
 
 
-def spans(moves: Sequence[Move]) -> list[tuple[float, float]]:
+def spans(moves: Sequence[MigrationRecord]) -> list[tuple[float, float]]:
     """When each began and ended."""
     assert all(move.started_s is not None and move.ended_s is not None for move in moves)
     return [(move.started_s or 0.0, move.ended_s or 0.0) for move in moves]
 
 
-def at_once(moves: Sequence[Move]) -> int:
+def at_once(moves: Sequence[MigrationRecord]) -> int:
     """The largest number of moves at any moment."""
     changes = [(start, 1) for start, _ in spans(moves)] + [(end, -1) for _, end in spans(moves)]
     running = peak = 0

@@ -8,14 +8,14 @@ from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.pieces import Sums
-from trimtab.sim.placement.cluster import MANY_MOVES, Cluster
+from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement
 from trimtab.sim.placement.node_scores import NodeScores
 
 NODES = 5
 SUMS = ("where", "cpu", "memory", "requested_cpu", "requested_memory", "pods")
 
 
-def copying(moves: list[tuple[int, int]]) -> Cluster:
+def copying(moves: list[tuple[int, int]]) -> ReplicaPlacement:
     """A cluster in which VM i stands on the first node of move i, and is copied to the second."""
     vms = [
         a_vm(f"v{i}", node=f"n{at}", cpu=1 + i % 3, load=0.1 + i / 50)
@@ -24,7 +24,7 @@ def copying(moves: list[tuple[int, int]]) -> Cluster:
     fleet = Fleet(a_scenario(nodes(NODES, cpu=256, memory=1024), vms))
     sums = Sums(fleet, 1, fleet.scenario.pressure)
     loads = Loads(fleet, np.array([0.0, 60.0]))
-    cluster = Cluster(fleet, loads, sums.where[0], sums.cpu[0], sums.memory[0])
+    cluster = ReplicaPlacement(fleet, loads, sums.where[0], sums.cpu[0], sums.memory[0])
     cluster.settle(np.arange(len(vms)), np.array([at for at, _ in moves]))
     for vm, (_, target) in enumerate(moves):
         cluster.reserve(vm, target)

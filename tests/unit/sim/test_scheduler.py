@@ -11,28 +11,30 @@ from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.model.machines import Node, RequestsModel, Taint, Vm
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler, nodes_to_find
 from trimtab.sim.spec import Placement
 
 
 def a_cluster(
     node_list: Sequence[Node], vms: Sequence[Vm], requests: RequestsModel = "consumption"
-) -> Cluster:
+) -> ReplicaPlacement:
     """Nothing is placed yet."""
     fleet = Fleet(a_scenario(node_list, vms, requests=requests))
     loads = Loads(fleet, np.array([0.0, 60.0]))
     width = fleet.nodes + 1
     where = np.empty(fleet.vms, dtype=np.intp)
-    return Cluster(fleet, loads, where, np.zeros(width), np.zeros(width))
+    return ReplicaPlacement(fleet, loads, where, np.zeros(width), np.zeros(width))
 
 
-def bind(cluster: Cluster, vm: int, node: int) -> None:
+def bind(cluster: ReplicaPlacement, vm: int, node: int) -> None:
     cluster.reserve(vm, node)
     cluster.put(vm, node)
 
 
-def a_scheduler(cluster: Cluster, placement: Placement = "spread", seed: int = 0) -> Scheduler:
+def a_scheduler(
+    cluster: ReplicaPlacement, placement: Placement = "spread", seed: int = 0
+) -> Scheduler:
     return Scheduler(cluster, placement, Random(seed))
 
 

@@ -9,17 +9,17 @@ from trimtab.sim.batch import Batch
 from trimtab.sim.descheduling.cycle import taint
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.spec import RunSpec
 
 OVER, LEVEL, UNDER = 1, 0, -1
 
 
-def a_cluster(count: int) -> Cluster:
+def a_cluster(count: int) -> ReplicaPlacement:
     fleet = Fleet(a_scenario(nodes(count), []))
     sums = np.zeros(count + 1), np.zeros(count + 1)
     loads = Loads(fleet, np.array([0.0, 60.0]))
-    return Cluster(fleet, loads, np.zeros(0, dtype=np.intp), *sums)
+    return ReplicaPlacement(fleet, loads, np.zeros(0, dtype=np.intp), *sums)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.pieces import Sums
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import Starts
 from trimtab.sim.streams import Purpose, stream
@@ -26,11 +26,11 @@ def crowded(draw: st.DrawFn) -> Scenario:
     return a_scenario(nodes, vms)
 
 
-def started(scenario: Scenario) -> tuple[Cluster, Starts]:
+def started(scenario: Scenario) -> tuple[ReplicaPlacement, Starts]:
     fleet = Fleet(scenario)
     loads = Loads(fleet, np.array([0.0, 60.0]))
     sums = Sums(fleet, 1, scenario.pressure)
-    cluster = Cluster(fleet, loads, sums.where[0], sums.cpu[0], sums.memory[0])
+    cluster = ReplicaPlacement(fleet, loads, sums.where[0], sums.cpu[0], sums.memory[0])
     scheduler = Scheduler(cluster, "spread", stream(1, Purpose.INITIAL_PLACEMENT))
     return cluster, Starts(cluster, scheduler)
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.sim.migration.marks import Attempt, Mark
-from trimtab.sim.migration.waiting import Waiting
+from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
+from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.virt.slots import MigrationPriority
 
 STEPS: Any = st.lists(
@@ -33,13 +33,15 @@ PER_NODE, IN_ALL = 2, 5
 @given(STEPS)
 @settings(max_examples=50, deadline=None)
 def test_without_limits_all_are_taken_in_the_order_in_which_each_would_be(steps: list[Any]) -> None:
-    together, alone = dict[int, Mark](), dict[int, Mark]()
-    all_at_once, one_by_one, now = Waiting(together), Waiting(alone), 0.0
+    together, alone = dict[int, EvacuationMark](), dict[int, EvacuationMark]()
+    all_at_once, one_by_one, now = WaitingMarks(together), WaitingMarks(alone), 0.0
     for number, step in enumerate(steps):
         match step:
             case ("request", node, priority, delay):
                 for marks, waiting in ((together, all_at_once), (alone, one_by_one)):
-                    mark = marks[number] = Mark(number, node, now, priority, sequence=number)
+                    mark = marks[number] = EvacuationMark(
+                        number, node, now, priority, sequence=number
+                    )
                     mark.not_before_s = now + delay
                     waiting.add(mark)
             case ("forget", vm):
@@ -60,12 +62,12 @@ def test_without_limits_all_are_taken_in_the_order_in_which_each_would_be(steps:
 @given(STEPS)
 @settings(max_examples=100, deadline=None)
 def test_the_queues_give_what_looking_at_all_of_them_gives(steps: list[Any]) -> None:
-    marks: dict[int, Mark] = {}
-    waiting, leaving, now = Waiting(marks), Counter[int](), 0.0
+    marks: dict[int, EvacuationMark] = {}
+    waiting, leaving, now = WaitingMarks(marks), Counter[int](), 0.0
     for number, step in enumerate(steps):
         match step:
             case ("request", node, priority, delay):
-                mark = marks[number] = Mark(number, node, now, priority, sequence=number)
+                mark = marks[number] = EvacuationMark(number, node, now, priority, sequence=number)
                 mark.not_before_s = now + delay
                 waiting.add(mark)
             case ("end" | "forget" as what, vm) if vm in marks:
@@ -86,13 +88,15 @@ def test_the_queues_give_what_looking_at_all_of_them_gives(steps: list[Any]) -> 
             assert taken is expected
             if taken is None:
                 break
-            taken.attempt = Attempt(1, now)
+            taken.attempt = MigrationAttempt(1, now)
             leaving[taken.source] += 1
         later = [m.not_before_s for m in marks.values() if not m.attempt and m.not_before_s > now]
         assert waiting.next_s(now) == min(later, default=inf)
 
 
-def first_of_all(marks: dict[int, Mark], leaving: Counter[int], now: float) -> Mark | None:
+def first_of_all(
+    marks: dict[int, EvacuationMark], leaving: Counter[int], now: float
+) -> EvacuationMark | None:
     able = (
         mark
         for mark in marks.values()

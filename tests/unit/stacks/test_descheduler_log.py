@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
 
 HERE = Path(__file__).parent
 WORKED, FAILED = ((HERE / f"{name}.log").read_text() for name in ("worked", "failed"))
 
 
-def read(tmp_path: Path, text: str, pid: int | None = None) -> list[Cycle]:
+def read(tmp_path: Path, text: str, pid: int | None = None) -> list[RecentCycle]:
     log = tmp_path / "descheduler.log"
     log.write_text(text)
     return read_cycles(log, pid)

@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, RuleGroupPace, skipped_cycles
-from trimtab.stacks.loop.state.recent_cycles import Cycle
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle
 
 QUICK, SLOW = RuleGroupPace("trimtab", 0.31, 3.0, 2.0), RuleGroupPace("trimtab", 8.2, 3.0, 4.0)
 WELL = {"groups": (QUICK,), "missed": 0, "scrape_age_s": 1.2, "scrape_interval_s": 3.0, "queue": 0}
@@ -82,5 +82,5 @@ def test_without_an_answer_nothing_is_claimed() -> None:
     ],
 )
 def test_cycles_that_did_not_take_place_are_counted(ends: list[str], skipped: int) -> None:
-    cycles = [Cycle(pid=1, ended=end) for end in ends]
+    cycles = [RecentCycle(pid=1, ended=end) for end in ends]
     assert skipped_cycles(cycles, 12.0) == skipped

@@ -19,7 +19,7 @@ from trimtab.stacks.advisor.machine_configs import (
     Adopt,
     Begin,
     Finish,
-    Wait,
+    WaitForNode,
     configuration,
     members,
     next_step,
@@ -92,7 +92,7 @@ def test_a_pool_has_the_nodes_that_its_selector_selects() -> None:
         pytest.param(
             [a_node("n1", "old"), a_node("n2", "old", "Working", **{SINCE: "95"})],
             False,
-            Wait(5.0),
+            WaitForNode(5.0),
             id="one at a time",
         ),
         pytest.param(
@@ -140,7 +140,7 @@ def test_a_roll_out_takes_every_node_once_and_health_agrees_with_it() -> None:
         assert sum(node.spec.unschedulable for node in members_now) <= 1
         if step is None:
             break
-        if isinstance(step, Wait):
+        if isinstance(step, WaitForNode):
             now += step.seconds
             continue
         begun += [step.node] if isinstance(step, Begin) else []

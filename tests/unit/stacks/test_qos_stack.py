@@ -20,7 +20,7 @@ from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.settings import LoopSettings
 from trimtab.stacks.loop.stack import OPTIONAL_PORTS, loop_stack
 from trimtab.stacks.loop.stack import PORTS as LOOP_PORTS
-from trimtab.stacks.qos.stack import PORTS, QosSettings, from_lab, qos_stack
+from trimtab.stacks.qos.stack import PORTS, QosStackSettings, from_lab, qos_stack
 
 ONLY_OURS = {"enabled": [{"name": "QosAware"}], "disabled": [{"name": "*"}]}
 
@@ -31,8 +31,8 @@ def a_lab(path: Path, **changes: Any) -> Lab:
     return Lab(path, spec, lambda program: Path("/engines") / program)
 
 
-def a_blueprint(path: Path, settings: QosSettings | None = None, **changes: Any) -> Blueprint:
-    return draw(a_lab(path, **changes), (qos_stack(settings or QosSettings()),), None)
+def a_blueprint(path: Path, settings: QosStackSettings | None = None, **changes: Any) -> Blueprint:
+    return draw(a_lab(path, **changes), (qos_stack(settings or QosStackSettings()),), None)
 
 
 def components(blueprint: Blueprint) -> dict[str, Component]:
@@ -56,7 +56,7 @@ def test_the_lab_and_the_experiment_run_what_is_shipped(tmp_path: Path) -> None:
     """The same extension points and the same back-off, also where time is compressed."""
     shipped = yaml.safe_load(in_a_cluster("qos"))
     assert shipped.items() >= BACKOFF.items()
-    stacks = [qos_stack(QosSettings()), side_stack("rank"), side_stack("qos")]
+    stacks = [qos_stack(QosStackSettings()), side_stack("rank"), side_stack("qos")]
     for number, stack in enumerate(stacks):
         path = tmp_path / str(number)
         path.mkdir()
@@ -73,7 +73,7 @@ def test_the_experiments_stock_side_is_kube_scheduler_as_it_comes(tmp_path: Path
 
 
 def test_measuring_only_leaves_the_stock_order_and_asks_no_webhook(tmp_path: Path) -> None:
-    blueprint = a_blueprint(tmp_path, QosSettings(measure_only=True))
+    blueprint = a_blueprint(tmp_path, QosStackSettings(measure_only=True))
     plugins = profile(blueprint)["plugins"]
     assert "queueSort" not in plugins
     assert plugins["preBind"] == plugins["postBind"] == {"enabled": [{"name": "QosAware"}]}
@@ -98,13 +98,13 @@ def test_everybody_learns_the_ports_that_the_lab_has(tmp_path: Path) -> None:
 def test_a_configuration_of_the_users_own_stays_theirs(tmp_path: Path) -> None:
     own = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     lab = a_lab(tmp_path, own_scheduler_config=True)
-    text = draw(lab, (qos_stack(QosSettings()),), own).files[CONFIG_FILE]
+    text = draw(lab, (qos_stack(QosStackSettings()),), own).files[CONFIG_FILE]
     assert "QosAware" not in text
 
 
 def test_it_stands_beside_the_loop(tmp_path: Path) -> None:
     loop = loop_stack(LoopSettings(), script=Script(name="empty"), policy="profiles: []")
-    both = draw(a_lab(tmp_path), (loop, qos_stack(QosSettings())), None)
+    both = draw(a_lab(tmp_path), (loop, qos_stack(QosStackSettings())), None)
     assert set(components(both)) >= {"descheduler", "vm-controller", "qos", "kube-scheduler"}
     assert profile(both)["plugins"]["queueSort"] == ONLY_OURS
 
@@ -128,7 +128,7 @@ def test_the_shipped_configuration_is_one_that_a_scheduler_takes(order: Any) -> 
 
 
 def test_settings_come_back_from_a_lab_as_they_went() -> None:
-    settings = QosSettings(measure_only=True, legacy=True, verbosity=4)
+    settings = QosStackSettings(measure_only=True, legacy=True, verbosity=4)
     assert from_lab(msgspec.to_builtins(settings)) == settings
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import CA_BUNDLE, Clock, Component, Lab
+from trimtab.lab import CA_BUNDLE, Component, Lab, LabClock
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.loop.scenario.objects import Script
@@ -19,7 +19,7 @@ from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS, loop_stack
 
 def a_blueprint(path: Path, settings: LoopSettings | None = None, *, scale: int = 1) -> Blueprint:
     ports = CONTROL_PLANE | PORTS | OPTIONAL_PORTS
-    spec = structs.replace(a_spec(ports=ports), clock=Clock(0.0, scale))
+    spec = structs.replace(a_spec(ports=ports), clock=LabClock(0.0, scale))
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     stack = loop_stack(
         settings or LoopSettings(), script=Script(name="empty"), policy="profiles: []"

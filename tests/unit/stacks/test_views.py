@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from trimtab.stacks.loop.state.links import Broken, Link, judge
-from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, Move
-from trimtab.stacks.loop.state.recent_cycles import Cycle, Request
+from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, Request
 from trimtab.view.loop import frame, show_link, show_links
 from trimtab.view.tables.pictures import Bar
 
@@ -41,9 +41,13 @@ def a_glance(**changes: object) -> LoopState:
         "nodes": (a_node("n-1", 0.9, "over"), a_node("n-2", 0.3, "under")),
         "vms": {"Running": 7, "Migrating": 1},
         "evacuating": ("db-1",),
-        "moves": (Move(name="m", vm="db-1", phase="PreCopy", source="n-1", target="", age_s=3.0),),
+        "moves": (
+            MigrationUnderWay(
+                name="m", vm="db-1", phase="PreCopy", source="n-1", target="", age_s=3.0
+            ),
+        ),
         "moved": 2,
-        "cycle": Cycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
+        "cycle": RecentCycle(pid=1, ended="12:00:00.5", requests=(Request("default/pod-x", True),)),
     }
     return LoopState(**(values | changes))  # type: ignore[arg-type]
 
@@ -77,7 +81,9 @@ def test_a_frame_shows_nodes_thresholds_evictions_and_migrations() -> None:
         pytest.param({"problem": "no sample"}, "does nothing: no sample", id="a problem"),
         pytest.param({"cycle": None}, "no cycle of the descheduler yet", id="no cycle yet"),
         pytest.param(
-            {"cycle": Cycle(pid=1, ended="12:00:00", errors=("boom",))}, "failed: boom", id="failed"
+            {"cycle": RecentCycle(pid=1, ended="12:00:00", errors=("boom",))},
+            "failed: boom",
+            id="failed",
         ),
         pytest.param({"nodes": (a_node("n", None, ""),)}, "no sample", id="a node without samples"),
         pytest.param(

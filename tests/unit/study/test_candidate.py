@@ -2,7 +2,7 @@
 
 from trimtab.sim.spec import Restraint
 from trimtab.study.inputs.candidate import Candidate, combine, labels
-from trimtab.study.inputs.file import Grid
+from trimtab.study.inputs.file import CandidateGrid
 
 
 def test_without_differences_the_score_is_name_enough() -> None:
@@ -32,7 +32,7 @@ def test_only_what_differs_from_the_first_setting_is_told() -> None:
 
 
 def test_labels_are_unique_for_a_whole_grid() -> None:
-    grid = Grid(
+    grid = CandidateGrid(
         thresholds=((0, 10), (5, 10)),
         limits=((5, 2), (10, 3)),
         placement=("spread", "binpack"),

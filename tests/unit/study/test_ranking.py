@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
-from trimtab.study.results.ranking import Observed, make_table, ranks_of, together
-from trimtab.study.results.result import Row, Table
+from trimtab.study.results.ranking import MeasuredRuns, make_table, ranks_of, together
+from trimtab.study.results.result import CandidateTable, Row
 from trimtab.study.results.summary import summarise
 
 SEEDS = 20
@@ -21,16 +21,16 @@ def around(mean: float, noise: float = 0.02) -> NDArray[np.float64]:
 
 def observed(
     imbalance: list[NDArray[np.float64]], migrations: list[float], minimum: float = 4.0
-) -> Observed:
+) -> MeasuredRuns:
     measures = {
         IMBALANCE: np.stack(imbalance),
         MIGRATIONS: np.repeat(np.array(migrations)[:, None], SEEDS, axis=1),
         MINIMUM: np.full((len(imbalance), SEEDS), minimum),
     }
-    return Observed("shop", measures, ranks_of(measures), vms=40.0)
+    return MeasuredRuns("shop", measures, ranks_of(measures), vms=40.0)
 
 
-def row_of(table: Table, candidate: int) -> Row:
+def row_of(table: CandidateTable, candidate: int) -> Row:
     return next(row for row in table.rows if row.candidate == candidate)
 
 
@@ -142,7 +142,7 @@ def test_all_scenarios_together_are_the_mean_seed_by_seed() -> None:
         ),
     ],
 )
-def test_the_summary_says_no_more_than_the_table(seen: Observed, text: str) -> None:
+def test_the_summary_says_no_more_than_the_table(seen: MeasuredRuns, text: str) -> None:
     table = make_table(seen, default=1)
     summary = summarise(table, ["nothing", "a", "b", "c"], scenarios=1)
     assert text in summary

@@ -37,7 +37,7 @@ from trimtab.study.recorded.questions import (
 from trimtab.study.recorded.replay import replay
 from trimtab.study.recorded.scenario import recorded_scenario
 from trimtab.study.results.record import DAY_S, figures_of_days
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 
 def with_a_move(recording: ClusterRecording, vm: int, moment: int, target: int) -> ClusterRecording:
@@ -164,7 +164,7 @@ def test_a_study_asks_its_own_questions_of_a_recording(tmp_path: Path) -> None:
     assert [candidate.policy for candidate in plan.candidates] == ["recorded"] * 2
     assert plan.spec(0, 1).policy == policy_in_use(a_recording()).text
     assert "can be trusted" in plan.notes[0]
-    store = Store(tmp_path / "results")
+    store = StudyStore(tmp_path / "results")
     nobody = {"begun": lambda to_do, known: None, "advanced": lambda count: None}
     assert run_missing(plan, text, store, Engine(workers=1), **nobody) == 0  # type: ignore[arg-type]
     result = write_results(store)

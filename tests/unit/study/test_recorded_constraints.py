@@ -11,7 +11,7 @@ from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.snapshot import (
     AntiAffinityTerm,
     Claim,
-    Container,
+    ContainerResources,
     Match,
     SnapshotPod,
     Toleration,
@@ -119,8 +119,8 @@ def test_pods_that_are_no_vms_close_their_node(other: dict[str, Any]) -> None:
 
 
 def test_other_pods_are_the_ground_load_of_their_node() -> None:
-    asked = Container(requests={"cpu": "500m", "memory": "1Gi"})
-    recording = with_pod(a_recording(beside=1.0), "n2", containers=(asked, Container()))
+    asked = ContainerResources(requests={"cpu": "500m", "memory": "1Gi"})
+    recording = with_pod(a_recording(beside=1.0), "n2", containers=(asked, ContainerResources()))
     ground = recorded_scenario(recording).nodes[1].ground
     assert ground is not None
     assert (str(ground.cpu), str(ground.requested_cpu)) == ("1", "500m")
@@ -166,7 +166,7 @@ def test_a_replay_follows_the_recording_whatever_the_rules_say_by_now() -> None:
 
 
 def test_what_is_not_modelled_is_told() -> None:
-    gpu = Container(requests={"cpu": "1", "example.com/gpu": "1"})
+    gpu = ContainerResources(requests={"cpu": "1", "example.com/gpu": "1"})
     recording = ruled(a_recording(), containers=(gpu,))
     some = replace(recording.snapshot, vms=recording.snapshot.vms[:-2])
     told = not_modelled(replace(recording, snapshot=some))

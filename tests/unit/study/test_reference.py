@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import structs
 
 from trimtab.sim.spec import Restraint, Timing
-from trimtab.study.inputs.file import Grid, StudyFile
+from trimtab.study.inputs.file import CandidateGrid, StudyFile
 from trimtab.study.results.measures import MEASURES
 
 REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "study.md").read_text()
@@ -14,7 +14,7 @@ REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "study.md").read
 
 def test_every_field_of_a_study_file_is_in_the_reference() -> None:
     described = set(re.findall(r"^\| `(\w+)` \|", REFERENCE, re.MULTILINE))
-    kinds = (StudyFile, Grid, Restraint, Timing)
+    kinds = (StudyFile, CandidateGrid, Restraint, Timing)
     assert described == {f.encode_name for kind in kinds for f in structs.fields(kind)}
 
 

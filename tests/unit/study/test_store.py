@@ -9,11 +9,11 @@ from builders.values.studies import a_plan
 from trimtab.errors import ConfigError
 from trimtab.study.execution.tasks import cells_of
 from trimtab.study.results.record import encode, make_chunk
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 
-def saved(path: Path) -> Store:
-    store, plan = Store(path), a_plan()
+def saved(path: Path) -> StudyStore:
+    store, plan = StudyStore(path), a_plan()
     store.save_inputs(plan, cells_of(plan), "name: small\n")
     return store
 
@@ -34,7 +34,7 @@ def test_a_directory_with_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_directory_without_a_study_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not a study's directory"):
-        Store(tmp_path).load_plan()
+        StudyStore(tmp_path).load_plan()
 
 
 def test_inputs_that_cannot_be_read_are_named(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from builders.values.studies import a_plan
 from trimtab.study.execution.tasks import Shard, cells_of, make_tasks
 from trimtab.study.inputs.identity import run_id
-from trimtab.study.inputs.plan import Plan
+from trimtab.study.inputs.plan import StudyPlan
 
 
-def runs_in(plan: Plan, shard: Shard, known: set[str], workers: int = 2) -> list[str]:
+def runs_in(plan: StudyPlan, shard: Shard, known: set[str], workers: int = 2) -> list[str]:
     tasks = make_tasks(plan, cells_of(plan), known, workers=workers, shard=shard)
     return [run_id(task.cell, seed) for task in tasks for seed in task.seeds]
 

@@ -24,8 +24,8 @@ from trimtab.observe import wire
 from trimtab.observe.machines import observed_on, own_machines
 from trimtab.sim import simulate_one
 from trimtab.sim.fleet import on_eviction
-from trimtab.sim.migration.marks import Attempt, Mark
-from trimtab.sim.migration.waiting import Waiting
+from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
+from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.sim.spec import RunSpec
 from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionEffect, EvictionStrategy
@@ -37,7 +37,7 @@ from trimtab.vm.leader_state import Slots
 EFFECTS = {
     eviction.Allow: EvictionEffect.RESTARTS,
     eviction.Deny: EvictionEffect.REFUSES,
-    eviction.Mark: EvictionEffect.MIGRATES,
+    eviction.MarkForEvacuation: EvictionEffect.MIGRATES,
 }
 WORDS = {
     "evicted": EvictionEffect.RESTARTS,
@@ -109,10 +109,10 @@ def simulated_starts(
     wanted: list[tuple[MigrationPriority, int]], limits: MigrationLimits
 ) -> set[int]:
     marks = {
-        vm: Mark(vm, source, 0.0, priority, sequence=vm)
+        vm: EvacuationMark(vm, source, 0.0, priority, sequence=vm)
         for vm, (priority, source) in enumerate(wanted)
     }
-    waiting, leaving = Waiting(marks), dict.fromkeys(range(4), 0)
+    waiting, leaving = WaitingMarks(marks), dict.fromkeys(range(4), 0)
     for mark in marks.values():
         waiting.add(mark)
     running: set[int] = set()
@@ -120,7 +120,7 @@ def simulated_starts(
         taken = waiting.take(0.0, lambda source: limits.allow_leaving(leaving[source]))
         if taken is None:
             break
-        taken.attempt = Attempt(1, 0.0)
+        taken.attempt = MigrationAttempt(1, 0.0)
         leaving[taken.source] += 1
         running.add(taken.vm)
     return running

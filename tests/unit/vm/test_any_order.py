@@ -15,7 +15,7 @@ from builders.worlds.vm import NODES, World
 from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
 from trimtab.virt.attempts import FINISHED_KEPT
 from trimtab.vm.decide.situation import is_over, is_running
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
 many = settings(
@@ -29,7 +29,7 @@ many = settings(
 class AnyOrder(RuleBasedStateMachine):
     @initialize(mode=st.sampled_from(["live", "recreate"]))
     def begin(self, mode: str) -> None:
-        self.world = World(Settings(mode=mode))  # type: ignore[arg-type]
+        self.world = World(VmControllerSettings(mode=mode))  # type: ignore[arg-type]
         self.asked = 0
 
     @rule(data=st.data(), turns=st.integers(1, 6))

@@ -6,7 +6,7 @@ from msgspec import structs
 from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, ObjectMeta, OwnerReference, Pod
-from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark, decide, mark_patch
+from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, MarkForEvacuation, decide, mark_patch
 
 FOREIGN = Pod(metadata=ObjectMeta(name="virt-launcher-not-really", namespace="default", uid="u"))
 
@@ -77,20 +77,20 @@ def test_these_evictions_are_refused_without_a_claim(
 
 def test_the_active_pod_of_a_vm_that_can_move_is_marked() -> None:
     verdict = decide(a_launcher(), a_vm())
-    assert verdict == Mark(Key("default", "web"), "virt-launcher-web-aaaaa", "n1")
+    assert verdict == MarkForEvacuation(Key("default", "web"), "virt-launcher-web-aaaaa", "n1")
     assert verdict.message == 'Eviction triggered evacuation of VM "default/web"'
 
 
 def test_a_second_eviction_says_that_the_first_is_under_way() -> None:
     verdict = decide(a_launcher(), a_vm(mark="n1"))
-    assert isinstance(verdict, Mark)
+    assert isinstance(verdict, MarkForEvacuation)
     assert verdict.again
     assert verdict.message.startswith(f"Evacuation in progress: {TRIGGERED}")
 
 
 def test_a_mark_of_a_node_that_the_vm_has_left_is_replaced() -> None:
     verdict = decide(a_launcher(), a_vm(mark="n0"))
-    assert isinstance(verdict, Mark)
+    assert isinstance(verdict, MarkForEvacuation)
     assert not verdict.again
 
 
@@ -99,7 +99,7 @@ def test_a_precondition_on_another_pod_is_left_to_the_api_server() -> None:
 
 
 def test_the_patch_fails_unless_the_pod_is_still_the_active_one() -> None:
-    mark = Mark(Key("default", "web"), "virt-launcher-web-aaaaa", "n1")
+    mark = MarkForEvacuation(Key("default", "web"), "virt-launcher-web-aaaaa", "n1")
     assert mark_patch(mark)[0] == {
         "op": "test",
         "path": "/status/podName",

@@ -24,7 +24,7 @@ from trimtab.model.load.curve import Constant, Diurnal
 from trimtab.model.quantity import parse_quantity
 from trimtab.vm.amounts import machine, used_amounts
 from trimtab.vm.launcher import LETTERS, Placement, desired_pod, metadata_change, pod_name
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 
 def sized(cpu: str, memory: str, **spec: Any) -> VirtualMachine:
@@ -33,7 +33,7 @@ def sized(cpu: str, memory: str, **spec: Any) -> VirtualMachine:
 
 
 def pod_of(vm: VirtualMachine, **options: Any) -> dict[str, Any]:
-    settings = options.pop("settings", Settings())
+    settings = options.pop("settings", VmControllerSettings())
     clock = options.pop("clock", Clock())
     return desired_pod(vm, machine(vm), "virt-launcher-web-abcde", settings, clock, **options)
 
@@ -80,7 +80,7 @@ def test_consumption_is_an_exact_decimal(
 
 
 def test_another_reference_node_changes_the_fractions() -> None:
-    settings = Settings(
+    settings = VmControllerSettings(
         reference_cpu=parse_quantity("64"), reference_memory=parse_quantity("512Gi")
     )
     notes = pod_of(sized("4", "16Gi"), settings=settings)["metadata"]["annotations"]
@@ -95,7 +95,7 @@ def test_another_reference_node_changes_the_fractions() -> None:
     ],
 )
 def test_requests_follow_the_model(model: Any, expected: dict[str, str]) -> None:
-    pod = pod_of(sized("4", "16Gi"), settings=Settings(requests=model))
+    pod = pod_of(sized("4", "16Gi"), settings=VmControllerSettings(requests=model))
     assert pod["spec"]["containers"][0]["resources"]["requests"] == expected
 
 
@@ -147,12 +147,12 @@ def test_a_lost_node_is_tolerated_for_a_scaled_time(scale: int, seconds: int) ->
 def test_a_pod_that_says_what_it_should_is_left_alone() -> None:
     vm = a_vm()
     pod = structs.replace(convert(pod_of(vm), Pod), spec=PodSpec(node_name="n1"))
-    assert metadata_change(pod, vm, machine(vm), Settings()) == {}
+    assert metadata_change(pod, vm, machine(vm), VmControllerSettings()) == {}
     marked = a_vm(mark="n1")
-    change = metadata_change(pod, marked, machine(marked), Settings())
+    change = metadata_change(pod, marked, machine(marked), VmControllerSettings())
     assert change == {"annotations": {EVICTION_IN_PROGRESS: "true"}}
     elsewhere = a_vm(mark="n2")
-    assert metadata_change(pod, elsewhere, machine(elsewhere), Settings()) == {}
+    assert metadata_change(pod, elsewhere, machine(elsewhere), VmControllerSettings()) == {}
 
 
 def test_what_is_used_is_told_in_milli_cores_and_whole_bytes() -> None:

@@ -21,21 +21,21 @@ from trimtab.vm.amounts import machine
 from trimtab.vm.decide.history import attempt_number, backoff_left_s
 from trimtab.vm.decide.leaving import clear_stale_mark
 from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
-from trimtab.vm.decide.situation import Losses, Situation
+from trimtab.vm.decide.situation import Losses, VmSituation
 from trimtab.vm.decide.steps import (
-    Check,
     ClearMark,
     CreatePod,
+    DecideAgain,
     DeletePod,
     PatchPod,
     Rest,
     Start,
     Wait,
     WriteMigration,
-    WriteStatus,
+    WriteVmStatus,
 )
 from trimtab.vm.launcher import pod_name
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 SIZE = machine(World().vm)
 
@@ -63,7 +63,7 @@ def migrating(world: World, phase: str) -> VirtualMachineMigration:
 def test_a_name_is_written_down_before_there_is_a_pod() -> None:
     world = World()
     first, second = world.turn(), world.turn()
-    assert isinstance(first, WriteStatus)
+    assert isinstance(first, WriteVmStatus)
     assert first.status.pod_name == pod_name(world.vm, 1)
     assert isinstance(second, CreatePod)
     assert second.pod["metadata"]["name"] == first.status.pod_name
@@ -76,7 +76,7 @@ def test_a_target_that_the_store_of_migrations_does_not_know_is_not_taken_for_no
     world.evict(world.active)  # type: ignore[arg-type]  # so that the VM is the younger one
     s = world.look()
     stale = structs.replace(s, migrations=tuple(world.history[before].migrations.values()))
-    assert isinstance(next_step(stale), Check)
+    assert isinstance(next_step(stale), DecideAgain)
 
 
 def test_a_mark_stays_while_we_do_not_see_where_the_pod_is() -> None:
@@ -95,7 +95,7 @@ def test_a_spec_that_makes_no_sense_is_told_and_not_acted_on() -> None:
     bad = VmLoad(cpu=Steps(points=((10.0, 0.5), (5.0, 0.5))))
     world = World(load=bad)
     step = world.turn()
-    assert isinstance(step, WriteStatus)
+    assert isinstance(step, WriteVmStatus)
     assert step.status.phase == "Failed"
     assert "spec.load.cpu" in step.status.conditions[0].message
     assert isinstance(world.turn(), Rest)
@@ -159,7 +159,9 @@ def owned(guarded: bool) -> Pod:
 @pytest.mark.parametrize(
     ("pod", "checked", "expected"),
     [
-        pytest.param(owned(True), False, Check, id="first it is made sure that the VM is gone"),
+        pytest.param(
+            owned(True), False, DecideAgain, id="first it is made sure that the VM is gone"
+        ),
         pytest.param(owned(True), True, PatchPod, id="then its pod loses the guard"),
         pytest.param(owned(False), True, DeletePod, id="and goes"),
         pytest.param(owned_by_nobody(True), True, PatchPod, id="an orphan loses the guard"),
@@ -167,11 +169,11 @@ def owned(guarded: bool) -> Pod:
     ],
 )
 def test_what_a_deleted_vm_leaves_behind(pod: Pod, checked: bool, expected: type) -> None:
-    s = Situation(key=KEY, now=START, pods=(pod,), checked=checked)
+    s = VmSituation(key=KEY, now=START, pods=(pod,), checked=checked)
     assert isinstance(next_step(s), expected)
 
 
-def a_failure(attempts: int, seconds_ago: float = 0, phase: str = "Failed") -> Situation:
+def a_failure(attempts: int, seconds_ago: float = 0, phase: str = "Failed") -> VmSituation:
     migration = VirtualMachineMigration(
         metadata=ObjectMeta(name=f"evac-{attempts}", labels={EVACUATION_LABEL: "true"}),
         status=MigrationStatus(
@@ -252,12 +254,12 @@ def test_a_copy_that_takes_too_long_fails_and_the_vm_stays() -> None:
 
 def test_a_mode_changed_between_two_controllers_does_not_confuse_the_second() -> None:
     for first, second in (("live", "recreate"), ("recreate", "live")):
-        world = World(Settings(mode=first))  # type: ignore[arg-type]
+        world = World(VmControllerSettings(mode=first))  # type: ignore[arg-type]
         world.settle()
         world.evict(world.active)  # type: ignore[arg-type]
         while not isinstance(world.turn(), Start):
             pass
-        world.settings = Settings(mode=second)  # type: ignore[arg-type]
+        world.settings = VmControllerSettings(mode=second)  # type: ignore[arg-type]
         world.settle()
         assert [each.status.phase for each in world.truth.migrations.values()] == ["Succeeded"]
         assert len(world.alive()) == 1

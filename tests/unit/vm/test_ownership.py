@@ -21,14 +21,14 @@ from trimtab.model.load.curve import Constant, Spikes
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.history import ORPHAN_S
 from trimtab.vm.decide.lifecycle import next_step
-from trimtab.vm.decide.situation import Situation
+from trimtab.vm.decide.situation import VmSituation
 from trimtab.vm.decide.steps import (
     AdoptMigration,
     DeleteMigration,
     Rest,
     Wait,
     WriteMigration,
-    WriteStatus,
+    WriteVmStatus,
 )
 
 
@@ -43,9 +43,9 @@ def a_migration(phase: str = "", **meta: Any) -> VirtualMachineMigration:
     )
 
 
-def without_vm(migration: VirtualMachineMigration, *, later_s: float = 0.0) -> Situation:
+def without_vm(migration: VirtualMachineMigration, *, later_s: float = 0.0) -> VmSituation:
     now = START + timedelta(seconds=later_s)
-    return Situation(key=KEY, now=now, migrations=(migration,), checked=True)
+    return VmSituation(key=KEY, now=now, migrations=(migration,), checked=True)
 
 
 @pytest.mark.parametrize("running", [True, False])
@@ -113,7 +113,7 @@ def test_a_number_beyond_its_limit_makes_a_failed_vm_that_says_why(
     with pytest.raises(ConfigError, match=f"^{field}: "):
         machine(world.vm)
     step = world.turn()
-    assert isinstance(step, WriteStatus)
+    assert isinstance(step, WriteVmStatus)
     (ready,) = step.status.conditions
     assert (step.status.phase, ready.reason) == ("Failed", "InvalidSpec")
     assert ready.message.startswith(field)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from trimtab.kube.machines import EVACUATION_LABEL, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
-from trimtab.vm.decide.situation import Situation
+from trimtab.vm.decide.situation import VmSituation
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.leader_state import LeaderState, Slots
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 NODES = st.sampled_from(["n1", "n2", "n3"])
 KEYS = st.integers(0, 12).map(lambda number: Key("default", f"vm-{number}"))
@@ -106,15 +106,16 @@ def test_one_that_does_not_ask_again_holds_nobody_up() -> None:
 
 def test_an_evacuation_gets_a_slot_before_what_somebody_asked_for_earlier() -> None:
     others = {
-        Key("other", str(number)): f"n{number}" for number in range(Settings().limits.cluster)
+        Key("other", str(number)): f"n{number}"
+        for number in range(VmControllerSettings().limits.cluster)
     }
-    state = LeaderState(Settings(), lambda: others, lambda _: None)
+    state = LeaderState(VmControllerSettings(), lambda: others, lambda _: None)
 
     def take(name: str, minute: int, labels: dict[str, str]) -> bool:
         now = datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
         meta = ObjectMeta(name=name, labels=labels, creation_timestamp=now)
         migration = VirtualMachineMigration(metadata=meta)
-        s = Situation(key=Key("default", name), now=now)
+        s = VmSituation(key=Key("default", name), now=now)
         return state.take_slot(s, Start(migration, "n9", VmStatus(), ()))
 
     assert not take("asked", 1, {})

@@ -7,8 +7,8 @@ from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.errors import Invalid, Status, Unavailable
 from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, Pod
-from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, Mark
-from trimtab.vm.webhook import AdmissionRequest, DeleteOptions, EvictionObject, answer, judge
+from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, MarkForEvacuation
+from trimtab.vm.webhook import DeleteOptions, EvictionObject, EvictionRequest, answer, judge
 
 POD = "virt-launcher-web-aaaaa"
 
@@ -23,7 +23,7 @@ class ScriptedCluster:
         trouble: Exception | None = None,
     ) -> None:
         self.cached, self.fresh, self.trouble = cached, fresh, trouble
-        self.marks: list[Mark] = []
+        self.marks: list[MarkForEvacuation] = []
         self.looks = 0
 
     def pod(self, key: Key) -> Pod | None:
@@ -40,15 +40,15 @@ class ScriptedCluster:
         self.looks += 1
         return self.fresh[1]
 
-    async def mark(self, mark: Mark) -> None:
+    async def mark(self, mark: MarkForEvacuation) -> None:
         if self.trouble:
             raise self.trouble
         self.marks.append(mark)
 
 
-def evicting(pod: str = POD, **options: object) -> AdmissionRequest:
+def evicting(pod: str = POD, **options: object) -> EvictionRequest:
     fields = {"uid": "review", "name": pod, "namespace": "default"} | options
-    return msgspec.convert(fields, AdmissionRequest)
+    return msgspec.convert(fields, EvictionRequest)
 
 
 def invalid() -> Invalid:
@@ -65,7 +65,7 @@ async def test_the_mark_is_written_before_it_is_claimed() -> None:
 async def test_a_claim_that_it_is_under_way_is_proven_by_the_same_write() -> None:
     cluster = ScriptedCluster((a_launcher(), a_vm(mark="n1")))
     verdict = await judge(evicting(), cluster)
-    assert isinstance(verdict, Mark)
+    assert isinstance(verdict, MarkForEvacuation)
     assert len(cluster.marks) == 1
 
 
@@ -80,7 +80,7 @@ async def test_a_dry_run_is_answered_the_same_and_marks_nothing(
     rehearsal: dict[str, object],
 ) -> None:
     cluster = ScriptedCluster((a_launcher(), a_vm()))
-    assert isinstance(await judge(evicting(POD, **rehearsal), cluster), Mark)
+    assert isinstance(await judge(evicting(POD, **rehearsal), cluster), MarkForEvacuation)
     assert cluster.marks == []
 
 
@@ -88,7 +88,7 @@ async def test_a_dry_run_is_answered_the_same_and_marks_nothing(
     ("now", "expected"),
     [
         pytest.param(a_vm(pod="virt-launcher-web-bbbbb", node="n2"), Deny, id="it has just moved"),
-        pytest.param(a_vm(mark="n1"), Mark, id="somebody else has marked it"),
+        pytest.param(a_vm(mark="n1"), MarkForEvacuation, id="somebody else has marked it"),
         pytest.param(a_vm(), Deny, id="it is changing right now"),
         pytest.param(None, Deny, id="it is gone"),
     ],
@@ -115,7 +115,7 @@ async def test_when_the_mark_cannot_be_written_nothing_is_claimed() -> None:
 
 async def test_a_pod_that_the_cache_has_not_seen_yet_is_looked_up() -> None:
     cluster = ScriptedCluster((None, a_vm()), (a_launcher(), None))
-    assert isinstance(await judge(evicting(), cluster), Mark)
+    assert isinstance(await judge(evicting(), cluster), MarkForEvacuation)
 
 
 async def test_a_pod_that_does_not_exist_is_left_to_the_api_server() -> None:
@@ -124,7 +124,7 @@ async def test_a_pod_that_does_not_exist_is_left_to_the_api_server() -> None:
 
 
 def test_a_denial_is_429_and_never_asks_to_retry() -> None:
-    review = answer(evicting(), Mark(Key("default", "web"), "p", "n1"))
+    review = answer(evicting(), MarkForEvacuation(Key("default", "web"), "p", "n1"))
     assert review["response"] == {
         "uid": "review",
         "allowed": False,

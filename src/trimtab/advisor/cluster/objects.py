@@ -9,7 +9,7 @@ from trimtab.advisor.api import MANAGER, Taking, TargetRef
 from trimtab.advisor.plan.plan import Preview
 from trimtab.advisor.plan.profile import Resource
 from trimtab.errors import ConfigError
-from trimtab.kube.apply import ApplyConflict, Claim, apply
+from trimtab.kube.apply import ApplyConflict, ContestedField, apply
 from trimtab.kube.client import PATCHES, Client
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import Free, Kind, free_kind
@@ -146,7 +146,7 @@ def kind_of(resource: Resource) -> Kind[Free]:
     )
 
 
-def takings(claims: Iterable[Claim]) -> tuple[Taking, ...]:
+def takings(claims: Iterable[ContestedField]) -> tuple[Taking, ...]:
     """Claims as plans tell them, without the leading dot of the API's paths."""
     return tuple(
         Taking(field=claim.field.removeprefix("."), manager=claim.manager)

@@ -7,7 +7,7 @@ from msgspec import structs
 from trimtab.advisor.api import Ignore, Item, Options, Spec, TargetRef
 from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.decide.accepted_drift import accepting
-from trimtab.advisor.decide.situation import ConfigSituation, Seen, Trouble, Want
+from trimtab.advisor.decide.situation import ConfigSituation, SeenForDecision, Trouble, Want
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, namespace_of
 from trimtab.advisor.plan import pools
 from trimtab.advisor.plan.ignored_fields import ignoring, overlooked, to_write
@@ -51,7 +51,7 @@ class ClusterReader:
         self._profile = profile
         self._record = record
 
-    async def see(self, s: ConfigSituation, wants: Iterable[Want]) -> Seen:
+    async def see(self, s: ConfigSituation, wants: Iterable[Want]) -> SeenForDecision:
         """What was seen before, and what else is wanted."""
         seen = structs.replace(s.seen, record=self._record)
         for want in wants:
@@ -68,7 +68,7 @@ class ClusterReader:
                     seen = structs.replace(seen, previews=await self._previews(s))
         return seen
 
-    async def _look(self, s: ConfigSituation, seen: Seen) -> Seen:
+    async def _look(self, s: ConfigSituation, seen: SeenForDecision) -> SeenForDecision:
         items, rules = s.status.items, s.config.spec.ignore
         live = {
             item.target_ref: overlooked(item, await self._access.get(item.target_ref), rules)
@@ -117,7 +117,7 @@ class ClusterReader:
         except ConfigError as error:
             return Trouble("generation", str(error))
 
-    async def _plan(self, s: ConfigSituation, seen: Seen) -> Seen:
+    async def _plan(self, s: ConfigSituation, seen: SeenForDecision) -> SeenForDecision:
         if s.status.reverse:
             return await self._reverse_plan(s, seen)
         draft = await self._draft(s.config.spec.options)
@@ -155,14 +155,14 @@ class ClusterReader:
         live, after = (overlooked(item, obj, rules) for obj in (found.live, found.after))
         return structs.replace(found, live=live, after=after)
 
-    async def _reverse_plan(self, s: ConfigSituation, seen: Seen) -> Seen:
+    async def _reverse_plan(self, s: ConfigSituation, seen: SeenForDecision) -> SeenForDecision:
         old = await self._recorded(())
         items = leaving(self._record, (), old)
         return await self._planned(seen, plan_of(items, old, {}, s.config.spec.options), old)
 
     async def _planned(
-        self, seen: Seen, plan: PlatformPlan, live: Mapping[TargetRef, Free | None]
-    ) -> Seen:
+        self, seen: SeenForDecision, plan: PlatformPlan, live: Mapping[TargetRef, Free | None]
+    ) -> SeenForDecision:
         health = await self._health(plan.items, live)
         return structs.replace(seen, plan=plan, live=live, health=health)
 

@@ -27,7 +27,7 @@ BUILT_IN: Mapping[str, Schema] = {"Deployment": _WORKLOAD}
 """Of kinds without a CRD: only where lists merge by key."""
 
 
-class Applied(Struct, frozen=True):
+class AppliedObject(Struct, frozen=True):
     """The object before, as the server would show it, after, and what changes hands."""
 
     before: Free | None
@@ -44,13 +44,13 @@ def schema_of(crd: Free | None, version: str) -> Schema | None:
     return None
 
 
-def forced_apply(live: Free | None, desired: Free, schema: Schema | None) -> Applied:
+def forced_apply(live: Free | None, desired: Free, schema: Schema | None) -> AppliedObject:
     """Without a schema the kind is built in: nothing is dropped and nothing filled in."""
     shape = schema if schema is not None else BUILT_IN.get(str(desired.get("kind")), ANYTHING)
     before = None if live is None else _admitted(live, schema)
     merged = _merged(_released(before, desired), desired, shape) if before else deepcopy(desired)
     takes = tuple(sorted(_takes(before, desired, shape), key=_order)) if before else ()
-    return Applied(before, _admitted(merged, schema), takes)
+    return AppliedObject(before, _admitted(merged, schema), takes)
 
 
 def _admitted(obj: Free, schema: Schema | None) -> Free:

@@ -6,7 +6,7 @@ from msgspec import DecodeError, json
 
 from trimtab.advisor.api import Ignore, Item
 from trimtab.advisor.cluster.objects import ClusterObjects, takings
-from trimtab.advisor.decide.situation import Applied, CarryOut, Contested, Refused, Result
+from trimtab.advisor.decide.situation import Applied, CarryOut, Contested, Result, WriteRefused
 from trimtab.advisor.plan.ignored_fields import to_write
 from trimtab.advisor.plan.rollback import RollbackRecord, releasing, restoring
 from trimtab.errors import ConfigError
@@ -29,7 +29,7 @@ async def carry_out(
             case "restore":
                 return await _restore(access, step.item, record)
     except (Invalid, Forbidden, NotFound, ConfigError) as error:
-        return Refused(str(error))
+        return WriteRefused(str(error))
 
 
 async def _apply(access: ClusterObjects, step: CarryOut, ignore: tuple[Ignore, ...]) -> Result:

@@ -11,7 +11,13 @@ from msgspec import structs
 
 from trimtab.advisor.api import PlatformStatus, Remediation
 from trimtab.advisor.decide.conditions import EDIT_WAR, is_true
-from trimtab.advisor.decide.situation import Announcement, ConfigSituation, Pause, Step, WriteStatus
+from trimtab.advisor.decide.situation import (
+    Announcement,
+    ConfigSituation,
+    Step,
+    WaitForChange,
+    WriteStatus,
+)
 from trimtab.advisor.decide.transition import become, mark
 
 ROUNDS = 3
@@ -23,7 +29,7 @@ def remedy(s: ConfigSituation) -> Step:
     """Apply again what drifted, unless that was done too often lately."""
     past = s.status.remediation or Remediation()
     if past.paused:
-        return Pause(CHECK_S)
+        return WaitForChange(CHECK_S)
     recent = tuple(at for at in past.at if s.now - at < WINDOW)
     if len(recent) >= ROUNDS:
         return _pause(s, structs.replace(past, at=recent, paused=True, running=False))

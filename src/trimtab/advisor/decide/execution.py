@@ -19,12 +19,12 @@ from trimtab.advisor.decide.situation import (
     CarryOut,
     ConfigSituation,
     Contested,
-    Pause,
     ReadMore,
-    Refused,
     Result,
     Step,
     StoreRecord,
+    WaitForChange,
+    WriteRefused,
     WriteStatus,
 )
 from trimtab.advisor.decide.transition import become, mark, moved, with_item
@@ -209,7 +209,7 @@ def _wait(s: ConfigSituation, item: Item, health: PoolHealth) -> Step:
     waiting = moved(s, item, "InProgress", health.message, applied=True)
     if waiting != item:
         return _write(s, waiting)
-    return Pause(POLL_S if limit_s is None else min(POLL_S, max(0.05, limit_s - waited_s)))
+    return WaitForChange(POLL_S if limit_s is None else min(POLL_S, max(0.05, limit_s - waited_s)))
 
 
 def failed(s: ConfigSituation, item: Item, message: str) -> Step:
@@ -242,7 +242,7 @@ def acted(s: ConfigSituation, item: Item, result: Result) -> Step:
     match result:
         case Applied():
             return _write(s, structs.replace(item, applied=True))
-        case Refused(message):
+        case WriteRefused(message):
             return failed(s, item, message)
         case Contested(takes):
             return _contested(s, item, takes)

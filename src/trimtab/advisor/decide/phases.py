@@ -64,10 +64,10 @@ from trimtab.advisor.decide.recovery import recovered
 from trimtab.advisor.decide.settled import drifted, input_drift, inputs_changed, settled, upgradable
 from trimtab.advisor.decide.situation import (
     ConfigSituation,
-    Pause,
     Step,
     StoreRecord,
     Trouble,
+    WaitForChange,
     Want,
     WriteStatus,
 )
@@ -110,7 +110,7 @@ def wants(s: ConfigSituation) -> tuple[Want, ...]:
 def next_step(s: ConfigSituation) -> Step:
     now = noted(s)
     step = _next_step(now)
-    if isinstance(step, Pause) and now.status != s.status:
+    if isinstance(step, WaitForChange) and now.status != s.status:
         return WriteStatus(now.status)
     return step
 
@@ -119,7 +119,9 @@ def _next_step(s: ConfigSituation) -> Step:
     if s.config.spec.action == "Ignore":
         return _ignore(s)
     if (problem := durations.problem(s.config.spec.wait_timeout)) is not None:
-        return become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else Pause()
+        return (
+            become(s, "Failed", f"spec.waitTimeout: {problem}") if _is_news(s) else WaitForChange()
+        )
     if s.status.phase == "Ignored" or _turned(s):
         return begun_anew(s)
     match s.status.phase:
@@ -140,7 +142,7 @@ def _next_step(s: ConfigSituation) -> Step:
         case "Failed":
             return begun_anew(s) if s.edited else recovered(s)
         case "RolledBack":
-            return begun_anew(s) if s.edited else Pause()
+            return begun_anew(s) if s.edited else WaitForChange()
         case _:
             reverse = s.config.spec.action == "Rollback"
             return become(s, "Drafting", status=resumed(s), reverse=reverse)
@@ -149,7 +151,7 @@ def _next_step(s: ConfigSituation) -> Step:
 def _ignore(s: ConfigSituation) -> Step:
     severity = worst(s.status.items, s.impact)
     if s.status.phase == "Ignored" and s.status.impact_severity == severity:
-        return Pause()
+        return WaitForChange()
     return become(s, "Ignored", _ignored_text(s), impact_severity=severity)
 
 
@@ -261,7 +263,7 @@ def _prerequisites(s: ConfigSituation) -> Step:
     draft = s.seen.draft
     if not isinstance(draft, Trouble) or draft.kind == "generation":
         return become(s, "Pending")
-    return stay(s, draft.message) or Pause(PREREQUISITES_S)
+    return stay(s, draft.message) or WaitForChange(PREREQUISITES_S)
 
 
 def _review(s: ConfigSituation) -> Step:
@@ -275,7 +277,7 @@ def _review(s: ConfigSituation) -> Step:
         return input_drift(s, draft)
     if is_approved(s, status.plan_id):
         return start(s, status)
-    return stay(s, waiting_text(s, status.plan_id)) or Pause(REVIEW_S)
+    return stay(s, waiting_text(s, status.plan_id)) or WaitForChange(REVIEW_S)
 
 
 def _replan(s: ConfigSituation, status: PlatformStatus, reason: str, text: str) -> WriteStatus:

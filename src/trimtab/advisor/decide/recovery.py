@@ -8,7 +8,7 @@ from msgspec import structs
 
 from trimtab.advisor.api import Item, Phase
 from trimtab.advisor.decide.drift import DRIFT, what_changed
-from trimtab.advisor.decide.situation import ConfigSituation, Pause, Step, WriteStatus
+from trimtab.advisor.decide.situation import ConfigSituation, Step, WaitForChange, WriteStatus
 from trimtab.advisor.decide.transition import become, moved
 from trimtab.advisor.plan.ownership import is_kept
 
@@ -19,7 +19,7 @@ def recovered(s: ConfigSituation) -> Step:
     """Waits for its effect again if the cause is gone; Drifted if what was applied changed."""
     items = s.status.items
     if not any(_is_written(item) for item in items):
-        return Pause()
+        return WaitForChange()
     strayed = {item.name: told for item in items if (told := _strayed(s, item))}
     if not all(_is_written(item) for item in items):
         return _halfway(s, strayed)
@@ -35,7 +35,7 @@ def recovered(s: ConfigSituation) -> Step:
     if all(_is_well(s, item) for item in items):
         phase: Phase = "RollingBack" if s.status.reverse else "InProgress"
         return become(s, phase, "What it failed for is over", items=tuple(_resumed(s)))
-    return Pause(CHECK_S)
+    return WaitForChange(CHECK_S)
 
 
 def _is_written(item: Item) -> bool:
@@ -74,4 +74,4 @@ def _halfway(s: ConfigSituation, strayed: dict[str, str]) -> Step:
     )
     if items != s.status.items:
         return WriteStatus(structs.replace(s.status, items=items))
-    return Pause(CHECK_S)
+    return WaitForChange(CHECK_S)

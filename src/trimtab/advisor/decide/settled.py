@@ -11,7 +11,13 @@ from trimtab.advisor.decide.conditions import INPUT_DRIFT, UPGRADE, is_true
 from trimtab.advisor.decide.drift import drifting, is_drifted, reported
 from trimtab.advisor.decide.edit_war import remedy, resumed
 from trimtab.advisor.decide.recovery import recovered
-from trimtab.advisor.decide.situation import ConfigSituation, Pause, Step, Trouble, WriteStatus
+from trimtab.advisor.decide.situation import (
+    ConfigSituation,
+    Step,
+    Trouble,
+    WaitForChange,
+    WriteStatus,
+)
 from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan.fields import snapshot_hash
 from trimtab.advisor.plan.plan import differs, stored
@@ -84,7 +90,7 @@ def _quiet(s: ConfigSituation) -> Step:
     if not s.status.source_snapshot_hash:
         baseline = snapshot_hash(s.status.items, s.seen.live)
         return WriteStatus(structs.replace(s.status, source_snapshot_hash=baseline))
-    return (stay(s) if s.edited else None) or Pause(CHECK_S)
+    return (stay(s) if s.edited else None) or WaitForChange(CHECK_S)
 
 
 def upgradable(s: ConfigSituation) -> Step:
@@ -94,7 +100,7 @@ def upgradable(s: ConfigSituation) -> Step:
     draft = s.seen.draft
     if isinstance(draft, Draft) and not differs(s.status.items, draft.wishes, severities=False):
         return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
-    return Pause(CHECK_S)
+    return WaitForChange(CHECK_S)
 
 
 def drifted(s: ConfigSituation) -> Step:
@@ -104,14 +110,14 @@ def drifted(s: ConfigSituation) -> Step:
     if (lacking := _lacking(s)) is not None:
         return lacking
     if s.edited:
-        return stay(s, status=resumed(s)) or Pause(CHECK_S)
+        return stay(s, status=resumed(s)) or WaitForChange(CHECK_S)
     if not is_drifted(s):
         calm = structs.replace(s, config=structs.replace(s.config, status=resumed(s)))
         return become(s, "Completed", status=reported(calm, back=True))
     again = drifting(s)
     if again is not None:
         return again
-    return remedy(s) if heals else Pause(CHECK_S)
+    return remedy(s) if heals else WaitForChange(CHECK_S)
 
 
 def _heals(s: ConfigSituation) -> bool:

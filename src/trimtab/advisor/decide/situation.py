@@ -30,7 +30,7 @@ class Trouble(Struct, frozen=True):
     message: str
 
 
-class Seen(Struct, frozen=True):
+class SeenForDecision(Struct, frozen=True):
     """What was read for this decision: only what it asked for."""
 
     draft: Draft | Trouble | None = None
@@ -47,7 +47,7 @@ class ConfigSituation(Struct, frozen=True):
     version: str
     impact: Severity | Literal[""] = ""
     """Of the profile, for objects without a plan."""
-    seen: Seen = Seen()
+    seen: SeenForDecision = SeenForDecision()
     asked_at: datetime | None = None
     """When the API server last stored a new action or approval."""
 
@@ -103,20 +103,20 @@ class ReadMore(Struct, frozen=True):
     want: Want
 
 
-class Pause(Struct, frozen=True):
+class WaitForChange(Struct, frozen=True):
     """Nothing to do for so many seconds, or until something changes."""
 
     seconds: float | None = None
 
 
-Step = WriteStatus | StoreRecord | CarryOut | ReadMore | Pause
+Step = WriteStatus | StoreRecord | CarryOut | ReadMore | WaitForChange
 
 
 class Applied(Struct, frozen=True):
     """The write was made."""
 
 
-class Refused(Struct, frozen=True):
+class WriteRefused(Struct, frozen=True):
     """The API server does not take it; trying again would not help."""
 
     message: str
@@ -128,4 +128,4 @@ class Contested(Struct, frozen=True):
     takes: tuple[Taking, ...]
 
 
-Result = Applied | Refused | Contested
+Result = Applied | WriteRefused | Contested

@@ -14,7 +14,7 @@ from trimtab.advisor.profiles.eviction_limits import (
     HYPERCONVERGED_REFS,
     NODE_INPUT,
     TOTAL_INPUT,
-    EvictionLimits,
+    DerivedLimits,
     eviction_limits,
     in_words,
 )
@@ -70,7 +70,7 @@ def interval_s(options: LoadAwareOptions) -> int:
 
 def _limits(
     options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts
-) -> EvictionLimits | None:
+) -> DerivedLimits | None:
     if not able.is_kubevirt or not able.limits:
         return None
     return eviction_limits(options, facts, per_node="node" in able.limits)
@@ -86,7 +86,7 @@ def _object(spec: Free) -> Free:
 
 
 def _spec(
-    options: LoadAwareOptions, able: Capabilities, live: Free | None, limits: EvictionLimits | None
+    options: LoadAwareOptions, able: Capabilities, live: Free | None, limits: DerivedLimits | None
 ) -> Free:
     spec: Free = {
         "managementState": "Managed",
@@ -121,7 +121,7 @@ def _impact(options: LoadAwareOptions, live: Free | None) -> str:
 
 
 def _reasons(
-    options: LoadAwareOptions, able: Capabilities, limits: EvictionLimits | None
+    options: LoadAwareOptions, able: Capabilities, limits: DerivedLimits | None
 ) -> dict[str, str]:
     """Why each field has the value that it gets."""
     custom, given = "spec.profileCustomizations", "options.loadAware"

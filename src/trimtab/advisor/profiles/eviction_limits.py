@@ -18,7 +18,7 @@ NODE_INPUT = "hyperconverged.liveMigrationConfig.parallelOutboundMigrationsPerNo
 HYPERCONVERGED_REFS: tuple[TargetRef, ...] = (HYPERCONVERGED, HYPERCONVERGED_V1)
 
 
-class EvictionLimits(Struct, frozen=True):
+class DerivedLimits(Struct, frozen=True):
     """`inputs` holds the values of HyperConverged that these limits come from, by name."""
 
     total: int
@@ -43,7 +43,7 @@ def scaled(value: int) -> int:
 
 def eviction_limits(
     options: LoadAwareOptions, facts: ClusterFacts, *, per_node: bool
-) -> EvictionLimits:
+) -> DerivedLimits:
     """Both limits; OptionError if the user's own limit per node is above the total."""
     config = migration_config(facts)
     inputs: dict[str, int | None] = {}
@@ -59,7 +59,7 @@ def eviction_limits(
             f"options.loadAware.evictionLimitNode {node} is above the total limit of {total}; "
             "lower it, or raise evictionLimitTotal"
         )
-    return EvictionLimits(total, node, inputs)
+    return DerivedLimits(total, node, inputs)
 
 
 def migration_config(facts: ClusterFacts) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
 from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, Draft, OptionError, dig
 from trimtab.advisor.profiles.eviction_limits import (
-    EvictionLimits,
+    DerivedLimits,
     eviction_limits,
     in_words,
     thresholds,
@@ -60,7 +60,7 @@ def upstream_draft(options: LoadAwareOptions, facts: ClusterFacts) -> Draft:
     )
 
 
-def policy_text(options: LoadAwareOptions, score: Score, limits: EvictionLimits, live: str) -> str:
+def policy_text(options: LoadAwareOptions, score: Score, limits: DerivedLimits, live: str) -> str:
     """The policy; the live text itself if it means the same."""
     there = _parsed(live)
     tree = _parsed(DEFAULT_POLICY)
@@ -178,7 +178,7 @@ def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> Desi
     )
 
 
-def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: EvictionLimits) -> list[str]:
+def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: DerivedLimits) -> list[str]:
     said = [limits.doubt] if limits.doubt else []
     usual = LoadAwareOptions().descheduling_interval_seconds
     if not has_deployment and options.descheduling_interval_seconds != usual:

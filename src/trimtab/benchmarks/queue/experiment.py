@@ -25,7 +25,7 @@ LEAST_DEFICIT = 1e-4
 """A smaller one counts as this: nobody can measure it, and a ratio needs a number."""
 
 
-class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DeploymentGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Deployments of one replica with the same SLO; `upper` ones count for the verdict."""
 
     slo: float
@@ -33,13 +33,13 @@ class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     upper: bool = False
 
 
-class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QueueExperiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file. Times are seconds."""
 
     name: str
     nodes: int
     slots_per_node: int
-    classes: dict[str, Group]
+    classes: dict[str, DeploymentGroup]
     mean_life_s: float
     duration_s: float
     seeds: tuple[int, ...]
@@ -82,7 +82,7 @@ class Served(Struct, frozen=True):
         return self.running_s / self.wanted_s if self.wanted_s else 0.0
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class SideRun(Struct, frozen=True, kw_only=True):
     """One side with one seed: every Deployment by name."""
 
     side: Side
@@ -90,7 +90,7 @@ class Run(Struct, frozen=True, kw_only=True):
     served: dict[str, Served]
 
 
-class Figures(Struct, frozen=True, kw_only=True):
+class ClassFigures(Struct, frozen=True, kw_only=True):
     """One class on one side, over all seeds; no figure is told without the others."""
 
     group: str
@@ -127,17 +127,17 @@ class Report(Struct, frozen=True, kw_only=True):
     name: str
     demand: float
     seeds: tuple[int, ...]
-    figures: tuple[Figures, ...]
+    figures: tuple[ClassFigures, ...]
     gain: Gain | None
     rank_gain: Gain | None
     fairer: dict[str, bool]
     """By class: whether its Gini is lower than with ranks alone."""
 
 
-def read_experiment(file: Path) -> Experiment:
+def read_experiment(file: Path) -> QueueExperiment:
     """The file, checked."""
     try:
-        found = convert(yaml.safe_load(file.read_text(encoding="utf-8")), Experiment)
+        found = convert(yaml.safe_load(file.read_text(encoding="utf-8")), QueueExperiment)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -148,7 +148,7 @@ def read_experiment(file: Path) -> Experiment:
     return found
 
 
-def _check(found: Experiment, file: Path) -> None:
+def _check(found: QueueExperiment, file: Path) -> None:
     faults = {
         "seeds: name at least one": not found.seeds,
         "classes: name at least one": not found.classes,
@@ -163,7 +163,7 @@ def _check(found: Experiment, file: Path) -> None:
             raise ConfigError(f"{file}: {fault}")
 
 
-def sequence(experiment: Experiment, sides: Collection[str] = ()) -> list[tuple[Side, int]]:
+def sequence(experiment: QueueExperiment, sides: Collection[str] = ()) -> list[tuple[Side, int]]:
     """Which side is played when: seed after seed, the sides of each in an order drawn by it."""
     chosen = [side for side in experiment.sides if not sides or side in sides]
     return [
@@ -173,13 +173,13 @@ def sequence(experiment: Experiment, sides: Collection[str] = ()) -> list[tuple[
     ]
 
 
-def life_s(experiment: Experiment, seed: int, deployment: int, incarnation: int) -> float:
+def life_s(experiment: QueueExperiment, seed: int, deployment: int, incarnation: int) -> float:
     """How long this pod lives once it runs, whenever that may be."""
     rng = np.random.default_rng([seed, deployment, incarnation])
     return float(rng.exponential(experiment.mean_life_s))
 
 
-def report(experiment: Experiment, runs: Sequence[Run]) -> Report:
+def report(experiment: QueueExperiment, runs: Sequence[SideRun]) -> Report:
     """All figures of all sides."""
     figures = {
         (side, name): _figures(experiment, name, side, runs)
@@ -199,7 +199,9 @@ def report(experiment: Experiment, runs: Sequence[Run]) -> Report:
     )
 
 
-def _figures(experiment: Experiment, name: str, side: Side, runs: Sequence[Run]) -> Figures:
+def _figures(
+    experiment: QueueExperiment, name: str, side: Side, runs: Sequence[SideRun]
+) -> ClassFigures:
     group = experiment.classes[name]
     of_side = [run for run in runs if run.side == side]
     mine = [
@@ -207,7 +209,7 @@ def _figures(experiment: Experiment, name: str, side: Side, runs: Sequence[Run])
     ]
     qos = np.array([[served.qos for served in run] for run in mine])
     enough = group.slo if group.slo < 1 else group.slo - NEARLY
-    return Figures(
+    return ClassFigures(
         group=name,
         slo=group.slo,
         side=side,
@@ -225,7 +227,7 @@ def _each(runs: list[list[Served]]) -> float:
     return sum(served.replacing_s for run in runs for served in run) / max(1, pods)
 
 
-def _of(run: Run, deployment: str) -> Served:
+def _of(run: SideRun, deployment: str) -> Served:
     return run.served.get(deployment, Served(0.0, 0.0, 0))
 
 
@@ -237,7 +239,7 @@ def gini(values: Floats) -> float:
     return float(np.abs(values[:, None] - values[None, :]).mean() / (2 * mean))
 
 
-def _gain(experiment: Experiment, runs: Sequence[Run], side: Side) -> Gain | None:
+def _gain(experiment: QueueExperiment, runs: Sequence[SideRun], side: Side) -> Gain | None:
     """The geometric mean of the seeds' ratios, with Student's interval of their logarithms."""
     by_side = {s: {run.seed: run for run in runs if run.side == s} for s in ("stock", side)}
     seeds = sorted(by_side["stock"].keys() & by_side[side].keys())
@@ -260,7 +262,7 @@ def _gain(experiment: Experiment, runs: Sequence[Run], side: Side) -> Gain | Non
     return Gain(ratio, low, high, len(seeds))
 
 
-def _deficit(run: Run, slos: Mapping[str, float]) -> float:
+def _deficit(run: SideRun, slos: Mapping[str, float]) -> float:
     """The mean over Deployments of what one run left them short of."""
     missed = [max(0.0, slo - _of(run, name).qos) for name, slo in slos.items()]
     return max(LEAST_DEFICIT, float(np.mean(missed)))

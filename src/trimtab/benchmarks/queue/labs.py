@@ -13,11 +13,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from trimtab.benchmarks.queue.experiment import Experiment, Run, Side
+from trimtab.benchmarks.queue.experiment import QueueExperiment, Side, SideRun
 from trimtab.benchmarks.queue.side import Play
 from trimtab.kube.client import Client
-from trimtab.lab import Contribution, Home, Lab, LabDir, Means, Stack, Wish, down, up
-from trimtab.stacks.qos.stack import PORTS, QosSettings, qos_stack, scheduler_file
+from trimtab.lab import Home, Lab, LabDir, LabRequest, Means, Stack, StackContribution, down, up
+from trimtab.stacks.qos.stack import PORTS, QosStackSettings, qos_stack, scheduler_file
 
 NODE_MEMORY, NODE_PODS = "64Gi", 110
 Note = Callable[[str], None]
@@ -26,20 +26,20 @@ Note = Callable[[str], None]
 def side_stack(side: Side) -> Stack:
     """The stack of one side: the scheduler alone, or with the service that stamps."""
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         if side == "qos":
-            return qos_stack(QosSettings()).contribute(lab)
-        return Contribution(files=scheduler_file(lab, measure_only=side == "stock"))
+            return qos_stack(QosStackSettings()).contribute(lab)
+        return StackContribution(files=scheduler_file(lab, measure_only=side == "stock"))
 
     return Stack(name="qos", contribute=contribute, ports=PORTS)
 
 
 @contextmanager
-def lab_of(experiment: Experiment, side: Side, means: Means) -> Iterator[LabDir]:
+def lab_of(experiment: QueueExperiment, side: Side, means: Means) -> Iterator[LabDir]:
     """A lab for one side and one seed, gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="trimtab-qos-") as directory:
         home = Home(Path(directory))
-        wish = Wish(
+        wish = LabRequest(
             name=side,
             stacks=("qos",),
             nodes=experiment.nodes,
@@ -61,7 +61,7 @@ def _port_shift() -> int:
     return 20_000 + os.getpid() % 100 * 100
 
 
-async def play(experiment: Experiment, side: Side, seed: int, lab: LabDir) -> Run:
+async def play(experiment: QueueExperiment, side: Side, seed: int, lab: LabDir) -> SideRun:
     """Run one side with one seed in a lab that is ready for it."""
     async with Client.from_kubeconfig(lab.kubeconfig, manager="qos-experiment") as client:
         return await Play(client, experiment, seed, side).run()

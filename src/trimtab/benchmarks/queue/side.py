@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from trimtab.benchmarks.queue.experiment import Experiment, Run, Served, Side, life_s
+from trimtab.benchmarks.queue.experiment import QueueExperiment, Served, Side, SideRun, life_s
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Conflict, NotFound
 from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS, PRIORITY_CLASSES, Pod
@@ -26,7 +26,7 @@ LABEL = "qos-experiment"
 AGAIN_S = 0.2
 
 
-class Recording:
+class RunningTimes:
     """Running time and incarnations of every Deployment, kept from pods that come and go."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -95,21 +95,21 @@ class _Life(Struct):
 class Play:
     """The driver of one side: makes the Deployments, ends pods when their life is over."""
 
-    def __init__(self, client: Client, experiment: Experiment, seed: int, side: Side) -> None:
+    def __init__(self, client: Client, experiment: QueueExperiment, seed: int, side: Side) -> None:
         self._client, self._experiment = client, experiment
         self._seed, self._side = seed, side
         self._loop = asyncio.get_running_loop()
         self._pods = Reflector(client, PODS, namespace=NAMESPACE)
-        self.recording = Recording(self._loop.time)
+        self.recording = RunningTimes(self._loop.time)
         self._numbers = {name: i for i, name in enumerate(experiment.deployments)}
         self._deletions: set[asyncio.Task[None]] = set()
         self._over = False
 
-    async def run(self) -> Run:
+    async def run(self) -> SideRun:
         """Play for the experiment's time and say what came of it."""
         async with self.playing():
             await asyncio.sleep(self._experiment.duration_s)
-            return Run(side=self._side, seed=self._seed, served=self.served())
+            return SideRun(side=self._side, seed=self._seed, served=self.served())
 
     @asynccontextmanager
     async def playing(self) -> AsyncIterator[None]:
@@ -177,7 +177,7 @@ class Play:
                 return
 
 
-def priority_classes(experiment: Experiment) -> list[dict[str, Any]]:
+def priority_classes(experiment: QueueExperiment) -> list[dict[str, Any]]:
     """The SLO as a pod priority; nobody is preempted."""
     return [
         {
@@ -190,7 +190,7 @@ def priority_classes(experiment: Experiment) -> list[dict[str, Any]]:
     ]
 
 
-def deployment(experiment: Experiment, name: str, side: Side) -> dict[str, Any]:
+def deployment(experiment: QueueExperiment, name: str, side: Side) -> dict[str, Any]:
     """One replica that takes one slot."""
     group = experiment.deployments[name]
     labels = {LABEL: name}

@@ -73,7 +73,7 @@ class ClusterOptions:
 
 
 @dataclass(frozen=True)
-class Access:
+class PrometheusAccess:
     """What the options say; the address is not part of it."""
 
     ca: Path | None = None
@@ -92,8 +92,10 @@ class MonitoringOptions(ClusterOptions):
     prometheus_token_file: TokenFile = None
 
     @property
-    def access(self) -> Access:
-        return Access(self.prometheus_ca, self.prometheus_token, self.prometheus_token_file)
+    def access(self) -> PrometheusAccess:
+        return PrometheusAccess(
+            self.prometheus_ca, self.prometheus_token, self.prometheus_token_file
+        )
 
 
 @Parameter(name="*")

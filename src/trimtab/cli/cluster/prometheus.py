@@ -8,7 +8,7 @@ the token only for addresses that belong to that cluster, because a token is a p
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from trimtab.cli.cluster.options import Access
+from trimtab.cli.cluster.options import PrometheusAccess
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.prom.client import Prometheus, trusting
@@ -19,7 +19,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 async def open_prometheus(
     url: str,
-    access: Access,
+    access: PrometheusAccess,
     client: Client | None,
     *,
     limit_s: float = 10.0,
@@ -54,7 +54,7 @@ def _is_number(host: str) -> bool:
     return host.replace(".", "").isdigit()
 
 
-def _given_token(access: Access) -> str:
+def _given_token(access: PrometheusAccess) -> str:
     if access.token_file is not None:
         return _read(access.token_file, "--prometheus-token-file").strip()
     return access.token.strip()

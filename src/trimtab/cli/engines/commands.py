@@ -20,7 +20,7 @@ from trimtab.cli.engines.build_display import BuildDisplay
 from trimtab.engines import cache_dir, locate, pages
 from trimtab.engines.archive import export as write
 from trimtab.engines.archive import import_ as read
-from trimtab.engines.events import Installing, Waiting
+from trimtab.engines.events import Installing, WaitingForOthers
 from trimtab.engines.inventory import inventory
 from trimtab.engines.inventory import prune as remove
 from trimtab.engines.inventory import verify as check
@@ -80,7 +80,7 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
 
 def _say(event: object) -> None:
     match event:
-        case Waiting(holder=holder):
+        case WaitingForOthers(holder=holder):
             err.print(f"engines: waiting for {holder}", markup=False)
         case Installing(requirement=requirement):
             err.print(f"engines: fetching {requirement}", markup=False)

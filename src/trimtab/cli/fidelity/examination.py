@@ -13,11 +13,11 @@ from trimtab.cli.lab import context as context
 from trimtab.cli.lab import with_loop
 from trimtab.cli.lab.with_loop import read_policy_file
 from trimtab.errors import ConfigError
-from trimtab.fidelity.lab import Order, playable
+from trimtab.fidelity.lab import LabRunOrder, playable
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.session import Examination, examine
-from trimtab.fidelity.verdict import Verdict
-from trimtab.lab import LabDir, Wish, down, up, wipe
+from trimtab.fidelity.verdict import ScenarioVerdict
+from trimtab.lab import LabDir, LabRequest, down, up, wipe
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
@@ -25,7 +25,7 @@ from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
 from trimtab.view.fidelity import show_verdict
 from trimtab.view.lab import StartDisplay
-from trimtab.view.terminal import Steps, progress
+from trimtab.view.terminal import ProgressSteps, progress
 
 
 def compare(
@@ -39,7 +39,7 @@ def compare(
 ) -> int:
     """Examine, show the verdict, and give the exit code."""
 
-    async def examined(lab: LabDir, steps: Steps) -> Verdict:
+    async def examined(lab: LabDir, steps: ProgressSteps) -> ScenarioVerdict:
         async with open_loop(lab, limit_s=30.0) as loop:
             return await examine(loop, wanted, _changes(steps.note), _keeper(out))
 
@@ -64,7 +64,7 @@ def asked_for(
     if not asked:
         raise ConfigError("--policy: it asks Prometheus nothing; there is no score to compare")
     score = find_score(algorithm or algorithm_of(asked[0]))
-    order = Order(
+    order = LabRunOrder(
         scenario=load_scenario(scenario),
         score=score,
         policy=with_algorithm(text, score.name),
@@ -76,7 +76,7 @@ def asked_for(
 
 @contextmanager
 def _lab(
-    name: str, scenario: str, wanted: Examination, scale: int, steps: Steps
+    name: str, scenario: str, wanted: Examination, scale: int, steps: ProgressSteps
 ) -> Iterator[LabDir]:
     """A lab with the loop, for the time of the examination."""
     home = context.home()
@@ -85,7 +85,7 @@ def _lab(
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
     chosen = with_loop.choose(home, name, ["loop"], with_loop.LoopOptions(scenario=scenario))
     count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
-    wish = Wish(
+    wish = LabRequest(
         name=name,
         stacks=chosen.names,
         nodes=count,
@@ -132,5 +132,5 @@ def _write(file: Path, value: object) -> None:
     file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
-def _shown(verdict: Verdict) -> dict[str, object]:
+def _shown(verdict: ScenarioVerdict) -> dict[str, object]:
     return {"passed": verdict.passed, **to_builtins(verdict)}

@@ -17,7 +17,7 @@ from trimtab.cli.lab import (
 )
 from trimtab.cli.lab.context import Name
 from trimtab.cli.lab.with_loop import LoopOptions
-from trimtab.lab import Wish, stay_up
+from trimtab.lab import LabRequest, stay_up
 from trimtab.lab import up as start
 from trimtab.view.lab import StartDisplay, show_started
 from trimtab.view.terminal import progress
@@ -140,10 +140,10 @@ def up(
     show_started(outcome, status)
 
 
-def _wish(name: str, chosen: with_loop.Chosen, plane: PlaneOptions) -> Wish:
+def _wish(name: str, chosen: with_loop.Chosen, plane: PlaneOptions) -> LabRequest:
     old = context.home().lab(name).read_spec()
     count, cpu, memory, pods = with_loop.nodes_for(chosen, old, plane.nodes)
-    return Wish(
+    return LabRequest(
         name=name,
         stacks=chosen.names,
         nodes=count,

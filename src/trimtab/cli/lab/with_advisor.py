@@ -7,7 +7,7 @@ from trimtab.errors import ConfigError
 from trimtab.lab import Home, LabDir, Stack
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
-from trimtab.stacks.advisor.stack import STACK, AdvisorSettings, advisor_stack, from_lab
+from trimtab.stacks.advisor.stack import STACK, AdvisorStackSettings, advisor_stack, from_lab
 
 
 def stack_for(
@@ -23,10 +23,10 @@ def stack_for(
         if release is not None or operator is not None:
             option = "--ocp" if release is not None else "--operator"
             raise ConfigError(f"{option} belongs to the advisor; add --with {STACK}")
-        return advisor_stack(AdvisorSettings())
+        return advisor_stack(AdvisorStackSettings())
     old = lab.read_spec()
     kept = old.settings.get(STACK) if old else None
-    before = from_lab(kept) if kept else AdvisorSettings()
+    before = from_lab(kept) if kept else AdvisorStackSettings()
     after = structs.replace(
         before,
         release=before.release if release is None else release,

@@ -8,7 +8,7 @@ from trimtab.errors import ConfigError
 from trimtab.lab import Home, Stack
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
-from trimtab.stacks.balancer.stack import STACK, BalancerSettings, balancer_stack, from_lab
+from trimtab.stacks.balancer.stack import STACK, BalancerStackSettings, balancer_stack, from_lab
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.loop.settings import from_lab as loop_from_lab
 
@@ -28,12 +28,12 @@ def stack_for(home: Home, name: str, chosen: Chosen, mode: Mode | None) -> Stack
     if STACK not in names:
         if mode is not None:
             raise ConfigError(f"--balancer belongs to the balancer; add --with {STACK}")
-        return balancer_stack(BalancerSettings())
+        return balancer_stack(BalancerStackSettings())
     if LOOP not in names:
         raise ConfigError(f"the balancer needs VMs and metrics; add --with {LOOP}")
     old = lab.read_spec()
     kept = old.settings.get(STACK) if old else None
-    before = from_lab(kept) if kept else BalancerSettings()
+    before = from_lab(kept) if kept else BalancerStackSettings()
     loop = loop_from_lab(dict(chosen.stacks[LOOP].settings))
     after = structs.replace(before, mode=mode or before.mode, parallel=loop.parallel)
     if kept and after != before and is_running(lab):

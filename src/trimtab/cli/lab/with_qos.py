@@ -8,7 +8,7 @@ from trimtab.errors import ConfigError
 from trimtab.lab import Home, Stack
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
-from trimtab.stacks.qos.stack import STACK, QosSettings, from_lab, qos_stack
+from trimtab.stacks.qos.stack import STACK, QosStackSettings, from_lab, qos_stack
 
 
 def stack_of(
@@ -21,7 +21,7 @@ def stack_of(
     if chosen and STACK not in (stacks or (old.stacks if old else ())):
         raise ConfigError(f"{_spelled(chosen)} belongs to the queue; add --with {STACK}")
     kept = old.settings.get(STACK) if old else None
-    settings = from_lab(kept) if kept else QosSettings()
+    settings = from_lab(kept) if kept else QosStackSettings()
     wanted = structs.replace(settings, **chosen)
     if wanted != settings and is_running(lab):
         raise ConfigError(

@@ -20,12 +20,12 @@ from trimtab.observe.policy_source import Source, is_config_map, read_file
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.loop.settings import from_lab
-from trimtab.truth.lint import Facts, Program, lint, records_of
+from trimtab.truth.lint import DeschedulerProgram, Facts, lint, records_of
 from trimtab.truth.lint.catalogue import POLICY_REFUSED
 
 
 async def gather(
-    policy: str, where: MonitoringOptions, rules: Path | None, program: Program
+    policy: str, where: MonitoringOptions, rules: Path | None, program: DeschedulerProgram
 ) -> Facts:
     """The policy, and as much around it as the options name.
 
@@ -109,20 +109,22 @@ def _read_rules(file: Path) -> dict[str, str]:
     return records_of(text, str(file))
 
 
-def _known(program: Program, seen: Look | None) -> Program:
+def _known(program: DeschedulerProgram, seen: Look | None) -> DeschedulerProgram:
     """What was given wins over what was found."""
     found = seen.descheduler if seen is not None else None
     if found is None:
         return program
     gate = found.in_background if program.in_background is None else program.in_background
     openshift = found.openshift if program.openshift is None else program.openshift
-    return Program(program.name or found.name, program.version or found.version, gate, openshift)
+    return DeschedulerProgram(
+        program.name or found.name, program.version or found.version, gate, openshift
+    )
 
 
-def program(deployment: Path | None, version: str) -> Program:
+def program(deployment: Path | None, version: str) -> DeschedulerProgram:
     """What a manifest or the user says of the descheduler."""
     if deployment is None:
-        return Program(version=version)
+        return DeschedulerProgram(version=version)
     try:
         text = deployment.read_text(encoding="utf-8")
     except OSError as error:
@@ -134,4 +136,6 @@ def program(deployment: Path | None, version: str) -> Program:
     if not found:
         raise ConfigError(f"--deployment {deployment}: no container in it runs a descheduler")
     first = found[0]
-    return Program(first.name, version or first.version, first.in_background, first.openshift)
+    return DeschedulerProgram(
+        first.name, version or first.version, first.in_background, first.openshift
+    )

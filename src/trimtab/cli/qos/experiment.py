@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
-from trimtab.benchmarks.queue.experiment import Run, read_experiment, report, sequence
+from trimtab.benchmarks.queue.experiment import SideRun, read_experiment, report, sequence
 from trimtab.benchmarks.queue.labs import lab_of, play
 from trimtab.benchmarks.queue.table import show_report
 from trimtab.cli.common.output import Json, emit
@@ -70,10 +70,10 @@ def experiment(
 class KeptRuns(Struct):
     """What the output file holds."""
 
-    runs: list[Run]
+    runs: list[SideRun]
 
 
-def _kept_runs(file: Path) -> list[Run]:
+def _kept_runs(file: Path) -> list[SideRun]:
     """The runs of an earlier call; a file of anybody else is neither read nor overwritten."""
     if not file.exists() or not file.stat().st_size:
         return []

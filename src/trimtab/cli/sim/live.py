@@ -26,7 +26,7 @@ from trimtab.observe.live_cycle import (
     query_of,
 )
 from trimtab.observe.node_classes import vector
-from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailed, Vector, read_policy
+from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailure, Vector, read_policy
 from trimtab.prom import Prometheus
 from trimtab.prom import QueryFailed as Refused
 from trimtab.scores.own import choose_score
@@ -41,7 +41,7 @@ _USE = ("node_cpu_usage_ratio", "node_memory_usage_ratio")
 T = TypeVar("T")
 
 
-class Exporter:
+class ExporterClient:
     """The two endpoints that a cycle needs; use as an async context manager."""
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -176,7 +176,7 @@ def _token(path: Path | None, exporter: str) -> str | None:
 
 
 async def _run(cycle: LiveCycle, prometheus: str, exporter: str) -> LiveResult:
-    async with Exporter(exporter, cycle.token) as side, Prometheus(prometheus) as server:
+    async with ExporterClient(exporter, cycle.token) as side, Prometheus(prometheus) as server:
         scene = await side.scene()
         use = [await server.by_label(name, "node") for name in _USE]
         answer = await _samples(server, cycle.query)
@@ -189,13 +189,13 @@ async def _run(cycle: LiveCycle, prometheus: str, exporter: str) -> LiveResult:
     return LiveResult(cycle.query, cycle.dry_run, decision, moves)
 
 
-async def _samples(server: Prometheus, query: str) -> Vector | QueryFailed:
+async def _samples(server: Prometheus, query: str) -> Vector | QueryFailure:
     try:
         found = await server.instant(query)
     except Refused as error:
-        return QueryFailed(str(error))
+        return QueryFailure(str(error))
     if not found:
-        return QueryFailed(
+        return QueryFailure(
             f"{query} has no samples; are the rules loaded, and for a minute already?"
         )
     return vector(found)

@@ -20,10 +20,10 @@ from trimtab.exporter.http.api import (
 )
 from trimtab.exporter.http.body import decode, read_body, read_scenario
 from trimtab.exporter.http.problems import Endpoint, Problem, Refused, answer, guarded
-from trimtab.exporter.http.token import Access
+from trimtab.exporter.http.token import TokenCheck
 from trimtab.exporter.nodes.exposition import CONTENT_TYPE
-from trimtab.exporter.nodes.ledger import Ledger
-from trimtab.exporter.nodes.page import Page
+from trimtab.exporter.nodes.ledger import NodeLedger
+from trimtab.exporter.nodes.page import MetricsPage
 from trimtab.exporter.scenario.backends import WriteBackend
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.resources import Key
@@ -32,10 +32,10 @@ from trimtab.kube.scenario.objects import first_vms
 Report = Callable[[], dict[str, Any]]
 
 
-class Source(Protocol):
+class PodSource(Protocol):
     """Where pods come from: a cluster, or a scenario in memory."""
 
-    ledger: Ledger
+    ledger: NodeLedger
     namespace: str
 
     @property
@@ -48,7 +48,9 @@ class Source(Protocol):
 class Exporter:
     """What the endpoints act on; `ready` and `stale` are the service's to tell."""
 
-    def __init__(self, source: Source, page: Page, backend: WriteBackend, access: Access) -> None:
+    def __init__(
+        self, source: PodSource, page: MetricsPage, backend: WriteBackend, access: TokenCheck
+    ) -> None:
         self._source, self._page, self._backend, self._access = source, page, backend, access
         self.ready: Callable[[], bool] = lambda: True
         self.stale: Callable[[], bool] = lambda: False

@@ -14,7 +14,7 @@ from trimtab.kube.http.authorize import AccessDenied, bearer_token
 from trimtab.kube.http.callers import is_foreign_page, is_local
 
 
-class Access:
+class TokenCheck:
     """Checks writing requests; the token file is read at each, so it can be replaced."""
 
     def __init__(self, token_file: Path | None = None) -> None:

@@ -10,17 +10,17 @@ from typing import Any, Literal
 from trimtab.errors import ConfigError
 from trimtab.exporter import metrics
 from trimtab.exporter.nodes.consumption import BadAnnotation, contribution, counts, without_use
-from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.wire import (
     INSTANCES,
     LAUNCHERS,
     MACHINES,
     MOVES,
     NODES,
-    Instance,
+    InstanceObject,
     Launcher,
-    Machine,
-    Node,
+    MachineObject,
+    NodeObject,
 )
 from trimtab.exporter.scenario.scenario_view import vm_id
 from trimtab.kube.client import Client
@@ -43,7 +43,7 @@ OVER = frozenset(("Stopped", "Succeeded", "Failed"))
 """Phases of VMs, and of KubeVirt's, that need no node."""
 
 
-class Cluster:
+class ClusterFollower:
     """Follows one API server; `ledger` is what the metrics are made of."""
 
     source: Literal["pods"] = "pods"
@@ -58,7 +58,7 @@ class Cluster:
         migrations: bool = False,
         world: World = "trimtab",
     ) -> None:
-        self.ledger = Ledger()
+        self.ledger = NodeLedger()
         self.clock = Clock()
         self._clock_reader = ClockReader()
         self.pressure = pressure
@@ -126,12 +126,14 @@ class Cluster:
         elif old is not None:
             self._forget(old)
 
-    def _vm_changed(self, old: Machine | Instance | None, new: Machine | Instance | None) -> None:
+    def _vm_changed(
+        self, old: MachineObject | InstanceObject | None, new: MachineObject | InstanceObject | None
+    ) -> None:
         vm = new or old
         if vm is not None:
             self._book(self.pods.store.by("vm", str(vm.metadata.key)))
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: NodeObject | None, new: NodeObject | None) -> None:
         if new is not None:
             self.ledger.set_node(new.metadata.name, facts(new))
         elif old is not None:
@@ -166,7 +168,7 @@ class Cluster:
         metrics.unreadable.set(len(self._unreadable))
 
 
-def facts(node: Node) -> NodeFacts:
+def facts(node: NodeObject) -> NodeFacts:
     """What the ledger needs of a Node; an unreadable capacity is none."""
     labels = node.metadata.labels
     roles = sorted(name.removeprefix(_ROLE) for name in labels if name.startswith(_ROLE))
@@ -177,7 +179,7 @@ def facts(node: Node) -> NodeFacts:
     )
 
 
-def _amount(node: Node, resource: str) -> float:
+def _amount(node: NodeObject, resource: str) -> float:
     try:
         return float(parse_quantity(node.status.allocatable.get(resource, "0")))
     except ConfigError:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.nodes.wire import Instance, Launcher, Machine
+from trimtab.exporter.nodes.wire import InstanceObject, Launcher, MachineObject
 from trimtab.kube.machines import CPU_CONSUMPTION, LOAD, MEMORY_CONSUMPTION, Load, decode_load
 from trimtab.kube.resources import Key
 from trimtab.model.load.curve import check_curve, levels, value_at
@@ -36,7 +36,7 @@ class Amounts(NamedTuple):
         return Amounts(self.cpu + other.cpu, self.memory + other.memory)
 
 
-class Role(Enum):
+class PodRole(Enum):
     """What a pod is to its VM."""
 
     ACTIVE = "active"
@@ -48,24 +48,24 @@ class Role(Enum):
     """The VM runs elsewhere; this pod is about to be removed."""
 
 
-class Contribution(NamedTuple):
+class PodContribution(NamedTuple):
     """A pod's share in its node; a `load` replaces `fixed` by curves over time."""
 
     node: str
     vm: Key
-    role: Role = Role.ACTIVE
+    role: PodRole = PodRole.ACTIVE
     fixed: Amounts = Amounts()
     load: Load | None = None
 
     @property
     def runs(self) -> bool:
         """Whether the VM runs here, and is counted here."""
-        return self.role in (Role.ACTIVE, Role.LEAVING)
+        return self.role in (PodRole.ACTIVE, PodRole.LEAVING)
 
     @property
     def carries_memory(self) -> bool:
         """Whether the VM's memory, or a copy of it, is here."""
-        return self.role is not Role.DEPARTED
+        return self.role is not PodRole.DEPARTED
 
     def at(self, time: float) -> Amounts:
         """What its node carries of it at a moment of curve time."""
@@ -98,7 +98,7 @@ def counts(pod: Launcher) -> bool:
     )
 
 
-def contribution(pod: Launcher, vm: Machine | Instance | None) -> Contribution:
+def contribution(pod: Launcher, vm: MachineObject | InstanceObject | None) -> PodContribution:
     """What a pod that counts adds; raises BadAnnotation where its use cannot be read."""
     load, fixed = None, Amounts()
     if (text := pod.metadata.annotations.load) is not None:
@@ -109,41 +109,41 @@ def contribution(pod: Launcher, vm: Machine | Instance | None) -> Contribution:
             _fraction(annotations.cpu, CPU_CONSUMPTION),
             _fraction(annotations.memory, MEMORY_CONSUMPTION),
         )
-    return Contribution(pod.spec.node_name, pod.vm, role(pod, vm), fixed, load)
+    return PodContribution(pod.spec.node_name, pod.vm, role(pod, vm), fixed, load)
 
 
-def without_use(pod: Launcher, vm: Machine | Instance | None) -> Contribution:
+def without_use(pod: Launcher, vm: MachineObject | InstanceObject | None) -> PodContribution:
     """What a pod with unreadable annotations adds: one VM, no use."""
-    return Contribution(pod.spec.node_name, pod.vm, role(pod, vm))
+    return PodContribution(pod.spec.node_name, pod.vm, role(pod, vm))
 
 
-def role(pod: Launcher, vm: Machine | Instance | None) -> Role:
+def role(pod: Launcher, vm: MachineObject | InstanceObject | None) -> PodRole:
     """A pod whose VM is not known, or knows no pod yet, stands for itself."""
-    if isinstance(vm, Instance):
+    if isinstance(vm, InstanceObject):
         return _role_in_instance(pod, vm)
     if vm is None or not vm.status.pod_name:
-        return Role.ACTIVE
+        return PodRole.ACTIVE
     status = vm.status
     if status.pod_name == pod.metadata.name:
         marked = status.evacuation_node_name == pod.spec.node_name
-        return Role.LEAVING if marked or status.phase == "Migrating" else Role.ACTIVE
+        return PodRole.LEAVING if marked or status.phase == "Migrating" else PodRole.ACTIVE
     migration = status.migration_name[:LONGEST_LABEL].rstrip("-._")
     arriving = migration and pod.metadata.labels.migration == migration
-    return Role.ARRIVING if arriving else Role.DEPARTED
+    return PodRole.ARRIVING if arriving else PodRole.DEPARTED
 
 
-def _role_in_instance(pod: Launcher, vmi: Instance) -> Role:
+def _role_in_instance(pod: Launcher, vmi: InstanceObject) -> PodRole:
     """KubeVirt's VMI names its node; a migration's target pod names the migration."""
     status, state = vmi.status, vmi.status.migration_state
     labels = pod.metadata.labels
     if labels.created_by != vmi.metadata.uid:
-        return Role.DEPARTED
+        return PodRole.DEPARTED
     moving = state is not None and not state.ended
     if pod.spec.node_name == status.node_name or not status.node_name:
         marked = bool(status.node_name) and status.evacuation_node_name == status.node_name
-        return Role.LEAVING if marked or moving else Role.ACTIVE
+        return PodRole.LEAVING if marked or moving else PodRole.ACTIVE
     over = state is not None and state.ended and state.migration_uid == labels.job
-    return Role.ARRIVING if labels.job and not over else Role.DEPARTED
+    return PodRole.ARRIVING if labels.job and not over else PodRole.DEPARTED
 
 
 def scaled(load: Load, cpu: float, memory: float) -> Amounts:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.nodes.ledger import Ledger, NodeBook
+from trimtab.exporter.nodes.ledger import NodeBook, NodeLedger
 from trimtab.exporter.nodes.reading import Column, NodeFigures
 from trimtab.kube.clock import Clock
 from trimtab.model.load.curve import means
@@ -29,7 +29,7 @@ Table = NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Account:
+class CounterAccount:
     """Nanoseconds up to `since_ms`."""
 
     since_ms: int
@@ -55,13 +55,13 @@ class Counters:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: NodeLedger,
         clock: Callable[[], Clock],
         curve: Callable[[], PressureCurve],
         now_ms: Callable[[], int],
     ) -> None:
         self._ledger, self._clock, self._curve, self._now_ms = ledger, clock, curve, now_ms
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, CounterAccount] = {}
         ledger.before_change = self.settle
         self.settle_all()
 
@@ -70,7 +70,7 @@ class Counters:
         now_ms = self._now_ms()
         account = self._accounts.get(name)
         if account is None or not book.measurable:
-            self._accounts[name] = Account(now_ms, now_ms)
+            self._accounts[name] = CounterAccount(now_ms, now_ms)
         elif now_ms > account.since_ms:
             account.close(now_ms, self._since(account, book, now_ms))
 
@@ -92,14 +92,16 @@ class Counters:
         rows = [account.row(now_ms, more[row]) for row, account in enumerate(accounts)]
         return np.array(rows, np.int64).reshape(-1, 4)
 
-    def _in_this_second(self, account: Account, book: NodeBook, now_ms: int) -> NDArray[np.int64]:
+    def _in_this_second(
+        self, account: CounterAccount, book: NodeBook, now_ms: int
+    ) -> NDArray[np.int64]:
         """What has been added in the second under way, the full ones before it put away."""
         begun = now_ms // CELL_MS * CELL_MS
         if begun > account.since_ms:
             account.close(begun, self._since(account, book, begun))
         return self._since(account, book, now_ms)
 
-    def _since(self, account: Account, book: NodeBook, now_ms: int) -> NDArray[np.int64]:
+    def _since(self, account: CounterAccount, book: NodeBook, now_ms: int) -> NDArray[np.int64]:
         """(3,) busy, waiting for CPU, waiting for memory since the account was closed."""
         edges = _edges(account.since_ms, now_ms, cut=bool(book.curves))
         usage = self._usage(book, edges)

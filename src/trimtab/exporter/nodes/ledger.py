@@ -7,7 +7,7 @@ The invariant, tested: after any sequence of changes the sums equal a recount fr
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, Contribution, Role
+from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, PodContribution, PodRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class NodeBook:
     vms: int = 0
     fixed_cpu: int = 0
     fixed_memory: int = 0
-    curves: dict[str, Contribution] = field(default_factory=dict)
-    moving: dict[str, Contribution] = field(default_factory=dict)
+    curves: dict[str, PodContribution] = field(default_factory=dict)
+    moving: dict[str, PodContribution] = field(default_factory=dict)
 
     @property
     def measurable(self) -> bool:
@@ -83,7 +83,7 @@ class Changes:
         return nodes
 
 
-class Ledger:
+class NodeLedger:
     """All nodes. Pods are known by uid; a pod that does not count is simply not in it.
 
     `before_change` hears of every node whose numbers are about to change: counters add up
@@ -93,7 +93,7 @@ class Ledger:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeBook] = {}
         self.before_change: Callable[[str, NodeBook], None] = lambda _name, _book: None
-        self._pods: dict[str, Contribution] = {}
+        self._pods: dict[str, PodContribution] = {}
         self._readers: list[Changes] = []
 
     def follow(self) -> Changes:
@@ -116,7 +116,7 @@ class Ledger:
             book.facts = None
             self._close_if_empty(name, book)
 
-    def put(self, uid: str, contribution: Contribution) -> None:
+    def put(self, uid: str, contribution: PodContribution) -> None:
         """What the pod adds from now on, wherever it was before."""
         if self._pods.get(uid) == contribution:
             return
@@ -138,7 +138,7 @@ class Ledger:
             self.remove_node(name)
 
     @property
-    def pods(self) -> Mapping[str, Contribution]:
+    def pods(self) -> Mapping[str, PodContribution]:
         """What every pod that counts adds, by uid."""
         return self._pods
 
@@ -151,7 +151,7 @@ class Ledger:
         books = self.nodes.items()
         return sorted(name for name, b in books if b.facts is not None and not b.measurable)
 
-    def _book(self, contribution: Contribution, uid: str, sign: int) -> None:
+    def _book(self, contribution: PodContribution, uid: str, sign: int) -> None:
         book = self._open(contribution.node)
         self._note(contribution.node, book)
         book.pods += sign
@@ -163,7 +163,7 @@ class Ledger:
             book.fixed_memory += sign * amounts.memory
         else:
             _keep(book.curves, uid, contribution, sign)
-        if contribution.role in (Role.LEAVING, Role.ARRIVING):
+        if contribution.role in (PodRole.LEAVING, PodRole.ARRIVING):
             _keep(book.moving, uid, contribution, sign)
 
     def _note(self, name: str, book: NodeBook, *, others: bool = False) -> None:
@@ -181,7 +181,9 @@ class Ledger:
             del self.nodes[name]
 
 
-def _keep(where: dict[str, Contribution], uid: str, contribution: Contribution, sign: int) -> None:
+def _keep(
+    where: dict[str, PodContribution], uid: str, contribution: PodContribution, sign: int
+) -> None:
     if sign > 0:
         where[uid] = contribution
     else:

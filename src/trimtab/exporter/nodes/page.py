@@ -7,7 +7,7 @@ from typing import Protocol
 from trimtab.exporter import metrics
 from trimtab.exporter.nodes.counters import Counters
 from trimtab.exporter.nodes.exposition import render, render_fronts, render_pairs
-from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.ledger import NodeLedger
 from trimtab.exporter.nodes.pareto_sampler import PAIRS_UP_TO, ParetoSampler
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
@@ -20,7 +20,7 @@ class Timed(Protocol):
     """Whatever knows the nodes, how fast their curves go, and how they press."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> NodeLedger: ...
     @property
     def clock(self) -> Clock: ...
     @property
@@ -38,7 +38,7 @@ class WallClock:
         return self._last
 
 
-class Page:
+class MetricsPage:
     """Writes the metrics of one source; with `production` also what real nodes would say."""
 
     def __init__(

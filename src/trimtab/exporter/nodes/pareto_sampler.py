@@ -22,7 +22,7 @@ SHARE = 0.2
 """At most this share of the time is spent computing."""
 
 
-class Sample(Struct, frozen=True, eq=False):
+class ParetoInputs(Struct, frozen=True, eq=False):
     """The inputs (nodes, 4) at a moment."""
 
     at: float
@@ -57,7 +57,7 @@ class ParetoSampler:
     ) -> None:
         self.latest = Scores()
         self._read, self._scale, self._now = read, scale, now
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[ParetoInputs] = deque()
 
     async def run(self) -> None:
         """Sample and compute until cancelled."""
@@ -75,13 +75,13 @@ class ParetoSampler:
             self._samples.clear()
             self.latest = Scores()
             return False
-        self._samples.append(Sample(now, reading.nodes, reading.inputs))
+        self._samples.append(ParetoInputs(now, reading.nodes, reading.inputs))
         while self._samples[0].at <= now - MEAN_WINDOW_S / self._scale():
             self._samples.popleft()
         return True
 
 
-def compute(samples: list[Sample]) -> Scores:
+def compute(samples: list[ParetoInputs]) -> Scores:
     """The scores of the nodes of the last sample."""
     last = samples[-1]
     score = find_score("pareto_front")
@@ -90,7 +90,7 @@ def compute(samples: list[Sample]) -> Scores:
     return Scores(last.nodes, now, mean)
 
 
-def mean_inputs(samples: list[Sample]) -> Column:
+def mean_inputs(samples: list[ParetoInputs]) -> Column:
     """The mean of each node of the last sample over those samples in which it is."""
     last = samples[-1]
     rows = {node: row for row, node in enumerate(last.nodes)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.exporter.nodes.counters import Table
 from trimtab.exporter.nodes.exposition import Texts, escape, family, starts, texts
-from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.reading import NodeFigures
 
 _CPU = '{{cpu="0",mode="%s",instance="{}"}}'
@@ -18,7 +18,7 @@ _INSTANCE = '{{instance="{}"}}'
 _UNITS = {"cpu": "core", "memory": "byte"}
 
 
-def render_production(reading: NodeFigures, ledger: Ledger, table: Table, at_ms: int) -> str:
+def render_production(reading: NodeFigures, ledger: NodeLedger, table: Table, at_ms: int) -> str:
     """All series of production rules at one moment."""
     nodes = reading.nodes
     facts = [_facts(ledger, node) for node in nodes]
@@ -34,7 +34,7 @@ def render_production(reading: NodeFigures, ledger: Ledger, table: Table, at_ms:
     )
 
 
-def _facts(ledger: Ledger, node: str) -> NodeFacts:
+def _facts(ledger: NodeLedger, node: str) -> NodeFacts:
     facts = ledger.nodes[node].facts
     assert facts is not None  # or it would not be in a reading
     return facts

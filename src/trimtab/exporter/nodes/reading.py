@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.exporter.nodes.consumption import BYTES, CORES, Amounts, Contribution, Role
-from trimtab.exporter.nodes.ledger import Ledger, NodeBook
+from trimtab.exporter.nodes.consumption import BYTES, CORES, Amounts, PodContribution, PodRole
+from trimtab.exporter.nodes.ledger import NodeBook, NodeLedger
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve, pressure
 
 Column = NDArray[np.float64]
@@ -43,7 +43,7 @@ class NodeFigures:
 class NodeReader:
     """Looks at one ledger, again and again."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: NodeLedger) -> None:
         self._ledger, self._changes = ledger, ledger.follow()
         self._nodes: tuple[str, ...] = ()
         self._rows: dict[str, int] = {}
@@ -105,11 +105,11 @@ class NodeReader:
         return leaving, arriving
 
 
-def _flows(contributions: Iterable[Contribution], time: float) -> tuple[Amounts, Amounts]:
+def _flows(contributions: Iterable[PodContribution], time: float) -> tuple[Amounts, Amounts]:
     """What leaves a node, and what arrives; memory that is copied is carried there already."""
     out = into = Amounts()
     for each in contributions:
-        if each.role is Role.LEAVING:
+        if each.role is PodRole.LEAVING:
             out = out.plus(each.whole(time))
         else:
             into = into.plus(Amounts(each.whole(time).cpu, 0))

@@ -96,7 +96,7 @@ class MachineMeta(Meta, frozen=True):
     labels: MachineLabels = MachineLabels()
 
 
-class Machine(Wire, frozen=True):
+class MachineObject(Wire, frozen=True):
     """A VirtualMachine: which of its pods is the active one, and who made it."""
 
     metadata: MachineMeta = MachineMeta()
@@ -115,46 +115,46 @@ class InstanceMove(Wire, frozen=True):
         return self.completed or self.failed
 
 
-class InstanceStatus(Wire, frozen=True):
+class InstanceObjectStatus(Wire, frozen=True):
     phase: str = ""
     node_name: str = ""
     evacuation_node_name: str = ""
     migration_state: InstanceMove | None = None
 
 
-class Instance(Wire, frozen=True):
+class InstanceObject(Wire, frozen=True):
     """A VirtualMachineInstance of KubeVirt: which of its pods the guest runs in."""
 
     metadata: MachineMeta = MachineMeta()
-    status: InstanceStatus = InstanceStatus()
+    status: InstanceObjectStatus = InstanceObjectStatus()
 
 
-class MoveStatus(Wire, frozen=True):
+class MigrationObjectStatus(Wire, frozen=True):
     phase: str = ""
     target_node: str = ""
     target_pod: str = ""
     reason: str = ""
 
 
-class Move(Wire, frozen=True):
+class MigrationObject(Wire, frozen=True):
     """A VirtualMachineMigration: how far it is."""
 
     metadata: Meta = Meta()
-    status: MoveStatus = MoveStatus()
+    status: MigrationObjectStatus = MigrationObjectStatus()
 
 
 class NodeMeta(Meta, frozen=True):
     labels: dict[str, str] = field(default_factory=dict)
 
 
-class NodeStatus(Wire, frozen=True):
+class NodeObjectStatus(Wire, frozen=True):
     allocatable: dict[str, str] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(Wire, frozen=True):
+class NodeObject(Wire, frozen=True):
     metadata: NodeMeta = NodeMeta()
-    status: NodeStatus = NodeStatus()
+    status: NodeObjectStatus = NodeObjectStatus()
 
     @property
     def ready(self) -> bool:
@@ -163,7 +163,7 @@ class Node(Wire, frozen=True):
 
 
 LAUNCHERS = Kind("", "v1", "pods", "Pod", Launcher)
-NODES = Kind("", "v1", "nodes", "Node", Node, namespaced=False)
-INSTANCES = Kind(KUBEVIRT, VMIS.version, VMIS.plural, VMIS.kind, Instance)
-MACHINES = Kind(GROUP, VERSION, VMS.plural, VMS.kind, Machine)
-MOVES = Kind(GROUP, VERSION, MIGRATIONS.plural, MIGRATIONS.kind, Move)
+NODES = Kind("", "v1", "nodes", "Node", NodeObject, namespaced=False)
+INSTANCES = Kind(KUBEVIRT, VMIS.version, VMIS.plural, VMIS.kind, InstanceObject)
+MACHINES = Kind(GROUP, VERSION, VMS.plural, VMS.kind, MachineObject)
+MOVES = Kind(GROUP, VERSION, MIGRATIONS.plural, MIGRATIONS.kind, MigrationObject)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from msgspec import to_builtins
 
 from trimtab.exporter.http.api import MigrationWish, Moved
-from trimtab.exporter.nodes.cluster import Cluster
-from trimtab.exporter.nodes.wire import MACHINES, MOVES, Machine, Move
+from trimtab.exporter.nodes.cluster import ClusterFollower
+from trimtab.exporter.nodes.wire import MACHINES, MOVES, MachineObject, MigrationObject
 from trimtab.exporter.scenario.scenario_view import vm_key
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
@@ -31,7 +31,7 @@ LONGEST_STEM = 200
 class Mover:
     """Creates migrations in one namespace and follows them for at most `limit_s`."""
 
-    def __init__(self, client: Client, cluster: Cluster, limit_s: float) -> None:
+    def __init__(self, client: Client, cluster: ClusterFollower, limit_s: float) -> None:
         self._client, self._cluster, self._limit_s = client, cluster, limit_s
 
     async def migrate(self, wishes: Sequence[MigrationWish]) -> list[Moved]:
@@ -58,7 +58,7 @@ class Mover:
             raise _Refusal(problem)
         if again:
             raise _Refusal(f'VM "{wish.vm_id}" is named twice')
-        created: Vmim | Move
+        created: Vmim | MigrationObject
         if self._cluster.world == "kubevirt":
             created = await self._client.create(VMIMS, self._kubevirt_migration(wish, vm))
         else:
@@ -85,12 +85,12 @@ class Mover:
             return f'there is no node "{wish.to_node}"'
         return ""
 
-    def _move(self, name: str) -> Move | VirtualMachineMigration | None:
+    def _move(self, name: str) -> MigrationObject | VirtualMachineMigration | None:
         assert self._cluster.migrations is not None
         move = self._cluster.migrations.store.get(name, self._cluster.namespace)
         return migration_view(move) if isinstance(move, Vmim) else move
 
-    def _target(self, move: Move | VirtualMachineMigration) -> str:
+    def _target(self, move: MigrationObject | VirtualMachineMigration) -> str:
         """The node that the scheduler chose; empty until then."""
         meta, pods = move.metadata, self._cluster.pods.store
         pod = pods.get(move.status.target_pod, meta.namespace)
@@ -122,7 +122,7 @@ class Mover:
         return Moved(wish.vm_id, wish.from_node, wish.to_node, node, why)
 
 
-def _own_migration(wish: MigrationWish, machine: Machine) -> Free:
+def _own_migration(wish: MigrationWish, machine: MachineObject) -> Free:
     vm = machine.metadata.key
     owner = to_builtins(MACHINES.owner(machine, controller=False))
     wanted = {"targetNode": wish.to_node} if wish.to_node else {}

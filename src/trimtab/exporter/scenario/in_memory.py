@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from trimtab.exporter.http.api import MigrationWish, Moved
-from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, Contribution
-from trimtab.exporter.nodes.ledger import Ledger, NodeFacts
+from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, PodContribution
+from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.scenario.scenario_view import vm_id, vm_key
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import Load
@@ -31,7 +31,7 @@ class InMemoryCluster:
     source: Literal["scenario"] = "scenario"
 
     def __init__(self, namespace: str = "default", now: Callable[[], float] = time.time) -> None:
-        self.ledger = Ledger()
+        self.ledger = NodeLedger()
         self.clock = Clock()
         self.pressure = DEFAULT_PRESSURE
         self.namespace = namespace
@@ -84,12 +84,12 @@ class InMemoryCluster:
             room.fill(node, share.whole(0.0))
             self.ledger.put(vm.name, share._replace(node=node))
 
-    def _elsewhere(self, share: Contribution) -> str | None:
+    def _elsewhere(self, share: PodContribution) -> str | None:
         use = share.whole(self.clock.lab_s(self._now()))
         return self._room().least_full(use, avoid=share.node)
 
-    def _room(self) -> "Room":
-        return Room(self.ledger, self.clock.lab_s(self._now()))
+    def _room(self) -> "FreeCapacity":
+        return FreeCapacity(self.ledger, self.clock.lab_s(self._now()))
 
     def _move(self, wish: MigrationWish) -> Moved:
         name = vm_id(vm_key(wish.vm_id, self.namespace), self.namespace)
@@ -107,10 +107,10 @@ class InMemoryCluster:
         return Moved(wish.vm_id, wish.from_node, wish.to_node, node)
 
 
-class Room:
+class FreeCapacity:
     """How full every node is at a moment, all at once: 20,000 VMs look for one in seconds."""
 
-    def __init__(self, ledger: Ledger, time: float) -> None:
+    def __init__(self, ledger: NodeLedger, time: float) -> None:
         self._names = ledger.measurable()
         self._rows = {name: row for row, name in enumerate(self._names)}
         books = [ledger.nodes[name] for name in self._names]
@@ -132,15 +132,15 @@ class Room:
         self._full[row] += np.array(use) * self._per_unit[row]
 
 
-def contribution_of(vm: Vm, namespace: str) -> Contribution:
+def contribution_of(vm: Vm, namespace: str) -> PodContribution:
     """What a VM's pod would say, wherever it is."""
     key = Key(namespace, vm.name)
     if isinstance(vm.cpu_load, Constant) and isinstance(vm.memory_load, Constant):
         cpu = float(vm.cpu) * vm.cpu_load.value / CORES
         memory = float(vm.memory) * vm.memory_load.value / BYTES
-        return Contribution("", key, fixed=Amounts(round(cpu * UNIT), round(memory * UNIT)))
+        return PodContribution("", key, fixed=Amounts(round(cpu * UNIT), round(memory * UNIT)))
     load = Load(float(vm.cpu), float(vm.memory), vm.cpu_load, vm.memory_load)
-    return Contribution("", key, load=load)
+    return PodContribution("", key, load=load)
 
 
 def _unmoved(wish: MigrationWish, node: str | None, why: str) -> Moved:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab.errors import Conflict, NotReady
 from trimtab.exporter.http.problems import Refused
-from trimtab.exporter.nodes.cluster import Cluster
+from trimtab.exporter.nodes.cluster import ClusterFollower
 from trimtab.kube.client import Client
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.scenario.kinds import VmKind, kind_of
@@ -29,7 +29,7 @@ log = get_logger()
 class Loader:
     """Writes the VMs of one namespace; no wait is longer than `limit_s`."""
 
-    def __init__(self, client: Client, cluster: Cluster, limit_s: float) -> None:
+    def __init__(self, client: Client, cluster: ClusterFollower, limit_s: float) -> None:
         self._client, self._cluster, self._limit_s = client, cluster, limit_s
         self._busy = asyncio.Lock()
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from trimtab.exporter.http.api import NodeVms, VmUse
 from trimtab.exporter.nodes.consumption import UNIT
-from trimtab.exporter.nodes.ledger import Ledger
+from trimtab.exporter.nodes.ledger import NodeLedger
 from trimtab.kube.resources import Key
 
 
 def nodes_with_vms(
-    ledger: Ledger, time: float, namespace: str, is_of_scenario: Callable[[Key], bool]
+    ledger: NodeLedger, time: float, namespace: str, is_of_scenario: Callable[[Key], bool]
 ) -> list[NodeVms]:
     """Every node that exists or carries VMs, and what those use, both in name order."""
     vms: dict[str, list[VmUse]] = {

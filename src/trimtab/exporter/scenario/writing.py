@@ -4,7 +4,7 @@ The vm-controller or KubeVirt, and the scheduler, do the rest, and have the last
 VM goes.
 """
 
-from trimtab.exporter.nodes.cluster import Cluster
+from trimtab.exporter.nodes.cluster import ClusterFollower
 from trimtab.exporter.scenario.feedback import Mover
 from trimtab.exporter.scenario.loading import Loader
 from trimtab.kube.client import Client
@@ -17,7 +17,7 @@ LIMITS_S: dict[World, float] = {"trimtab": 30.0, "kubevirt": 120.0}
 class Writer:
     """The back end of an exporter with --allow-scenario."""
 
-    def __init__(self, client: Client, cluster: Cluster) -> None:
+    def __init__(self, client: Client, cluster: ClusterFollower) -> None:
         limit_s = LIMITS_S[cluster.world]
         self.load = Loader(client, cluster, limit_s).load
         self.migrate = Mover(client, cluster, limit_s).migrate

@@ -14,7 +14,7 @@ from trimtab.install.deployments import IMAGE
 from trimtab.install.manifests import head
 from trimtab.install.qos.scheduler import Order, in_a_cluster
 from trimtab.kube.runtime.options import written
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
 HEAD = head("trimtab/install/qos/host_manifests.py")
 CONFIG = "/etc/kubernetes/scheduler-config.conf"
@@ -84,9 +84,9 @@ def _scheduler() -> Manifest:
 
 def _page(order: Order) -> Manifest:
     certificate = Path(QOS_CERTIFICATE)
-    settings = Settings(certificate=certificate / "tls.crt", key=certificate / "tls.key")
+    settings = QosSettings(certificate=certificate / "tls.crt", key=certificate / "tls.key")
     if order == "stock":
-        settings = Settings(measure_only=True)
+        settings = QosSettings(measure_only=True)
     options = written(settings, always=frozenset({"port"}))
     return {
         "name": "qos",

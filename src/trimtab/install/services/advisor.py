@@ -6,14 +6,14 @@ Of several replicas one acts (lease trimtab-system/advisor). Serves /healthz, /r
 
 from typing import Any
 
-from trimtab.advisor.settings import NAME, Settings
+from trimtab.advisor.settings import NAME, AdvisorSettings
 from trimtab.install.rights import Role
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 
 Manifest = dict[str, Any]
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: AdvisorSettings) -> None:
     from trimtab.advisor.service import serve
 
     await serve(connect(), settings)
@@ -48,7 +48,7 @@ SERVICE = ServiceSpec(
     name=NAME,
     about=__doc__,
     examples=("trimtab run advisor --open-metrics --kubeconfig ~/.kube/config",),
-    options=Settings,
+    options=AdvisorSettings,
     serve=serve,
     roles=roles,
     kinds=kinds,
@@ -56,7 +56,7 @@ SERVICE = ServiceSpec(
     alerts=alerts,
     deployment=Deployment(
         file="advisor/deployment.yaml",
-        settings=Settings(host="0.0.0.0", self_signed=True),
+        settings=AdvisorSettings(host="0.0.0.0", self_signed=True),
         https=True,
         scratch="1Mi",
     ),

@@ -7,14 +7,14 @@ request to the API server. Without Kubernetes it goes by the scenario alone.
 from pathlib import Path
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.settings import NAME, Settings
+from trimtab.exporter.settings import NAME, ExporterSettings
 from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right, within
 from trimtab.install.service import Connect, Deployment, Mount, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: ExporterSettings) -> None:
     from trimtab.exporter.service import serve
 
     try:
@@ -58,7 +58,7 @@ SERVICE = ServiceSpec(
         "trimtab run exporter --scenario examples/scenarios/one-hot-node.yaml",
         "curl http://localhost:8000/metrics",
     ),
-    options=Settings,
+    options=ExporterSettings,
     serve=serve,
     roles=roles,
     deployment=Deployment(
@@ -69,7 +69,7 @@ SERVICE = ServiceSpec(
         "the pod waits. One replica: counters are its own, two would double them.",
         app="metrics-exporter",
         namespace="monitoring",
-        settings=Settings(
+        settings=ExporterSettings(
             host="0.0.0.0",
             production=True,
             allow_scenario=True,

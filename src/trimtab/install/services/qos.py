@@ -10,7 +10,7 @@ from trimtab.install.rights import FOLLOW, Role, at_home, events, everywhere, le
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.machines import GROUP as VM_GROUP
 from trimtab.kube.machines import KUBEVIRT
-from trimtab.qos.settings import NAME, Settings
+from trimtab.qos.settings import NAME, QosSettings
 from trimtab.qos.wire import GROUP
 
 Manifest = dict[str, Any]
@@ -18,7 +18,7 @@ _EXPOSED = "a lab's page is on the loopback, where it asks for no token"
 _ELSEWHERE = "KubeVirt is not installed in labs"
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: QosSettings) -> None:
     from trimtab.qos.service.service import serve
 
     await serve(connect(), settings)
@@ -82,9 +82,9 @@ SERVICE = ServiceSpec(
         "trimtab run qos --certificate tls.crt --key tls.key",
         "trimtab run qos --measure-only --bindings ''",
     ),
-    options=Settings,
+    options=QosSettings,
     serve=serve,
-    more_ports={"qos-webhook": Settings().webhook_port, "qos-bindings": 10001},
+    more_ports={"qos-webhook": QosSettings().webhook_port, "qos-bindings": 10001},
     roles=roles,
     kinds=kinds,
     admission=admission,

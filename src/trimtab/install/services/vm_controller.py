@@ -10,7 +10,7 @@ from trimtab.install.rights import FOLLOW, LOOK, Role, at_home, events, everywhe
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 NAME = "vm-controller"
 _DIRECT = {"get": "only while a cache has not seen the controller's own write yet"}
@@ -20,7 +20,7 @@ _ENFORCED = (
 )
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: VmControllerSettings) -> None:
     from trimtab.vm.service import serve
 
     await serve(connect(), settings, host=settings.host, port=settings.port)
@@ -72,7 +72,7 @@ SERVICE = ServiceSpec(
         "trimtab run vm-controller --kubeconfig pki/vm-controller.kubeconfig --port 8085",
         "trimtab run vm-controller --migration recreate --bandwidth 500Mi",
     ),
-    options=Settings,
+    options=VmControllerSettings,
     serve=serve,
     roles=roles,
     kinds=kinds,
@@ -82,7 +82,7 @@ SERVICE = ServiceSpec(
         note="Keeps every VirtualMachine on one active pod. Of the two replicas one acts, by the\n"
         "lease trimtab-system/vm-controller.",
         namespace="default",
-        settings=Settings(host="0.0.0.0"),
+        settings=VmControllerSettings(host="0.0.0.0"),
         memory="384Mi",
     ),
 )

@@ -1,6 +1,6 @@
 """Descriptions of what a lab runs: values made by pure functions, executed by the supervisor.
 
-A `Plan` is a graph of two kinds of units. A component is a process that is kept alive; a task
+A `LabPlan` is a graph of two kinds of units. A component is a process that is kept alive; a task
 is something done once. Either may need others by name, and starts when those are ready or
 done. All of it is data in `plan.json`, so the supervisor never imports the rooms whose
 services it runs.
@@ -129,7 +129,7 @@ class Component(Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class SupervisorTask(Struct, frozen=True, kw_only=True):
     """Something done once in each life of the supervisor, repeated until it works."""
 
     name: str
@@ -137,7 +137,7 @@ class Task(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
 
-Unit = Component | Task
+Unit = Component | SupervisorTask
 
 
 class TokenFile(Struct, frozen=True, kw_only=True):
@@ -150,12 +150,12 @@ class TokenFile(Struct, frozen=True, kw_only=True):
     renew_after_s: float = 2400.0
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class LabPlan(Struct, frozen=True, kw_only=True):
     """Everything that the supervisor of one lab executes. Names are unique over both kinds."""
 
     server: str
     components: tuple[Component, ...] = ()
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[SupervisorTask, ...] = ()
     tokens: tuple[TokenFile, ...] = ()
 
     @property

@@ -34,7 +34,7 @@ class ServerCert(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
 
 
-class Service(Struct, frozen=True):
+class ServiceIdentity(Struct, frozen=True):
     """The ServiceAccount `namespace`:`name`; its token is in `pki/<name>.token`.
 
     The lab makes accounts in its own namespace; a stack that names another one makes it.

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.lab.components.identity import NAMESPACE, Service
+from trimtab.lab.components.identity import NAMESPACE, ServiceIdentity
 from trimtab.lab.components.kwok import rbac
-from trimtab.lab.spec import Clock, NodeSize
+from trimtab.lab.spec import LabClock, NodeSize
 
 NODE_PREFIX = "kwok-node-"
 
 
-def bootstrap_objects(clock: Clock, services: tuple[Service, ...]) -> list[dict[str, Any]]:
+def bootstrap_objects(
+    clock: LabClock, services: tuple[ServiceIdentity, ...]
+) -> list[dict[str, Any]]:
     """Our namespace, the clock, kwok's rights, an account for each service."""
     # "default" would be made by the controller manager; the probe pod does not wait for it
     ours = [service.name for service in services if service.namespace == NAMESPACE]
@@ -100,7 +102,7 @@ CLOCK_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/clock"
 _TITLE = f"the lab's clock (ConfigMap {NAMESPACE}/clock)"
 
 
-def clock_map(clock: Clock) -> dict[str, Any]:
+def clock_map(clock: LabClock) -> dict[str, Any]:
     """The clock as everybody in the lab reads it: both values as text, the epoch in seconds."""
     return {
         "apiVersion": "v1",
@@ -110,7 +112,7 @@ def clock_map(clock: Clock) -> dict[str, Any]:
     }
 
 
-def wrong_clock(clock: Clock, found: Mapping[str, str] | None) -> str:
+def wrong_clock(clock: LabClock, found: Mapping[str, str] | None) -> str:
     """The difference between the lab's clock and what its ConfigMap says, in words; or nothing."""
     if found is None:
         return f"{_TITLE} is gone"

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
-from trimtab.lab.components.component import Component, Task
-from trimtab.lab.components.identity import ClientCert, ServerCert, Service
+from trimtab.lab.components.component import Component, SupervisorTask
+from trimtab.lab.components.identity import ClientCert, ServerCert, ServiceIdentity
 from trimtab.lab.spec import LabSpec
 
 
@@ -47,7 +47,7 @@ CA_TEXT = "the lab's CA, as PEM"
 """The same as text."""
 
 
-class Contribution(Struct, frozen=True, kw_only=True):
+class StackContribution(Struct, frozen=True, kw_only=True):
     """What a stack adds. A component named like an earlier one replaces it.
 
     `objects` are applied in order once the API server is ready (the task "objects"); `files`
@@ -56,10 +56,10 @@ class Contribution(Struct, frozen=True, kw_only=True):
     """
 
     components: tuple[Component, ...] = ()
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[SupervisorTask, ...] = ()
     clients: tuple[ClientCert, ...] = ()
     servers: tuple[ServerCert, ...] = ()
-    services: tuple[Service, ...] = ()
+    services: tuple[ServiceIdentity, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Path] = field(default_factory=dict)
     objects: tuple[dict[str, Any], ...] = ()
@@ -73,12 +73,12 @@ class Stack(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    contribute: Callable[[Lab], Contribution]
+    contribute: Callable[[Lab], StackContribution]
     ports: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-NONE = Stack(name="none", contribute=lambda _lab: Contribution())
+NONE = Stack(name="none", contribute=lambda _lab: StackContribution())
 
 
 def choose(names: tuple[str, ...], known: Mapping[str, Stack]) -> tuple[Stack, ...]:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.lab.components.component import Plan
+from trimtab.lab.components.component import LabPlan
 from trimtab.lab.spec import VERSION, LabSpec, check_name, name_option
 
 
@@ -60,8 +60,8 @@ class LabDir(Struct, frozen=True):
             return None
         return _decode_spec(data, self)
 
-    def read_plan(self) -> Plan:
-        return msgspec.json.decode(self.plan_file.read_bytes(), type=Plan)
+    def read_plan(self) -> LabPlan:
+        return msgspec.json.decode(self.plan_file.read_bytes(), type=LabPlan)
 
 
 class Home(Struct, frozen=True):

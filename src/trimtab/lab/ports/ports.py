@@ -15,7 +15,7 @@ from trimtab.errors import ConfigError
 SEARCH = 500
 
 
-class Moved(Struct, frozen=True):
+class MovedPort(Struct, frozen=True):
     """A port that could not be had: who has it, and where we are instead."""
 
     name: str
@@ -32,16 +32,16 @@ def choose_ports(
     reserved: Mapping[int, str],
     is_free: Callable[[int], bool],
     who: Callable[[int], str],
-) -> tuple[dict[str, int], list[Moved]]:
+) -> tuple[dict[str, int], list[MovedPort]]:
     """For each name the wanted port or the next one up that is neither reserved nor in use."""
     ports: dict[str, int] = {}
-    moved: list[Moved] = []
+    moved: list[MovedPort] = []
     for name, first in wanted.items():
         taken = {**reserved, **dict.fromkeys(ports.values(), "this lab")}
         port = _first_free(first, taken, is_free)
         ports[name] = port
         if port != first:
-            moved.append(Moved(name, first, port, taken.get(first) or who(first)))
+            moved.append(MovedPort(name, first, port, taken.get(first) or who(first)))
     return ports, moved
 
 

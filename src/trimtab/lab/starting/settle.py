@@ -15,12 +15,20 @@ from trimtab.errors import ConfigError, NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
 from trimtab.lab.control import Event, LabStatus, UnitStatus
 from trimtab.lab.files.layout import LabDir
-from trimtab.lab.spec import LOOPBACK, Clock, LabSpec, NodeSize, Placement, check_spec, name_option
+from trimtab.lab.spec import (
+    LOOPBACK,
+    LabClock,
+    LabSpec,
+    NodeSize,
+    Placement,
+    check_spec,
+    name_option,
+)
 
 _T = TypeVar("_T")
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class LabRequest(Struct, frozen=True, kw_only=True):
     """What was asked for on the command line; None where nothing was said."""
 
     name: str
@@ -36,7 +44,9 @@ class Wish(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
 
 
-def settle(wish: Wish, old: LabSpec | None, *, running: bool, now: float, created: str) -> LabSpec:
+def settle(
+    wish: LabRequest, old: LabSpec | None, *, running: bool, now: float, created: str
+) -> LabSpec:
     """The lab as it shall be; equal to `old` when nothing changes."""
     if old is None:
         return check_spec(_new(wish, now, created))
@@ -59,12 +69,12 @@ def settle(wish: Wish, old: LabSpec | None, *, running: bool, now: float, create
     return spec
 
 
-def _new(wish: Wish, now: float, created: str) -> LabSpec:
+def _new(wish: LabRequest, now: float, created: str) -> LabSpec:
     size = NodeSize()
     return LabSpec(
         name=wish.name,
         created=created,
-        clock=Clock(now, _or(wish.scale, 1)),
+        clock=LabClock(now, _or(wish.scale, 1)),
         stacks=_or(wish.stacks, ("none",)),
         nodes=_or(wish.nodes, 5),
         node_size=_size(wish, size),
@@ -75,7 +85,7 @@ def _new(wish: Wish, now: float, created: str) -> LabSpec:
     )
 
 
-def _changed(wish: Wish, old: LabSpec, now: float) -> LabSpec:
+def _changed(wish: LabRequest, old: LabSpec, now: float) -> LabSpec:
     scale = _or(wish.scale, old.clock.scale)
     # asking for a placement means ours, and drops a configuration given earlier
     own = wish.own_scheduler_config or (old.own_scheduler_config and wish.placement is None)
@@ -92,7 +102,7 @@ def _changed(wish: Wish, old: LabSpec, now: float) -> LabSpec:
     )
 
 
-def _size(wish: Wish, size: NodeSize) -> NodeSize:
+def _size(wish: LabRequest, size: NodeSize) -> NodeSize:
     return NodeSize(
         cpu=_or(wish.node_cpu, size.cpu),
         memory=_or(wish.node_memory, size.memory),

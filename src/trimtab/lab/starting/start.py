@@ -29,7 +29,7 @@ from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
 from trimtab.lab.ports.register import PortMover, PortRegister, choosing, lost_ports
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.starting.launch import launching
-from trimtab.lab.starting.settle import Wish, await_ready, settle
+from trimtab.lab.starting.settle import LabRequest, await_ready, settle
 from trimtab.lab.stop import check_stopped, end_leftovers
 
 NEEDED_DISK = 300 * 1024 * 1024
@@ -61,7 +61,7 @@ class _Order(Struct, frozen=True):
 
 
 def up(
-    home: Home, wish: Wish, means: Means, own_scheduler_config: str | None
+    home: Home, wish: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
     """Make or resume the lab and wait until it is ready."""
     lab = home.lab(wish.name)
@@ -81,7 +81,7 @@ def _await_ready(home: Home, lab: LabDir, means: Means) -> LabStatus:
     return await_ready(lab, means.progress, mover.mend)
 
 
-def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | None) -> None:
+def stay_up(home: Home, wish: LabRequest, means: Means, own_scheduler_config: str | None) -> None:
     """Be the supervisor ourselves: make or resume the lab, tell what happens, until Ctrl-C."""
     from trimtab.lab.supervisor import supervise  # 0.15 s of imports
 
@@ -111,7 +111,7 @@ def stay_up(home: Home, wish: Wish, means: Means, own_scheduler_config: str | No
 
 
 def _order(
-    home: Home, lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
+    home: Home, lab: LabDir, wish: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> _Order:
     """Agree on the lab, or refuse before anything is touched."""
     old = lab.read_spec()
@@ -193,7 +193,7 @@ def _chosen(
 
 
 def _join(
-    home: Home, lab: LabDir, wish: Wish, means: Means, own_scheduler_config: str | None
+    home: Home, lab: LabDir, wish: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
     """It runs already: grow if that was asked, repair what is broken, change nothing else."""
     old = lab.read_spec()

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from trimtab.errors import NotReady, TrimtabError
 from trimtab.files.writing import write_private
-from trimtab.lab.api import Api, ApiError
+from trimtab.lab.api import Api, LabApiError
 from trimtab.lab.components.component import (
     Action,
     ApplyObjects,
@@ -141,7 +141,7 @@ async def _create_nodes(api: Api, count: int, size: NodeSize) -> None:
 async def _create(api: Api, thing: dict[str, Any]) -> None:
     try:
         await api.create("/api/v1/nodes", thing)
-    except ApiError as error:
+    except LabApiError as error:
         if error.status != 409:  # it exists: as good as made
             raise
 
@@ -198,7 +198,7 @@ def _where(pod: _Thing) -> str:
 async def _remove(api: Api, path: str) -> None:
     try:
         await api.delete(path, grace_s=0)
-    except ApiError as error:
+    except LabApiError as error:
         if error.status != 404:
             raise
 

@@ -24,7 +24,7 @@ LIMIT_S = 5.0
 LONGEST_WORDS = 100
 
 
-class Target(Struct, frozen=True):
+class ProbeTarget(Struct, frozen=True):
     """Whom to probe: the lab's directory, and the component's log from where this start began."""
 
     directory: Path
@@ -32,7 +32,7 @@ class Target(Struct, frozen=True):
     log_from: int
 
 
-async def missing(probe: Probe, target: Target, api: Api, plain: httpx2.AsyncClient) -> str:
+async def missing(probe: Probe, target: ProbeTarget, api: Api, plain: httpx2.AsyncClient) -> str:
     """What this probe still misses in words; empty when it is satisfied."""
     match probe:
         case HttpsGet(url=url, contains=text, anonymous=anonymous):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.errors import TrimtabError
-from trimtab.lab.api import ApiError
-from trimtab.lab.components.component import Component, Plan
+from trimtab.lab.api import LabApiError
+from trimtab.lab.components.component import Component, LabPlan
 from trimtab.lab.components.objects import CLOCK_PATH, clock_map, wrong_clock
 from trimtab.lab.spec import name_option
 from trimtab.obs import get_logger
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Which units a new plan concerns, and in which order units stop: pure decisions.
 
 
-def stop_waves(plan: Plan) -> list[list[str]]:
+def stop_waves(plan: LabPlan) -> list[list[str]]:
     """Groups that may stop at the same time; a component stops before those that it needs.
 
     The plan has no cycles.
@@ -39,7 +39,7 @@ def stop_waves(plan: Plan) -> list[list[str]]:
     return waves
 
 
-def changed_units(old: Plan, new: Plan) -> set[str]:
+def changed_units(old: LabPlan, new: LabPlan) -> set[str]:
     """Units that are gone, new or different in the new plan.
 
     An API server at another address concerns everybody who needs it: the address is in their
@@ -52,7 +52,7 @@ def changed_units(old: Plan, new: Plan) -> set[str]:
     return changed | _dependants(old, changed) | _dependants(new, changed)
 
 
-def _dependants(plan: Plan, names: set[str]) -> set[str]:
+def _dependants(plan: LabPlan, names: set[str]) -> set[str]:
     found: set[str] = set()
     while more := {
         name
@@ -121,7 +121,7 @@ async def clock_problem(supervisor: "Supervisor") -> str:
     """What is wrong with the clock that everybody reads; nothing if that cannot be known now."""
     try:
         found = msgspec.json.decode(await supervisor.api.get(CLOCK_PATH)).get("data") or {}
-    except ApiError as error:
+    except LabApiError as error:
         found = None if error.status == 404 else clock_map(supervisor.spec.clock)["data"]
     except (TrimtabError, ValueError):
         return ""

@@ -20,12 +20,12 @@ from trimtab.errors import ConfigError
 from trimtab.files.lock import held
 from trimtab.files.writing import write_private
 from trimtab.lab.api import Api, trusting
-from trimtab.lab.components.component import Action, Component, Plan, Unit
+from trimtab.lab.components.component import Action, Component, LabPlan, Unit
 from trimtab.lab.control import Event, LabStatus
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import SUPERVISOR_LOCK
-from trimtab.lab.process import Run, identify
+from trimtab.lab.process import SupervisorRun, identify
 from trimtab.lab.spec import LabSpec
 from trimtab.lab.stop import end_leftovers
 from trimtab.lab.supervisor.actions import perform
@@ -79,7 +79,7 @@ class Supervisor:
         self.states = UnitStates()
         me = identify(os.getpid())
         assert me is not None
-        self._run = Run(me)
+        self._run = SupervisorRun(me)
         self._shared = Shared(
             lab,
             self.states,
@@ -205,7 +205,7 @@ class Supervisor:
     def api(self) -> Api:
         return self._shared.api
 
-    def _read(self) -> tuple[LabSpec, Plan]:
+    def _read(self) -> tuple[LabSpec, LabPlan]:
         spec = self.lab.read_spec()
         if spec is None:
             raise ConfigError(f"{self.lab.spec_file}: no such file")

@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from trimtab.errors import TrimtabError
 from trimtab.lab.api import Api
-from trimtab.lab.components.component import Action, Component, LogLine, Task
+from trimtab.lab.components.component import Action, Component, LogLine, SupervisorTask
 from trimtab.lab.control import State, UnitStatus
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
-from trimtab.lab.supervisor.probes import GiveUp, Target, after_death, missing
+from trimtab.lab.supervisor.probes import GiveUp, ProbeTarget, after_death, missing
 from trimtab.lab.supervisor.states import UnitStates
 
 EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0
@@ -44,7 +44,7 @@ class Shared(Struct, frozen=True):
 class TaskUnit:
     """Does its action once, again and again until it works."""
 
-    def __init__(self, task: Task, shared: Shared) -> None:
+    def __init__(self, task: SupervisorTask, shared: Shared) -> None:
         self.task, self._shared = task, shared
         status = UnitStatus(name=task.name, kind="task", state="waiting", since=time.time())
         shared.states.add(status)
@@ -175,7 +175,7 @@ class ComponentUnit:
     async def _watch(self, position: int) -> None:
         """Post when it becomes ready, then whenever that changes."""
         pause = _Pause()
-        target = Target(self._shared.lab.path, self._log, position)
+        target = ProbeTarget(self._shared.lab.path, self._log, position)
         while reason := await self._missing(target, lasting=False):
             self._tell("starting", reason)
             await pause()
@@ -191,7 +191,7 @@ class ComponentUnit:
         if not self._asked.is_set():
             self._post(state, message)
 
-    async def _missing(self, target: Target, *, lasting: bool) -> str:
+    async def _missing(self, target: ProbeTarget, *, lasting: bool) -> str:
         for probe in self.component.probes:
             if lasting and isinstance(probe, LogLine):
                 continue  # it was written once, and may have been rotated away

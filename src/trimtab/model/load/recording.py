@@ -31,7 +31,7 @@ class Recording(Struct, frozen=True):
     """How often something was missing and what was done about it"""
 
 
-class Samples(Struct, frozen=True):
+class MachineSamples(Struct, frozen=True):
     """What was recorded of one machine, at the times it happened to be."""
 
     name: str
@@ -41,7 +41,7 @@ class Samples(Struct, frozen=True):
     """(samples, columns)"""
 
 
-def on_a_grid(machines: Sequence[Samples]) -> tuple[Floats, float, dict[str, int]]:
+def on_a_grid(machines: Sequence[MachineSamples]) -> tuple[Floats, float, dict[str, int]]:
     """All machines on one grid: (machines, slots, columns), the interval, and the repairs.
 
     Each sample goes to the nearest slot of its machine's own beat, so jitter and a different
@@ -64,7 +64,7 @@ def on_a_grid(machines: Sequence[Samples]) -> tuple[Floats, float, dict[str, int
     return grid, interval, repairs
 
 
-def _beat(machines: Sequence[Samples]) -> float:
+def _beat(machines: Sequence[MachineSamples]) -> float:
     """The usual time between two samples."""
     gaps = np.concatenate([np.diff(machine.times) for machine in machines])
     gaps = gaps[gaps > 0]

@@ -18,8 +18,8 @@ from trimtab.model.load.curve import Trace
 from trimtab.model.load.recording import (
     DEFAULT_INTERVAL_S,
     Floats,
+    MachineSamples,
     Recording,
-    Samples,
     checked,
     on_a_grid,
 )
@@ -108,9 +108,9 @@ def _float(row: Sequence[str], place: int, file: Path, line: int) -> float:
         raise ConfigError(f"{file}:{line}: column {place + 1} is not a number") from None
 
 
-def _in_order(name: str, times: Floats, values: Floats) -> Samples:
+def _in_order(name: str, times: Floats, values: Floats) -> MachineSamples:
     order = np.argsort(times, kind="stable")
-    return Samples(name=name, times=times[order], values=values[order])
+    return MachineSamples(name=name, times=times[order], values=values[order])
 
 
 def read_table(path: Path, limit: int | None) -> Recording:

@@ -29,7 +29,7 @@ from trimtab.model.scenarios.written import written
 from trimtab.model.yaml_text import dump_yaml, parse_text
 
 __all__ = [
-    "Finding",
+    "ScenarioFinding",
     "dump",
     "explained",
     "findings",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-class Finding(Struct, frozen=True):
+class ScenarioFinding(Struct, frozen=True):
     """Something about a file: an error keeps it from being used, a warning does not."""
 
     level: Literal["error", "warning"]
@@ -76,7 +76,7 @@ def parse_file(text: str, where: str = "scenario", *, select: str | None = None)
     return msgspec.convert(data, ScenarioFile)
 
 
-def findings(path: str | Path) -> Iterator[Finding]:
+def findings(path: str | Path) -> Iterator[ScenarioFinding]:
     """Everything that is wrong with a file, and what is doubtful about it.
 
     Of a file with several scenarios each one is looked at, unless `#name` selects one.
@@ -90,12 +90,12 @@ def findings(path: str | Path) -> Iterator[Finding]:
         yield _error(error, where)
         return
     wrong = [] if is_classic(data) else [*mistakes(data, ScenarioFile)]
-    yield from (Finding("error", mistake) for mistake in wrong)
+    yield from (ScenarioFinding("error", mistake) for mistake in wrong)
     for each in [] if wrong else names:
         yield from _findings(text, where, each)
 
 
-def _findings(text: str, where: Path, select: str | None) -> Iterator[Finding]:
+def _findings(text: str, where: Path, select: str | None) -> Iterator[ScenarioFinding]:
     try:
         file = parse_file(text, str(where), select=select)
         wrong = [*check_file(file)]
@@ -105,15 +105,15 @@ def _findings(text: str, where: Path, select: str | None) -> Iterator[Finding]:
     except ConfigError as error:
         yield _error(error, where)
         return
-    yield from (Finding("error", mistake) for mistake in wrong)
+    yield from (ScenarioFinding("error", mistake) for mistake in wrong)
     if not wrong:
         data = parse_text(text, str(where))
         notes = classic_notes(data, str(where), select)[0] if is_classic(data) else []
-        yield from (Finding("warning", doubt) for doubt in (*notes, *doubts(scenario)))
+        yield from (ScenarioFinding("warning", doubt) for doubt in (*notes, *doubts(scenario)))
 
 
-def _error(error: ConfigError, where: Path) -> Finding:
-    return Finding("error", str(error).removeprefix(f"{where}: "))
+def _error(error: ConfigError, where: Path) -> ScenarioFinding:
+    return ScenarioFinding("error", str(error).removeprefix(f"{where}: "))
 
 
 def dump(file: ScenarioFile) -> str:

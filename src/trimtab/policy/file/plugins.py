@@ -17,8 +17,8 @@ from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
     Protection,
-    Source,
     Thresholds,
+    UsageSource,
 )
 from trimtab.policy.file.wire import (
     DefaultEvictorArgs,
@@ -109,12 +109,12 @@ def _excluded(namespaces: Namespaces | None) -> frozenset[str]:
     return frozenset((namespaces and namespaces.exclude) or ())
 
 
-def _source(metrics: MetricsUtilization | None) -> Source:
+def _source(metrics: MetricsUtilization | None) -> UsageSource:
     if metrics is None:
-        return Source.REQUESTS
+        return UsageSource.REQUESTS
     if metrics.metrics_server or metrics.source == "KubernetesMetrics":
-        return Source.METRICS_SERVER
-    return Source.PROMETHEUS
+        return UsageSource.METRICS_SERVER
+    return UsageSource.PROMETHEUS
 
 
 def _broken(metrics: MetricsUtilization, file: PolicyFile) -> str | None:

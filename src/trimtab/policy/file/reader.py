@@ -26,7 +26,7 @@ from trimtab.policy.file.selector_text import parse_selector
 from trimtab.policy.file.settings import Evictor, Plugin, Policy, Profile
 from trimtab.policy.file.validation import (
     PolicyError,
-    Problem,
+    ValidationProblem,
     check_evictor,
     check_high,
     check_low,
@@ -142,7 +142,7 @@ class _Reader:
         if (header.kind or "DeschedulerPolicy") != "DeschedulerPolicy":
             self._fail("kind", f"{header.kind!r} is not registered; use DeschedulerPolicy")
 
-    def _configs(self, at: int, profile: wire.Profile) -> Iterator[_Config]:
+    def _configs(self, at: int, profile: wire.ProfileObject) -> Iterator[_Config]:
         for index, config in enumerate(profile.plugin_config or ()):
             field, name = f"profiles[{at}].pluginConfig[{index}].args", config.name or ""
             if name not in _REGISTERED:
@@ -174,7 +174,7 @@ class _Reader:
             raise PolicyError(self._file, problems)
 
     def _profile(
-        self, at: int, profile: wire.Profile, configs: list[_Config], file: wire.PolicyFile
+        self, at: int, profile: wire.ProfileObject, configs: list[_Config], file: wire.PolicyFile
     ) -> Profile:
         # Of several entries for one plugin the first counts.
         by_name = {config.name: config for config in reversed(configs)}
@@ -185,7 +185,7 @@ class _Reader:
             plugins=tuple(self._plugins(_enabled(profile, "balance"), by_name, file)),
         )
 
-    def _check_enabled(self, field: str, profile: wire.Profile, configured: set[str]) -> None:
+    def _check_enabled(self, field: str, profile: wire.ProfileObject, configured: set[str]) -> None:
         for point, known in _POINTS.items():
             for name in _enabled(profile, point):
                 if name not in known:
@@ -205,7 +205,7 @@ class _Reader:
         return replace(evictor, migration_aware=aware)
 
     def _migration_aware(
-        self, profile: wire.Profile, configs: Mapping[str, _Config]
+        self, profile: wire.ProfileObject, configs: Mapping[str, _Config]
     ) -> MigrationAware | None:
         """Only where a point enables it; OpenShift's operator enables it at both."""
         enabled = (*_enabled(profile, "filter"), *_enabled(profile, "preevictionfilter"))
@@ -226,10 +226,10 @@ class _Reader:
                 yield name, build_high(config.args)
 
     def _fail(self, field: str, text: str) -> NoReturn:
-        raise PolicyError(self._file, [Problem(field, text)])
+        raise PolicyError(self._file, [ValidationProblem(field, text)])
 
 
-def _problems(config: _Config) -> Iterator[Problem]:
+def _problems(config: _Config) -> Iterator[ValidationProblem]:
     match config.args:
         case wire.DefaultEvictorArgs():
             yield from check_evictor(config.args, config.field)
@@ -239,7 +239,7 @@ def _problems(config: _Config) -> Iterator[Problem]:
             yield from check_high(config.args, config.field)
 
 
-def _enabled(profile: wire.Profile, point: str) -> tuple[str, ...]:
+def _enabled(profile: wire.ProfileObject, point: str) -> tuple[str, ...]:
     plugins: wire.PluginSet | None = getattr(profile.plugins or wire.Plugins(), point)
     return (plugins and plugins.enabled) or ()
 
@@ -249,14 +249,14 @@ def _openshift_only(configs: list[list[_Config]]) -> Iterator[str]:
     return (name for name in dict.fromkeys(names) if name in OPENSHIFT_ONLY)
 
 
-def _unmodelled(profile: wire.Profile) -> Iterator[str]:
+def _unmodelled(profile: wire.ProfileObject) -> Iterator[str]:
     for point in ("deschedule", "balance"):
         yield from (name for name in _enabled(profile, point) if name not in _ARGS)
 
 
-def _located(error: msgspec.ValidationError, field: str) -> Problem:
+def _located(error: msgspec.ValidationError, field: str) -> ValidationProblem:
     """`Expected `int`, got `str` - at `$.a.b`` becomes field a.b and the rest."""
     text, _, path = str(error).partition(" - at ")
     inner = re.sub(r"^\$\.?", "", path.strip("`"))
     place = ".".join(part for part in (field, inner) if part)
-    return Problem(place, text.replace("`", "") or "is not what it should be")
+    return ValidationProblem(place, text.replace("`", "") or "is not what it should be")

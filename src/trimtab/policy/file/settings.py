@@ -23,7 +23,7 @@ Thresholds = Mapping[str, float]
 """Resource name → percent, or percentage points from the mean."""
 
 
-class Source(Enum):
+class UsageSource(Enum):
     """Where LowNodeUtilization reads the usage of nodes."""
 
     REQUESTS = "requests"
@@ -61,7 +61,7 @@ class LowNodeUtilization(Struct, frozen=True, kw_only=True):
     deviation: bool = False
     """Thresholds are distances from the mean, in percentage points (T4), not levels (T3)."""
     number_of_nodes: int = 0
-    source: Source = Source.REQUESTS
+    source: UsageSource = UsageSource.REQUESTS
     query: str = ""
     broken: str | None = None
     """The error that every cycle ends with, because of how the usage source is configured (P11)."""

@@ -40,7 +40,7 @@ class PluginConfig(Struct, frozen=True):
     args: Any = None
 
 
-class Profile(Struct, frozen=True, rename="camel"):
+class ProfileObject(Struct, frozen=True, rename="camel"):
     name: str | None = None
     plugin_config: tuple[PluginConfig, ...] | None = None
     plugins: Plugins | None = None
@@ -72,7 +72,7 @@ class MetricsCollector(Struct, frozen=True):
 class PolicyFile(Struct, frozen=True, rename="camel"):
     api_version: str | None = None
     kind: str | None = None
-    profiles: tuple[Profile, ...] | None = None
+    profiles: tuple[ProfileObject, ...] | None = None
     node_selector: str | None = None
     max_no_of_pods_to_evict_per_node: Unsigned | None = None
     max_no_of_pods_to_evict_per_namespace: Unsigned | None = None
@@ -95,7 +95,7 @@ class Namespaces(Struct, frozen=True):
     exclude: tuple[str, ...] | None = None
 
 
-class EvictionLimits(Struct, frozen=True):
+class EvictionLimitsObject(Struct, frozen=True):
     node: Unsigned | None = None
 
 
@@ -119,7 +119,7 @@ class LowNodeUtilizationArgs(Args, frozen=True, rename="camel"):
     number_of_nodes: int | None = None
     metrics_utilization: MetricsUtilization | None = None
     evictable_namespaces: Namespaces | None = None
-    eviction_limits: EvictionLimits | None = None
+    eviction_limits: EvictionLimitsObject | None = None
 
 
 class HighNodeUtilizationArgs(Args, frozen=True, rename="camel"):

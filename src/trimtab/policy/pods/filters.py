@@ -14,7 +14,7 @@ from trimtab.policy.pods.migration_aware import PLUGIN, is_migrating
 from trimtab.policy.view import ClusterView, PodView, Traits
 
 
-class Check(Struct, frozen=True):
+class PodFilter(Struct, frozen=True):
     """One reason to refuse. `refuses` answers with the descheduler's words, or None."""
 
     rule: str
@@ -74,14 +74,14 @@ class Filter:
         return tuple(Reason(rule, text) for rule, text in found if text is not None)
 
 
-def _trait(rule: str, applies: Callable[[Traits], bool], text: str) -> Check:
-    return Check(rule, lambda pod: text if applies(pod.traits) else None)
+def _trait(rule: str, applies: Callable[[Traits], bool], text: str) -> PodFilter:
+    return PodFilter(rule, lambda pod: text if applies(pod.traits) else None)
 
 
 _ALWAYS = (
     _trait("2.1.3.mirror", lambda t: t.mirror, "pod is a mirror pod"),
     _trait("2.1.3.static", lambda t: t.static, "pod is a static pod"),
-    Check(
+    PodFilter(
         "2.1.3.terminating",
         lambda pod: "pod is terminating" if pod.terminating else None,
         of_pod=True,
@@ -89,7 +89,7 @@ _ALWAYS = (
 )
 
 
-def _configured(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
+def _configured(evictor: Evictor, view: ClusterView) -> Iterator[PodFilter]:
     """All checks that the settings ask for, in the descheduler's order."""
     on = evictor.protections
     if Protection.SYSTEM_CRITICAL in on:
@@ -125,7 +125,7 @@ def _configured(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
     yield from _conditions(evictor, view)
 
 
-def _priority(threshold: int) -> Iterator[Check]:
+def _priority(threshold: int) -> Iterator[PodFilter]:
     """Two checks, so a critical pod is refused twice over."""
     yield _trait(
         "2.1.4.SystemCriticalPods",
@@ -139,7 +139,7 @@ def _priority(threshold: int) -> Iterator[Check]:
     )
 
 
-def _bare(protected: bool) -> Check:
+def _bare(protected: bool) -> PodFilter:
     """Bare pods never pass: even unprotected only Failed ones would, and those are not listed."""
     text = "pod does not have any ownerRefs"
     if not protected:
@@ -147,7 +147,7 @@ def _bare(protected: bool) -> Check:
     return _trait("2.1.4.FailedBarePods", lambda t: t.owners == 0, text)
 
 
-def _claims(classes: frozenset[str], view: ClusterView) -> Check:
+def _claims(classes: frozenset[str], view: ClusterView) -> PodFilter:
     if not classes:
         return _trait(
             "2.1.4.PodsWithPVC",
@@ -162,10 +162,10 @@ def _claims(classes: frozenset[str], view: ClusterView) -> Check:
         protected = sorted(name for name in found if name in classes)
         return f'pod using protected storage class "{protected[0]}"' if protected else None
 
-    return Check("2.1.4.PodsWithPVC", refuses, of_pod=True)
+    return PodFilter("2.1.4.PodsWithPVC", refuses, of_pod=True)
 
 
-def _conditions(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
+def _conditions(evictor: Evictor, view: ClusterView) -> Iterator[PodFilter]:
     if evictor.label_selector.requirements:
         yield _trait(
             "2.1.5.labelSelector",
@@ -178,7 +178,7 @@ def _conditions(evictor: Evictor, view: ClusterView) -> Iterator[Check]:
         yield _age(evictor.min_pod_age_s, view)
 
 
-def _replicas(minimum: int, view: ClusterView) -> Check:
+def _replicas(minimum: int, view: ClusterView) -> PodFilter:
     def refuses(pod: PodView) -> str | None:
         if pod.traits.owners != 1:
             return None
@@ -187,13 +187,13 @@ def _replicas(minimum: int, view: ClusterView) -> Check:
             return None
         return f"owner has {count} replicas which is less than minReplicas of {minimum}"
 
-    return Check("2.1.5.minReplicas", refuses, of_pod=True)
+    return PodFilter("2.1.5.minReplicas", refuses, of_pod=True)
 
 
-def _age(minimum_s: float, view: ClusterView) -> Check:
+def _age(minimum_s: float, view: ClusterView) -> PodFilter:
     def refuses(pod: PodView) -> str | None:
         if pod.started is not None and view.now - pod.started >= minimum_s:
             return None
         return f"pod age is not older than MinPodAge: {minimum_s:g} seconds"
 
-    return Check("2.1.5.minPodAge", refuses, of_pod=True)
+    return PodFilter("2.1.5.minPodAge", refuses, of_pod=True)

@@ -35,7 +35,7 @@ class PodMeta(ObjectMeta, frozen=True):
     managed_fields: tuple[Written, ...] = ()
 
 
-class Gate(Wire, frozen=True):
+class SchedulingGate(Wire, frozen=True):
     name: str = ""
 
 
@@ -57,7 +57,7 @@ class LifeSpec(Wire, frozen=True):
     priority: int | None = None
     priority_class_name: str = ""
     containers: tuple[Container, ...] = ()
-    scheduling_gates: tuple[Gate, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
 
 
 class LifeStatus(Wire, frozen=True):

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.ledger.spans import AS_USUAL, Counting, Span
-from trimtab.qos.ledger.time_to_violation import Pace, faded, faded_span
+from trimtab.qos.ledger.time_to_violation import AccountGrowth, faded, faded_span
 
 
 class TimeSums(Struct, omit_defaults=True):
@@ -67,7 +67,7 @@ class AccountReading(Struct, frozen=True, gc=False):
     credited: int
     charged: int
     about: bool
-    pace: Pace
+    pace: AccountGrowth
     gated: int
     gated_now: int
     unready: int
@@ -83,7 +83,7 @@ def added_up(readings: Sequence[AccountReading]) -> AccountReading:
         sum(each.credited for each in readings),
         sum(each.charged for each in readings),
         any(each.about for each in readings),
-        Pace(
+        AccountGrowth(
             sum(each.pace.running for each in readings), sum(each.pace.waiting for each in readings)
         ),
         sum(each.gated for each in readings),
@@ -102,7 +102,7 @@ class Base(Struct, frozen=True):
     waiting_now: int
     binding_now: int
     about: bool
-    pace: Pace
+    pace: AccountGrowth
     window: FadingWindow
     gated: int
     gated_now: int
@@ -176,7 +176,7 @@ def base_of(
         waiting_now,
         now["binding"] if counting.charge_binding else 0,
         approximate > 0,
-        Pace(now["running"], drains),
+        AccountGrowth(now["running"], drains),
         window,
         sums.gated,
         now["gated"],

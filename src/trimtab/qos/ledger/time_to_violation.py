@@ -14,7 +14,7 @@ FINEST = 10**9
 """An SLO has at most nine decimals."""
 
 
-class Pace(Struct, frozen=True, gc=False):
+class AccountGrowth(Struct, frozen=True, gc=False):
     """How R and W of an account grow at the moment: its running and its waiting replicas."""
 
     running: int
@@ -56,7 +56,9 @@ def time_to_violation(running: int, waiting: int, slo: float) -> int | None:
     return None if share <= 0 else running * (FINEST - share) // share - waiting
 
 
-def deadline(now: int, ttv: int | None, pace: Pace, slo: float, half_life: int = 0) -> int | None:
+def deadline(
+    now: int, ttv: int | None, pace: AccountGrowth, slo: float, half_life: int = 0
+) -> int | None:
     """When the promise is broken if nothing but time passes; a moment in the past if it is.
 
     An account below its promise is due since so long ago as each of its replicas has waited too
@@ -71,7 +73,7 @@ def deadline(now: int, ttv: int | None, pace: Pace, slo: float, half_life: int =
 
 
 def urgent_at(
-    now: int, ttv: int | None, margin: int, pace: Pace, slo: float, half_life: int = 0
+    now: int, ttv: int | None, margin: int, pace: AccountGrowth, slo: float, half_life: int = 0
 ) -> int | None:
     """When the TTV will have fallen to `margin`; None if never, or if it has."""
     if ttv is None or ttv < margin:

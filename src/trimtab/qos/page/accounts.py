@@ -20,7 +20,7 @@ from trimtab.qos.ledger.time_to_violation import (
 )
 from trimtab.qos.promise.slo import Promise
 from trimtab.qos.queue.key import Horizon, horizon_of
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.tracker import AccountTracker
 
 State = Literal["ok", "atRisk", "violated"]
@@ -73,7 +73,7 @@ class AccountView(Struct, frozen=True, gc=False):
 class AccountViews:
     """Reads the ledger and the promises; names every account so that no two names are equal."""
 
-    def __init__(self, tracker: AccountTracker, settings: Settings) -> None:
+    def __init__(self, tracker: AccountTracker, settings: QosSettings) -> None:
         self._tracker = tracker
         self._legacy = settings.legacy
         self._default = Promise(settings.default_slo, "default", "")

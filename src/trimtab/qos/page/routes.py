@@ -32,7 +32,7 @@ from trimtab.qos.page.html import HEADERS, html_page
 from trimtab.qos.page.text import moment, page, wide_page
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.waiting import NoSuchPod, WaitingQueue
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.tracker import AccountTracker
 
 SORTS = ("name", "ttv", "deadline")
@@ -47,7 +47,7 @@ class Routes:
         tracker: AccountTracker,
         waiting: WaitingQueue,
         access: PageAccess,
-        settings: Settings,
+        settings: QosSettings,
         *,
         leading: Callable[[], bool],
         skew: Callable[[], int],

@@ -15,8 +15,8 @@ import re
 from msgspec import Struct
 
 from trimtab.qos.ledger.pod_life import STAMP
-from trimtab.qos.ledger.time_to_violation import SECOND, Pace, deadline, urgent_at
-from trimtab.qos.settings import Settings
+from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth, deadline, urgent_at
+from trimtab.qos.settings import QosSettings
 
 ANNOTATION = STAMP
 INFINITE = 10**20 - 1
@@ -49,7 +49,7 @@ class PodSituation(Struct, frozen=True):
     created: int
     ttv: int | None
     slo: float
-    pace: Pace
+    pace: AccountGrowth
 
 
 class Horizon(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Horizon(Struct, frozen=True):
     most_debt: int = 3600 * SECOND
 
 
-def horizon_of(settings: Settings, *, is_vm: bool) -> Horizon:
+def horizon_of(settings: QosSettings, *, is_vm: bool) -> Horizon:
     """A VM takes longer to start, so it becomes urgent earlier."""
     margin = settings.vm_margin_s if is_vm else settings.safety_margin_s
     return Horizon(

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from trimtab.qos.ledger.account import Account, AccountOwner
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.ledger.time_to_violation import Pace, faded_span, time_to_violation
+from trimtab.qos.ledger.time_to_violation import AccountGrowth, faded_span, time_to_violation
 from trimtab.qos.queue.key import (
     ANNOTATION,
     PodSituation,
@@ -23,7 +23,7 @@ from trimtab.qos.queue.key import (
     queue_key,
 )
 from trimtab.qos.queue.obstacle import Obstacles
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.tracker import AccountTracker
 
 
@@ -40,7 +40,7 @@ class WaitingPod(Struct, frozen=True):
 
 
 class Stamper:
-    def __init__(self, tracker: AccountTracker, settings: Settings) -> None:
+    def __init__(self, tracker: AccountTracker, settings: QosSettings) -> None:
         self._tracker = tracker
         self._settings = settings
         self._horizons = tuple(horizon_of(settings, is_vm=is_vm) for is_vm in (False, True))
@@ -64,7 +64,7 @@ class Stamper:
         claim = self._claim(account, now)
         if not (owner.is_vm and claim.pace.running):
             waiting = 1 if owner.is_vm else claim.pace.waiting + 1
-            claim = structs.replace(claim, pace=Pace(claim.pace.running, waiting))
+            claim = structs.replace(claim, pace=AccountGrowth(claim.pace.running, waiting))
         slo = self._tracker.promise_of(owner, pod, asked=True).slo
         return self._decide(account.owner, claim, slo, now, now)
 
@@ -95,7 +95,7 @@ class Stamper:
         ]
         half_life = self._tracker.ledger.half_life
         unearned = sum(faded_span(min(since, now), now, now, half_life) for since in idle)
-        pace = Pace(reading.pace.running, max(0, reading.pace.waiting - len(idle)))
+        pace = AccountGrowth(reading.pace.running, max(0, reading.pace.waiting - len(idle)))
         return QueueClaim(reading.credited, max(0, reading.charged - round(unearned)), pace)
 
     def _decide(
@@ -111,4 +111,4 @@ class QueueClaim(Struct, frozen=True):
 
     credited: int
     charged: int
-    pace: Pace
+    pace: AccountGrowth

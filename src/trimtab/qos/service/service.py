@@ -36,8 +36,8 @@ from trimtab.qos.service.bindings import Bindings, ServerTime, steady
 from trimtab.qos.service.checkpoint import Checkpoints
 from trimtab.qos.service.controllers import AccountController, Restamper, SloEvents
 from trimtab.qos.service.rebuild import Rebuild
-from trimtab.qos.service.webhook import Webhook
-from trimtab.qos.settings import NAME, NAMESPACE, Settings
+from trimtab.qos.service.webhook import StampingWebhook
+from trimtab.qos.settings import NAME, NAMESPACE, QosSettings
 from trimtab.qos.tracking.stores import EVERY_S, QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
@@ -54,7 +54,7 @@ class QosParts:
     def __init__(
         self,
         client: Client,
-        settings: Settings,
+        settings: QosSettings,
         now: Callable[[], int] = time.time_ns,
         clock: Callable[[], int] = steady,
     ) -> None:
@@ -195,7 +195,7 @@ class QosParts:
         callers.warn()
         tls = Tls(chosen.certificate, chosen.key, client_ca=chosen.client_ca)
         web = Web(
-            [Webhook(self.stamper, self.cores, callers, chosen.limits.enforced).route],
+            [StampingWebhook(self.stamper, self.cores, callers, chosen.limits.enforced).route],
             host=chosen.webhook_address or chosen.address,
             port=chosen.webhook_port,
             tls=tls,
@@ -218,7 +218,7 @@ _WHO_AM_I = msgspec.json.encode(
 )
 
 
-async def serve(client: Client, settings: Settings) -> None:
+async def serve(client: Client, settings: QosSettings) -> None:
     """Run until SIGTERM."""
     qos = QosParts(client, settings)
     web = page_web(qos, settings)
@@ -232,7 +232,7 @@ async def serve(client: Client, settings: Settings) -> None:
         REGISTRY.unregister(series)
 
 
-async def assemble(qos: QosParts, web: Web, settings: Settings) -> Service:
+async def assemble(qos: QosParts, web: Web, settings: QosSettings) -> Service:
     """The service of these parts; kinds that are not served yet are followed when they are."""
     there = await qos.stores.served()
     later: list[Reflector[Any]] = [each for each in qos.stores.optional if each not in there]
@@ -249,7 +249,7 @@ async def assemble(qos: QosParts, web: Web, settings: Settings) -> Service:
     )
 
 
-def page_web(qos: QosParts, settings: Settings) -> Web:
+def page_web(qos: QosParts, settings: QosSettings) -> Web:
     """The page's port; for others than this computer it is TLS if there is a certificate."""
     tls = None
     if settings.exposed:

@@ -27,21 +27,21 @@ from trimtab.qos.settings import WEBHOOK_PATH
 log = get_logger()
 
 
-class AdmissionRequest(Struct, rename="camel"):
+class PodAdmissionRequest(Struct, rename="camel"):
     uid: str
     namespace: str = ""
     dry_run: bool = False
     object: LifePod | None = None
 
 
-class AdmissionReview(Struct, rename="camel"):
-    request: AdmissionRequest
+class PodAdmissionReview(Struct, rename="camel"):
+    request: PodAdmissionRequest
 
 
-_REVIEW = msgspec.json.Decoder(AdmissionReview)
+_REVIEW = msgspec.json.Decoder(PodAdmissionReview)
 
 
-class Webhook:
+class StampingWebhook:
     def __init__(
         self, stamper: Stamper, cores: PromisedCores, callers: Callers, enforced: bool = False
     ) -> None:
@@ -64,7 +64,7 @@ class Webhook:
         answer = self._answer(review.request)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    def _answer(self, asked: AdmissionRequest) -> Free:
+    def _answer(self, asked: PodAdmissionRequest) -> Free:
         pod = in_namespace(asked.object, asked.namespace) if asked.object else None
         if pod is None or not self._stamper.stampable(pod):
             return answered(asked, [])
@@ -75,7 +75,7 @@ class Webhook:
             return refused(asked, why)
         return answered(asked, self._patch(asked, pod), [why] if why else [])
 
-    def _patch(self, asked: AdmissionRequest, pod: LifePod) -> list[Free]:
+    def _patch(self, asked: PodAdmissionRequest, pod: LifePod) -> list[Free]:
         stamp = str(self._stamper.at_creation(pod).stamp)
         if not asked.dry_run:
             stamped.inc()
@@ -104,7 +104,7 @@ def patch(pod: LifePod, stamp: str) -> list[Free]:
     return [{"op": "add", "path": path, "value": stamp}]
 
 
-def answered(asked: AdmissionRequest, patch: list[Free], warnings: Sequence[str] = ()) -> Free:
+def answered(asked: PodAdmissionRequest, patch: list[Free], warnings: Sequence[str] = ()) -> Free:
     response: Free = {"uid": asked.uid, "allowed": True}
     if warnings:
         response["warnings"] = list(warnings)
@@ -114,7 +114,7 @@ def answered(asked: AdmissionRequest, patch: list[Free], warnings: Sequence[str]
     return _review(response)
 
 
-def refused(asked: AdmissionRequest, why: str) -> Free:
+def refused(asked: PodAdmissionRequest, why: str) -> Free:
     status = {"code": 403, "reason": "Forbidden", "message": why}
     return _review({"uid": asked.uid, "allowed": False, "status": status})
 

@@ -17,7 +17,7 @@ from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.promise.limits import capped, ceiling_of
 from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, PromiseTerms, promised
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import THROUGH, AnyVm, PauseDetector, QosStores
 
 log = get_logger()
@@ -29,7 +29,7 @@ YOUNG = 60 * SECOND
 class AccountTracker:
     """The ledger, the pods of each account that there are, and what was promised to it."""
 
-    def __init__(self, stores: QosStores, settings: Settings, now: Callable[[], int]) -> None:
+    def __init__(self, stores: QosStores, settings: QosSettings, now: Callable[[], int]) -> None:
         self.stores = stores
         self.now = now
         self.ledger = Ledger(

@@ -31,7 +31,7 @@ from trimtab.scores.expr import (
 Value: TypeAlias = Floats | float
 
 
-class Instant(Protocol):
+class InstantValues(Protocol):
     """Where the values come from: the columns at one moment, and what was computed of them."""
 
     shape: tuple[int, ...]
@@ -43,7 +43,7 @@ class Instant(Protocol):
     def over(self, expr: Over) -> Floats: ...
 
 
-Compiled: TypeAlias = Callable[[Instant], Value]
+Compiled: TypeAlias = Callable[[InstantValues], Value]
 
 
 @cache
@@ -75,7 +75,7 @@ def _record(expr: Record) -> Compiled:
     """What has a name is kept for the next score that uses it."""
     argument = compiled(expr.argument)
 
-    def value(now: Instant) -> Value:
+    def value(now: InstantValues) -> Value:
         known = now.known.get(expr)
         if known is None:
             known = now.known[expr] = argument(now)
@@ -88,7 +88,7 @@ def _pick(expr: Pick) -> Compiled:
     parts = (expr.left, expr.right, expr.then, expr.otherwise)
     left, right, then, otherwise = (compiled(part) for part in parts)
 
-    def value(now: Instant) -> Value:
+    def value(now: InstantValues) -> Value:
         return np.where(np.greater(left(now), right(now)), then(now), otherwise(now))
 
     return value
@@ -106,7 +106,7 @@ def _elementwise(expr: Binary | Function | Clamp | Extreme) -> Compiled:
     parts = tuple(compiled(part) for part in expr.parts)
     own = tuple(isinstance(part, _ELEMENTWISE) for part in expr.parts)
 
-    def value(now: Instant) -> Value:
+    def value(now: InstantValues) -> Value:
         values = [part(now) for part in parts]
         for free, operand in zip(own, values, strict=True):
             if free and isinstance(operand, np.ndarray) and operand.shape == now.shape:
@@ -165,7 +165,7 @@ def _clamp(expr: Clamp) -> Callable[..., Value]:
 def _across(expr: Across) -> Compiled:
     argument, reduce = compiled(expr.argument), _reduction(expr)
 
-    def value(now: Instant) -> Value:
+    def value(now: InstantValues) -> Value:
         found = argument(now)
         if not isinstance(found, np.ndarray) or found.shape != now.shape:
             found = np.broadcast_to(found, now.shape)  # one value for every node

@@ -21,7 +21,7 @@ class Alert(Struct, frozen=True, kw_only=True, rename={"after": "for"}):
     annotations: Mapping[str, str]
 
 
-class Sources(Struct, frozen=True):
+class AlertSources(Struct, frozen=True):
     """Where alerts find what they watch.
 
     means: the records of the inputs, averaged over a minute.
@@ -34,7 +34,7 @@ class Sources(Struct, frozen=True):
     scores: Mapping[str, str]
 
 
-def all_alerts(sources: Sources, scale: float) -> list[Alert]:
+def all_alerts(sources: AlertSources, scale: float) -> list[Alert]:
     """About nodes, the cluster, the scores and the rules themselves."""
     watches = [
         *_of_nodes(sources),
@@ -69,7 +69,7 @@ _NODE = "{{ $labels.instance }}"
 _PERCENT = "{{ $value | humanizePercentage }}"
 
 
-def _of_nodes(sources: Sources) -> list[_Watch]:
+def _of_nodes(sources: AlertSources) -> list[_Watch]:
     cpu, memory = sources.means["cpu_usage"], sources.means["memory_usage"]
     stalled = f"VMs on {_NODE} wait {_PERCENT} of the time for"
     return [
@@ -112,7 +112,7 @@ def _of_nodes(sources: Sources) -> list[_Watch]:
     ]
 
 
-def _imbalance(sources: Sources) -> _Watch:
+def _imbalance(sources: AlertSources) -> _Watch:
     """Half an hour is more than levelling should take."""
     gaps = []
     for resource in ("cpu", "memory"):

@@ -15,8 +15,8 @@ from trimtab.files.yaml import as_yaml
 from trimtab.scores.catalog import CATALOG
 from trimtab.scores.inputs import DIMENSIONS
 from trimtab.scores.prometheus import openshift
-from trimtab.scores.prometheus.alerts import Alert, Sources, all_alerts
-from trimtab.scores.prometheus.records import Rule, base_record, score_record
+from trimtab.scores.prometheus.alerts import Alert, AlertSources, all_alerts
+from trimtab.scores.prometheus.records import RecordingRule, base_record, score_record
 from trimtab.scores.prometheus.rules import EXPORTED, RuleSettings, recording_rules
 from trimtab.scores.score import Score
 
@@ -29,17 +29,17 @@ KEY = "trimtab.rules.yaml"
 GENERATED = "# Written by `make generate` from src/trimtab/scores; change it there.\n"
 
 
-class Group(Struct, frozen=True):
+class RuleFileGroup(Struct, frozen=True):
     """A rule group as Prometheus reads it."""
 
     name: str
     interval: str
-    rules: Sequence[Rule | Alert]
+    rules: Sequence[RecordingRule | Alert]
 
 
 def rule_groups(
     scores: Sequence[Score], settings: RuleSettings, flavor: Flavor = "trimtab"
-) -> list[Group]:
+) -> list[RuleFileGroup]:
     """The groups of a rule file: records of the chosen scores, then alerts."""
     names = [score.name for score in scores]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -48,36 +48,36 @@ def rule_groups(
     return make(scores, settings)
 
 
-def _ours(scores: Sequence[Score], settings: RuleSettings) -> list[Group]:
+def _ours(scores: Sequence[Score], settings: RuleSettings) -> list[RuleFileGroup]:
     means = {column: base_record(column, "avg1m") for column in DIMENSIONS}
     series = ("node_vm_count", *EXPORTED.values())
     known = " or ".join(f"group by (node) ({name})" for name in series)
     expected = f'label_replace({known}, "instance", "$1", "node", "(.+)")'
-    alerts = all_alerts(Sources(means, expected, _by_name(scores)), settings.scale)
+    alerts = all_alerts(AlertSources(means, expected, _by_name(scores)), settings.scale)
     return [
-        Group("trimtab", settings.interval, recording_rules(scores, settings)),
-        Group("trimtab-alerts", settings.interval, alerts),
+        RuleFileGroup("trimtab", settings.interval, recording_rules(scores, settings)),
+        RuleFileGroup("trimtab-alerts", settings.interval, alerts),
     ]
 
 
-def _production(scores: Sequence[Score], settings: RuleSettings) -> list[Group]:
+def _production(scores: Sequence[Score], settings: RuleSettings) -> list[RuleFileGroup]:
     means = {column: openshift.node_record(column) for column in DIMENSIONS}
     records = {openshift.DEFAULT: score_record(openshift.DEFAULT, "avg1m"), **_by_name(scores)}
-    alerts = all_alerts(Sources(means, openshift.WORKERS, records), settings.scale)
+    alerts = all_alerts(AlertSources(means, openshift.WORKERS, records), settings.scale)
     production = openshift.production_rules(settings)
-    groups = [Group("trimtab-openshift", settings.interval, production)]
+    groups = [RuleFileGroup("trimtab-openshift", settings.interval, production)]
     if scores:
         ours = recording_rules(scores, settings, openshift.base_rules())
         kept = openshift.without_production_names(ours, production)
-        groups.append(Group("trimtab", settings.interval, kept))
-    return [*groups, Group("trimtab-alerts", settings.interval, alerts)]
+        groups.append(RuleFileGroup("trimtab", settings.interval, kept))
+    return [*groups, RuleFileGroup("trimtab-alerts", settings.interval, alerts)]
 
 
 def _by_name(scores: Sequence[Score]) -> dict[str, str]:
     return {score.name: score_record(score.name, "avg1m") for score in scores}
 
 
-def render(groups: Sequence[Group], form: Format = "prometheus", heading: str = "") -> str:
+def render(groups: Sequence[RuleFileGroup], form: Format = "prometheus", heading: str = "") -> str:
     """The file, with `heading` as its first comment lines."""
     plain = {"groups": [_plain(group) for group in groups]}
     match form:
@@ -105,7 +105,7 @@ def generated_files() -> dict[str, str]:
     }
 
 
-def _plain(group: Group) -> dict[str, Any]:
+def _plain(group: RuleFileGroup) -> dict[str, Any]:
     data: dict[str, Any] = msgspec.to_builtins(group)
     for rule in data["rules"]:
         if not rule.get("labels", True):

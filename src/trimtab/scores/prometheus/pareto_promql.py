@@ -10,7 +10,7 @@ shrinks.
 
 from trimtab.scores.expr import Column
 from trimtab.scores.inputs import DIMENSIONS
-from trimtab.scores.prometheus.records import Rule, base_record, helper_ending
+from trimtab.scores.prometheus.records import RecordingRule, base_record, helper_ending
 from trimtab.scores.score import Mode
 
 PAIR = "trimtab_node_pair"
@@ -59,7 +59,7 @@ class ParetoRules:
         )
         return f"{self._index} / scalar(clamp_min(max({self._index}), 1)) + ({crowding})"
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[RecordingRule]:
         """The helpers, in the order in which they must be evaluated."""
         return [*self._dominance(), *self._fronts(), *self._neighbours(), self._truncated()]
 
@@ -70,7 +70,7 @@ class ParetoRules:
             f"- on (node) group_left () {record}"
         )
 
-    def _dominance(self) -> list[Rule]:
+    def _dominance(self) -> list[RecordingRule]:
         """Each input narrows the pairs of the one before; then one input must be smaller."""
         weakly = self._helper("pair", "weakly_dominated")
         pairs = PAIR
@@ -78,31 +78,33 @@ class ParetoRules:
             pairs = f"0 * ({self._difference(pairs, record)} <= 0)"
         strict = (f"({self._difference(f'0 * {weakly}', r)} < 0)" for r in self._columns.values())
         return [
-            Rule(weakly, pairs.removeprefix("0 * (").removesuffix(")")),
-            Rule(self._dominated, " or ".join(strict)),
+            RecordingRule(weakly, pairs.removeprefix("0 * (").removesuffix(")")),
+            RecordingRule(self._dominated, " or ".join(strict)),
         ]
 
-    def _fronts(self) -> list[Rule]:
-        levels = [Rule(self._level, f"group by (node) ({self._dominated})", {"level": "1"})]
+    def _fronts(self) -> list[RecordingRule]:
+        levels = [
+            RecordingRule(self._level, f"group by (node) ({self._dominated})", {"level": "1"})
+        ]
         for k in range(2, self._levels + 1):
             below = _of_other(f'{self._level}{{level="{k - 1}"}}')
             chain = f"group by (node) ({self._dominated} and on (other) {below})"
-            levels.append(Rule(self._level, chain, {"level": str(k)}))
+            levels.append(RecordingRule(self._level, chain, {"level": str(k)}))
         zero = f"0 * {self._any}"
         depth = f"{zero} + on (node) group_left () count by (node) ({self._level}) or {zero}"
         labelled = f'count_values by (node, instance) ("front", {self._index})'
-        return [*levels, Rule(self._index, depth), Rule(self._label, labelled)]
+        return [*levels, RecordingRule(self._index, depth), RecordingRule(self._label, labelled)]
 
-    def _neighbours(self) -> list[Rule]:
+    def _neighbours(self) -> list[RecordingRule]:
         """Keys of one front differ by less than half a million; their difference is the order."""
         order = f"on (node) group_left () max by (node) ({ORDER})"
         same = f"({self._difference(PAIR, self._key)}) < 5e5 > -5e5"
         crowding = " + ".join(self._crowding_in(d) for d in DIMENSIONS)
         return [
-            Rule(self._key, f"1e6 * {self._index} + {order}"),
-            Rule(self._same, same),
-            *(Rule(self._range(d), self._range_of(d)) for d in DIMENSIONS),
-            Rule(self._crowding, crowding),
+            RecordingRule(self._key, f"1e6 * {self._index} + {order}"),
+            RecordingRule(self._same, same),
+            *(RecordingRule(self._range(d), self._range_of(d)) for d in DIMENSIONS),
+            RecordingRule(self._crowding, crowding),
         ]
 
     def _range(self, column: Column) -> str:
@@ -122,11 +124,11 @@ class ParetoRules:
             f"/ on (front) group_left () clamp_min({self._range(column)}, 1e-30)"
         )
 
-    def _truncated(self) -> Rule:
+    def _truncated(self) -> RecordingRule:
         """Above 0 when the deepest unrolled level is in use, so that there may be more fronts."""
         deepest = f'{self._level}{{level="{self._levels}"}}'
         name = self._helper("cluster", "pareto_front_truncated")
-        return Rule(name, f"count({deepest}) or vector(0)")
+        return RecordingRule(name, f"count({deepest}) or vector(0)")
 
 
 def _of_other(record: str) -> str:

@@ -8,7 +8,7 @@ from trimtab.scores.expr import Column
 from trimtab.scores.score import Mode
 
 
-class Rule(Struct, frozen=True, omit_defaults=True):
+class RecordingRule(Struct, frozen=True, omit_defaults=True):
     """One recording rule."""
 
     record: str

@@ -13,7 +13,13 @@ from trimtab.scores.expr import Column, Expr, ParetoFront, Record, walk
 from trimtab.scores.inputs import DIMENSIONS, IN_FLIGHT, cluster_means
 from trimtab.scores.prometheus.pareto_promql import LARGEST_UNROLLED, ParetoRules
 from trimtab.scores.prometheus.promql import Printer
-from trimtab.scores.prometheus.records import Rule, base_record, duration, mean_record, score_record
+from trimtab.scores.prometheus.records import (
+    RecordingRule,
+    base_record,
+    duration,
+    mean_record,
+    score_record,
+)
 from trimtab.scores.score import MEAN_WINDOW_S, Mode, Score
 
 MODES: tuple[Mode, Mode] = ("score", "avg1m")
@@ -66,8 +72,8 @@ class RuleSettings(Struct, frozen=True, kw_only=True):
 
 
 def recording_rules(
-    scores: Sequence[Score], settings: RuleSettings, base: Sequence[Rule] | None = None
-) -> list[Rule]:
+    scores: Sequence[Score], settings: RuleSettings, base: Sequence[RecordingRule] | None = None
+) -> list[RecordingRule]:
     """All rules of `scores`; `base` replaces the rules that make the instant base records."""
     in_flight = any(score.reads_migrations for score in scores)
     columns = (*DIMENSIONS, *IN_FLIGHT) if in_flight else DIMENSIONS
@@ -85,18 +91,20 @@ def recording_rules(
     ]
 
 
-def _filtered(column: Column) -> Rule:
+def _filtered(column: Column) -> RecordingRule:
     """The input of nodes that have all four, finite and not negative, once per node."""
     others = [column, *(c for c in DIMENSIONS if c != column)]
     valid = (f"(clamp_min({EXPORTED[c]}, 0) < +Inf)" for c in others)
     merged = f"max by (node) ({' and on (node) '.join(valid)})"
-    return Rule(base_record(column, "score"), f"label_replace({merged}, {INSTANCE_FROM_NODE})")
+    return RecordingRule(
+        base_record(column, "score"), f"label_replace({merged}, {INSTANCE_FROM_NODE})"
+    )
 
 
 INSTANCE_FROM_NODE = '"instance", "$1", "node", "(.+)"'
 
 
-def _net_in_flight(column: Column) -> Rule:
+def _net_in_flight(column: Column) -> RecordingRule:
     """Arriving minus leaving; 0 for a node of which the exporter says nothing."""
     scored = base_record("cpu_usage", "score")
     arriving, leaving = (
@@ -104,28 +112,32 @@ def _net_in_flight(column: Column) -> Rule:
         f"and {scored} or 0 * {scored})"
         for series in EXPORTED_IN_FLIGHT[column]
     )
-    return Rule(base_record(column, "score"), f"{arriving} - {leaving}")
+    return RecordingRule(base_record(column, "score"), f"{arriving} - {leaving}")
 
 
-def _averaged(column: Column, scale: float) -> Rule:
+def _averaged(column: Column, scale: float) -> RecordingRule:
     """`and` drops a node that has left: its samples stay in the window for a minute."""
     instant = base_record(column, "score")
     window = duration(MEAN_WINDOW_S / scale)
-    return Rule(base_record(column, "avg1m"), f"avg_over_time({instant}[{window}]) and {instant}")
+    return RecordingRule(
+        base_record(column, "avg1m"), f"avg_over_time({instant}[{window}]) and {instant}"
+    )
 
 
-def formula_rules(scores: Sequence[Score], mode: Mode, settings: RuleSettings) -> list[Rule]:
+def formula_rules(
+    scores: Sequence[Score], mode: Mode, settings: RuleSettings
+) -> list[RecordingRule]:
     """Helpers first, then scores with what depends on other scores, the Pareto front last."""
     pareto = ParetoRules(mode, settings.pareto_levels)
     printer = Printer(mode, settings.scale, pareto)
-    helpers: list[Rule] = []
-    results: list[Rule] = []
+    helpers: list[RecordingRule] = []
+    results: list[RecordingRule] = []
     for expr in _parts(sorted(scores, key=_has_fronts)):
         if isinstance(expr, ParetoFront):
             results += pareto.rules()
         elif isinstance(expr, Record):
             dimension = {"dimension": expr.dimension} if expr.dimension else {}
-            rule = Rule(printer.name(expr), printer.definition(expr), dimension)
+            rule = RecordingRule(printer.name(expr), printer.definition(expr), dimension)
             (results if _needs_scores(expr) else helpers).append(rule)
     _check_names([*helpers, *results])
     return [*helpers, *results]
@@ -145,7 +157,7 @@ def _needs_scores(record: Record) -> bool:
     return any(isinstance(part, Record) and part.kind == "score" for part in walk(record))
 
 
-def _check_names(rules: Sequence[Rule]) -> None:
+def _check_names(rules: Sequence[RecordingRule]) -> None:
     seen: set[tuple[str, str]] = set()
     for rule in rules:
         key = (rule.record, str(sorted(rule.labels.items())))
@@ -154,22 +166,22 @@ def _check_names(rules: Sequence[Rule]) -> None:
         seen.add(key)
 
 
-def _aliases(scores: Iterable[Score]) -> list[Rule]:
+def _aliases(scores: Iterable[Score]) -> list[RecordingRule]:
     return [
-        Rule(score_record(alias, mode), score_record(score.name, mode))
+        RecordingRule(score_record(alias, mode), score_record(score.name, mode))
         for score in scores
         for alias in score.aliases
         for mode in MODES
     ]
 
 
-def _means(scores: Sequence[Score]) -> list[Rule]:
+def _means(scores: Sequence[Score]) -> list[RecordingRule]:
     means = [
-        Rule(mean_record(score.name), f"avg({score_record(score.name, 'avg1m')})")
+        RecordingRule(mean_record(score.name), f"avg({score_record(score.name, 'avg1m')})")
         for score in scores
     ]
     copies = [
-        Rule(mean_record(alias), mean_record(score.name))
+        RecordingRule(mean_record(alias), mean_record(score.name))
         for score in scores
         for alias in score.aliases
     ]

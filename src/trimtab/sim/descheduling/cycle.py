@@ -21,8 +21,8 @@ from trimtab.sim.descheduling.sensor import Pieces, Sensor
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.pieces import Sums
-from trimtab.sim.measures.recorder import Recorder
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.measures.recorder import CourseRecorder
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec, VictimChoice
 from trimtab.virt.soft_taints import NodeClass, keys_of
@@ -83,7 +83,7 @@ class Control:
         for descheduler in self._deschedulers:
             descheduler.look_again()
 
-    def cycle(self, cycle: int, now: float, recorder: Recorder) -> None:
+    def cycle(self, cycle: int, now: float, recorder: CourseRecorder) -> None:
         """One descheduling cycle in every replica: look, decide, write down, act."""
         scores = self._sensor.scores(now, recorder.ready[cycle])
         recorder.score[:, cycle] = scores
@@ -141,7 +141,7 @@ class Control:
             self._deschedulers[r].look_again()
 
 
-def taint(cluster: Cluster, classes: NDArray[np.int8]) -> bool:
+def taint(cluster: ReplicaPlacement, classes: NDArray[np.int8]) -> bool:
     """Give every node as many soft taints as its class gets; says whether any node changed.
 
     The soft tainter runs right after each descheduling cycle on the same classes. So the

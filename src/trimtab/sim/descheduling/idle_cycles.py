@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.policy import Node, Policy
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Source
+from trimtab.policy import PlainNode, Policy
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, UsageSource
 from trimtab.policy.numbers import (
     classify_nodes,
     mean_of,
@@ -46,7 +46,9 @@ class IdleReplicas(Struct, frozen=True, eq=False):
 class IdleCycles:
     """Decides for replicas whose last cycle found no over-utilised node, if it certainly can."""
 
-    def __init__(self, policy: Policy, nodes: Sequence[Node], replicas: Sequence[Replica]) -> None:
+    def __init__(
+        self, policy: Policy, nodes: Sequence[PlainNode], replicas: Sequence[Replica]
+    ) -> None:
         every = all(policy.node_selector.matches(node.labels) for node in nodes)
         self._span = span_of(policy) if every else None
         self._replicas = replicas
@@ -85,7 +87,7 @@ def span_of(policy: Policy) -> tuple[float, float] | None:
     if len(plugins) != 1 or not isinstance(plugins[0], LowNodeUtilization):
         return None
     plugin = plugins[0]
-    if plugin.source is not Source.PROMETHEUS or plugin.broken or not plugin.deviation:
+    if plugin.source is not UsageSource.PROMETHEUS or plugin.broken or not plugin.deviation:
         return None
     return plugin.low.get(METRIC_RESOURCE, nan), plugin.high.get(METRIC_RESOURCE, nan)
 

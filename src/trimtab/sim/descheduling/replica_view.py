@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.model.quantity import NANO
-from trimtab.policy import Node, NodeView, PodView, Qos, Traits, Vector, View
+from trimtab.policy import NodeView, PlainNode, PodView, Qos, Traits, Vector, View
 from trimtab.policy.view import Amounts
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import DEFAULT_NAMESPACE, UNITS, Fleet, Floats
@@ -52,7 +52,7 @@ class SharedTraits:
         self._traits: dict[tuple[int, int, int, int], Traits] = {}
         self._of_vm: dict[int, Traits] = {}
         self.nodes = [
-            Node(
+            PlainNode(
                 name=node.name,
                 labels=node_labels(node),
                 taints=node.taints,
@@ -188,7 +188,7 @@ def _used(cpu: float, memory: float) -> Amounts:
     }
 
 
-def _nodes_now(nodes: Sequence[Node], fleet: Fleet, replica: Replica) -> list[NodeView]:
+def _nodes_now(nodes: Sequence[PlainNode], fleet: Fleet, replica: Replica) -> list[NodeView]:
     """The nodes with the taints and conditions that they have right now."""
     cluster = replica.cluster
     added = cluster.soft_taints - fleet.soft_taints

@@ -11,7 +11,7 @@ from trimtab.model.machines import REFERENCE_CPU
 from trimtab.sim.fleet import UNITS, Fleet, Floats
 from trimtab.sim.measures.meter import FIGURES, Meter
 from trimtab.sim.migration.migrations import GB, Migrations
-from trimtab.sim.outcome import Course, Move, ReportCard
+from trimtab.sim.outcome import Course, MigrationRecord, ReportCard
 from trimtab.sim.problem import problem_at
 
 BAND = 0.10
@@ -169,7 +169,7 @@ def oscillations(classes: NDArray[np.int8]) -> int:
     return total
 
 
-def ping_pongs(moves: Sequence[Move]) -> int:
+def ping_pongs(moves: Sequence[MigrationRecord]) -> int:
     """Moves that brought a VM back to a node it had left less than an hour before."""
     left: dict[tuple[str, str], float] = {}
     count = 0
@@ -182,7 +182,7 @@ def ping_pongs(moves: Sequence[Move]) -> int:
     return count
 
 
-def _moved_again(moves: Sequence[Move]) -> int:
+def _moved_again(moves: Sequence[MigrationRecord]) -> int:
     counts: dict[str, int] = {}
     for move in moves:
         counts[move.vm] = counts.get(move.vm, 0) + 1

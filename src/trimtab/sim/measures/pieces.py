@@ -14,7 +14,7 @@ from trimtab.sim.descheduling.sensor import Pieces
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.meter import Meter
-from trimtab.sim.placement.cluster import Cluster, Flags, Places
+from trimtab.sim.placement.cluster import Flags, Places, ReplicaPlacement
 
 
 class Sums:
@@ -45,7 +45,12 @@ class Accounts:
     """Keeps the books of a batch."""
 
     def __init__(
-        self, fleet: Fleet, loads: Loads, sums: Sums, clusters: Sequence[Cluster], in_flight: bool
+        self,
+        fleet: Fleet,
+        loads: Loads,
+        sums: Sums,
+        clusters: Sequence[ReplicaPlacement],
+        in_flight: bool,
     ) -> None:
         self._fleet, self._loads, self._sums, self._clusters = fleet, loads, sums, clusters
         self._in_flight = in_flight

@@ -7,7 +7,7 @@ from trimtab.sim.fleet import Floats
 from trimtab.sim.outcome import Course
 
 
-class Recorder:
+class CourseRecorder:
     """Arrays (replicas, cycles, nodes), filled cycle by cycle."""
 
     def __init__(self, times: Floats, replicas: int, nodes: int) -> None:

@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Floats
-from trimtab.sim.migration.marks import Attempt, Mark, targets_of
+from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt, targets_of
 from trimtab.virt.attempts import PROGRESS_S
 
 _FIRST_ROOM = 16
 
 
-class Copies:
+class PreCopies:
     """All pre-copies of one replica that are under way.
 
-    A copy's place is `Attempt.copy`; when some end, the last ones take their places.
+    A copy's place is `MigrationAttempt.copy`; when some end, the last ones take their places.
     """
 
     def __init__(self, nodes: int, bandwidth: float) -> None:
         self._bandwidth = bandwidth
         self._sending = np.zeros(nodes, dtype=np.int64)
         self._receiving = np.zeros(nodes, dtype=np.int64)
-        self._marks: list[Mark] = []
+        self._marks: list[EvacuationMark] = []
         self._since_s = 0.0
         """`left` and `sent` hold at this moment, shares and rates from then on."""
         self._regrouped = False
@@ -65,7 +65,7 @@ class Copies:
         return self._ends_first_s
 
     def begin(
-        self, marks: Sequence[Mark], left: Floats, dirty_rate: Floats, deadline_s: Floats
+        self, marks: Sequence[EvacuationMark], left: Floats, dirty_rate: Floats, deadline_s: Floats
     ) -> None:
         """A copy begins now for each mark; they have a share as soon as `share` is called."""
         first, end = len(self._marks), len(self._marks) + len(marks)
@@ -88,7 +88,7 @@ class Copies:
         np.add.at(self._receiving, self._targets[new], 1)
         self._regrouped = True
 
-    def end(self, marks: Sequence[Mark], now: float) -> list[float]:
+    def end(self, marks: Sequence[EvacuationMark], now: float) -> list[float]:
         """Copies end now, one way or the other; the bytes that each has sent."""
         self.progress(now)
         places = np.array([_attempt(mark).copy for mark in marks], dtype=np.intp)
@@ -114,16 +114,16 @@ class Copies:
         self._figures[:, free] = self._figures[:, last]
         del self._marks[count:]
 
-    def sent(self, attempt: Attempt) -> float:
+    def sent(self, attempt: MigrationAttempt) -> float:
         """The bytes that a copy had sent when all were brought up to date last."""
         return 0.0 if attempt.copy is None else self._sent.item(attempt.copy)
 
-    def is_in_time(self, attempt: Attempt) -> bool:
+    def is_in_time(self, attempt: MigrationAttempt) -> bool:
         """Whether it finishes before it is given up."""
         at = attempt.copy
         return at is not None and self._finishes_s.item(at) <= self._given_up_s.item(at)
 
-    def are_in_time(self, marks: Sequence[Mark]) -> bool:
+    def are_in_time(self, marks: Sequence[EvacuationMark]) -> bool:
         """Whether all of them are copied, and finish before they are given up."""
         places = [mark.attempt.copy for mark in marks if mark.attempt is not None]
         if None in places:
@@ -131,7 +131,7 @@ class Copies:
         at = np.array(places, dtype=np.intp)
         return bool((self._finishes_s[at] <= self._given_up_s[at]).all())
 
-    def due(self, now: float) -> list[Mark]:
+    def due(self, now: float) -> list[EvacuationMark]:
         """Those that finish or are given up by now, in no order."""
         if self._ends_first_s > now:
             return []
@@ -179,6 +179,6 @@ class Copies:
         self._regrouped = False
 
 
-def _attempt(mark: Mark) -> Attempt:
+def _attempt(mark: EvacuationMark) -> MigrationAttempt:
     assert mark.attempt is not None
     return mark.attempt

@@ -11,7 +11,7 @@ from msgspec import Struct
 from trimtab.virt.slots import MigrationPriority
 
 
-class Attempt(Struct, eq=False, gc=False):
+class MigrationAttempt(Struct, eq=False, gc=False):
     """One try to move a VM; without `target` its pod still waits for a node to fit."""
 
     number: int
@@ -28,7 +28,7 @@ class Attempt(Struct, eq=False, gc=False):
     """Fails when it should have succeeded."""
 
 
-class Mark(Struct, eq=False, gc=False):
+class EvacuationMark(Struct, eq=False, gc=False):
     """A VM that is to leave `source`."""
 
     vm: int
@@ -39,7 +39,7 @@ class Mark(Struct, eq=False, gc=False):
     """Set by planners that choose the target too; the descheduler cannot."""
     failures: int = 0
     not_before_s: float = 0.0
-    attempt: Attempt | None = None
+    attempt: MigrationAttempt | None = None
     sequence: int = 0
     """Of equal priority the first one to be requested goes first."""
 
@@ -49,12 +49,12 @@ class Mark(Struct, eq=False, gc=False):
         return (-self.priority, self.sequence)
 
 
-def intended(mark: Mark) -> int | None:
+def intended(mark: EvacuationMark) -> int | None:
     """Where the VM is going, as far as that is known."""
     return mark.wanted_target if mark.attempt is None else mark.attempt.target
 
 
-def targets_of(marks: Sequence[Mark]) -> list[int]:
+def targets_of(marks: Sequence[EvacuationMark]) -> list[int]:
     """Where VMs go whose pods all have a node."""
     attempts = [mark.attempt for mark in marks]
     return [a.target for a in attempts if a is not None and a.target is not None]

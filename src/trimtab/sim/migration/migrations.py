@@ -15,11 +15,11 @@ from operator import attrgetter
 import numpy as np
 
 from trimtab.sim.fleet import BYTES_PER_UNIT
-from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Attempt, Mark, targets_of
-from trimtab.sim.migration.waiting import Waiting
-from trimtab.sim.outcome import Move
-from trimtab.sim.placement.cluster import MANY_MOVES, Cluster
+from trimtab.sim.migration.copies import PreCopies
+from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt, targets_of
+from trimtab.sim.migration.waiting import WaitingMarks
+from trimtab.sim.outcome import MigrationRecord
+from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
@@ -39,12 +39,12 @@ class Migrations:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ReplicaPlacement,
         scheduler: Scheduler,
         seed: int,
         *,
         left: Callable[[Sequence[int]], None],
-        arrived: Callable[[Sequence[Mark]], None],
+        arrived: Callable[[Sequence[EvacuationMark]], None],
         reaction_s: float = 0.0,
     ) -> None:
         self._cluster, self._scheduler, self._seed = cluster, scheduler, seed
@@ -53,20 +53,20 @@ class Migrations:
         self._left, self._arrived, self._reaction_s = left, arrived, reaction_s
         self._attempts: Counter[int] = Counter()
         self._requests = 0
-        self.marks: dict[int, Mark] = {}
+        self.marks: dict[int, EvacuationMark] = {}
         """By VM, in the order of the requests."""
-        self.copies = Copies(cluster.fleet.nodes, self._model.bandwidth)
-        self._waiting = Waiting(self.marks)
+        self.copies = PreCopies(cluster.fleet.nodes, self._model.bandwidth)
+        self._waiting = WaitingMarks(self.marks)
         self._leaving: Counter[int] = Counter()
         """How many attempts are under way from each node."""
         self._running = 0
-        self._unbound: dict[int, Mark] = {}
+        self._unbound: dict[int, EvacuationMark] = {}
         """Attempts whose pod still waits for a node, by VM."""
-        self._bound: list[Mark] = []
+        self._bound: list[EvacuationMark] = []
         """Attempts whose pod got a node at this moment; their copies begin together."""
-        self._timers: list[tuple[float, int, Mark]] = []
+        self._timers: list[tuple[float, int, EvacuationMark]] = []
         """When attempts end that copy nothing (yet): of those, a heap."""
-        self.moves: list[Move] = []
+        self.moves: list[MigrationRecord] = []
         self.peak = 0
         self.precopy_s = 0.0
         self.bytes_sent = 0.0
@@ -79,7 +79,7 @@ class Migrations:
         if vm not in self.marks:
             source = int(self._cluster.where[vm])
             self._requests += 1
-            mark = self.marks[vm] = Mark(
+            mark = self.marks[vm] = EvacuationMark(
                 vm,
                 source,
                 now,
@@ -102,7 +102,9 @@ class Migrations:
         for vm, source in zip(vms, sources, strict=True):
             if vm not in marks:
                 self._requests += 1
-                mark = Mark(vm, source, now, priority, None, 0, not_before_s, None, self._requests)
+                mark = EvacuationMark(
+                    vm, source, now, priority, None, 0, not_before_s, None, self._requests
+                )
                 marks[vm] = mark
                 new.append(mark)
         self._waiting.add_all(new, not_before_s)
@@ -116,7 +118,7 @@ class Migrations:
             del self.marks[vm]
             self.copies.share(now)
 
-    def abort(self, mark: Mark, now: float) -> None:
+    def abort(self, mark: EvacuationMark, now: float) -> None:
         """The attempt cannot succeed any more (its target is lost); the mark stays."""
         self._account([mark], ["failed"], now)
         self._fail(mark, now)
@@ -177,7 +179,7 @@ class Migrations:
     def _may_leave(self, node: int) -> bool:
         return self._limits.allow_leaving(self._leaving[node])
 
-    def unfinished(self, now: float) -> list[Move]:
+    def unfinished(self, now: float) -> list[MigrationRecord]:
         """What is still under way or waiting at the end of the run."""
         self.copies.share(now)
         for mark in self.marks.values():
@@ -191,10 +193,10 @@ class Migrations:
             for mark in self.marks.values()
         ]
 
-    def _begin(self, mark: Mark, now: float) -> None:
+    def _begin(self, mark: EvacuationMark, now: float) -> None:
         number = self._attempts[mark.vm] = self._attempts[mark.vm] + 1
         doomed = attempt_fails(self._seed, mark.vm, number, self._model.failure_rate)
-        mark.attempt = Attempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_S)
+        mark.attempt = MigrationAttempt(number, now, doomed=doomed, ends_s=now + UNSCHEDULABLE_S)
         self._running += 1
         self._leaving[mark.source] += 1
         if self._model.mode == "recreate":
@@ -205,7 +207,7 @@ class Migrations:
             self._unbound[mark.vm] = mark
             self._end_by_itself(mark, mark.attempt)
 
-    def _begin_together(self, marks: Sequence[Mark], now: float) -> None:
+    def _begin_together(self, marks: Sequence[EvacuationMark], now: float) -> None:
         """The same for all that wait, with as little as possible done for each alone."""
         free = [mark for mark in marks if mark.wanted_target is None]
         vms, sources = [mark.vm for mark in free], [mark.source for mark in free]
@@ -222,7 +224,7 @@ class Migrations:
         for mark, number, target in zip(marks, numbers, targets, strict=True):
             doomed = rate > 0.0 and attempt_fails(self._seed, mark.vm, number, rate)
             begun_s = None if target is None else now
-            mark.attempt = Attempt(number, now, target, None, begun_s, 0.0, ends_s, doomed)
+            mark.attempt = MigrationAttempt(number, now, target, None, begun_s, 0.0, ends_s, doomed)
             if target is None:
                 self._unbound[mark.vm] = mark
                 self._end_by_itself(mark, mark.attempt)
@@ -230,17 +232,17 @@ class Migrations:
                 self._bound.append(mark)
         self._cluster.land_all(zip(vms, targets, strict=True))
 
-    def _end_by_itself(self, mark: Mark, attempt: Attempt) -> None:
+    def _end_by_itself(self, mark: EvacuationMark, attempt: MigrationAttempt) -> None:
         """An attempt ends at its own `ends_s`, not with a copy."""
         heappush(self._timers, (attempt.ends_s, mark.sequence, mark))
 
-    def _stop_vm(self, mark: Mark) -> None:
+    def _stop_vm(self, mark: EvacuationMark) -> None:
         if self._cluster.where[mark.vm] == mark.source:  # an earlier attempt may have stopped it
             self._cluster.put(mark.vm, self._cluster.nowhere)
             self._cluster.release(mark.vm, mark.source)
             self._left([mark.vm])
 
-    def _bind(self, mark: Mark, now: float) -> None:
+    def _bind(self, mark: EvacuationMark, now: float) -> None:
         """Look for a node; with one, start to copy."""
         attempt = mark.attempt
         assert attempt is not None
@@ -272,13 +274,13 @@ class Migrations:
             deadline_s=np.array([now + completion_limit_s(each, per_gib) for each in allocated]),
         )
 
-    def _target(self, mark: Mark) -> int | None:
+    def _target(self, mark: EvacuationMark) -> int | None:
         wanted = mark.wanted_target
         if wanted is None:
             return self._scheduler.choose(mark.vm, avoid=mark.source)
         return wanted if self._scheduler.takes(mark.vm, wanted) else None
 
-    def _finish(self, marks: Sequence[Mark], now: float) -> None:
+    def _finish(self, marks: Sequence[EvacuationMark], now: float) -> None:
         """Attempts come to their end, one way or the other."""
         outcomes = self._outcomes(marks)
         self._account(marks, outcomes, now)
@@ -291,12 +293,12 @@ class Migrations:
             if outcome != "succeeded":
                 self._fail(mark, now)
 
-    def _outcomes(self, marks: Sequence[Mark]) -> list[str]:
+    def _outcomes(self, marks: Sequence[EvacuationMark]) -> list[str]:
         if self._model.failure_rate <= 0.0 and self.copies.are_in_time(marks):
             return ["succeeded"] * len(marks)
         return [self._outcome(mark) for mark in marks]
 
-    def _outcome(self, mark: Mark) -> str:
+    def _outcome(self, mark: EvacuationMark) -> str:
         attempt = mark.attempt
         assert attempt is not None
         if attempt.target is None:
@@ -305,7 +307,7 @@ class Migrations:
             return "timed-out"
         return "failed" if attempt.doomed and attempt.copy is not None else "succeeded"
 
-    def _succeed(self, marks: Sequence[Mark]) -> None:
+    def _succeed(self, marks: Sequence[EvacuationMark]) -> None:
         vms, targets = [mark.vm for mark in marks], targets_of(marks)
         if self._model.mode == "live":
             self._cluster.migrate(vms, targets)
@@ -317,7 +319,7 @@ class Migrations:
             del self.marks[vm]
         self._arrived(marks)
 
-    def _fail(self, mark: Mark, now: float) -> None:
+    def _fail(self, mark: EvacuationMark, now: float) -> None:
         assert mark.attempt is not None
         self._give_back(mark, mark.attempt)
         self.failed += 1
@@ -328,7 +330,7 @@ class Migrations:
         else:
             self._waiting.add(mark)
 
-    def _give_back(self, mark: Mark, attempt: Attempt) -> None:
+    def _give_back(self, mark: EvacuationMark, attempt: MigrationAttempt) -> None:
         """Give back what an attempt that did not succeed holds on its target."""
         if mark.vm in self._cluster.landing:
             self._cluster.stop_landing(mark.vm)
@@ -336,7 +338,9 @@ class Migrations:
             self._cluster.release(mark.vm, attempt.target)
         mark.attempt = None
 
-    def _account(self, marks: Sequence[Mark], outcomes: Sequence[str], now: float) -> None:
+    def _account(
+        self, marks: Sequence[EvacuationMark], outcomes: Sequence[str], now: float
+    ) -> None:
         """Attempts are over: write them down; their slots are free for others."""
         copied = [mark for mark in marks if mark.attempt and mark.attempt.copy is not None]
         if copied:
@@ -357,10 +361,10 @@ class Migrations:
         self.moves += map(self._move, marks, repeat(now), outcomes)
         self._running -= len(marks)
 
-    def _move(self, mark: Mark, now: float | None, outcome: str) -> Move:
+    def _move(self, mark: EvacuationMark, now: float | None, outcome: str) -> MigrationRecord:
         attempt, names = mark.attempt, self._cluster.fleet.node_names
         target = attempt.target if attempt else None
-        return Move(
+        return MigrationRecord(
             self._cluster.fleet.vm_names[mark.vm],
             names[mark.source],
             None if target is None else names[target],
@@ -372,5 +376,5 @@ class Migrations:
         )
 
 
-def _has_target(mark: Mark) -> bool:
+def _has_target(mark: EvacuationMark) -> bool:
     return mark.attempt is not None and mark.attempt.target is not None

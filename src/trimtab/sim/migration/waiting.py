@@ -11,31 +11,31 @@ from heapq import heappop, heappush
 from math import inf
 from operator import attrgetter
 
-from trimtab.sim.migration.marks import Mark
+from trimtab.sim.migration.marks import EvacuationMark
 
 Order = tuple[int, int]
 
 
-class Waiting:
+class WaitingMarks:
     """The marks without an attempt; `marks` are all marks that still count, by VM."""
 
-    def __init__(self, marks: Mapping[int, Mark]) -> None:
+    def __init__(self, marks: Mapping[int, EvacuationMark]) -> None:
         self._marks = marks
-        self._later: dict[float, list[Mark]] = {}
+        self._later: dict[float, list[EvacuationMark]] = {}
         """By the moment until which they have to wait: thousands of evictions share one."""
         self._moments: list[float] = []
         """Those moments, a heap."""
-        self._queues: dict[int, list[tuple[Order, Mark]]] = {}
+        self._queues: dict[int, list[tuple[Order, EvacuationMark]]] = {}
         self._nodes: list[tuple[Order, int]] = []
         """Nodes by the first one in their queue; those that were found full are not there."""
 
-    def add(self, mark: Mark) -> None:
+    def add(self, mark: EvacuationMark) -> None:
         if (same := self._later.get(mark.not_before_s)) is None:
             same = self._later[mark.not_before_s] = []
             heappush(self._moments, mark.not_before_s)
         same.append(mark)
 
-    def add_all(self, marks: Sequence[Mark], not_before_s: float) -> None:
+    def add_all(self, marks: Sequence[EvacuationMark], not_before_s: float) -> None:
         """These wait until one and the same moment."""
         if marks:
             self.add(marks[0])
@@ -48,7 +48,7 @@ class Waiting:
             del self._later[heappop(self._moments)]
         return self._moments[0] if self._moments else inf
 
-    def take(self, now: float, may_leave: Callable[[int], bool]) -> Mark | None:
+    def take(self, now: float, may_leave: Callable[[int], bool]) -> EvacuationMark | None:
         """The first one whose node another VM may leave; None if there is none.
 
         A node that none may leave is not looked at again before `freed` tells of it.
@@ -69,7 +69,7 @@ class Waiting:
                 return mark
         return None
 
-    def take_all(self, now: float) -> list[Mark]:
+    def take_all(self, now: float) -> list[EvacuationMark]:
         """All whose turn has come, in order: for a moment at which no limit holds anyone up."""
         ripe = [mark for queue in self._queues.values() for _, mark in queue]
         self._queues.clear()
@@ -97,5 +97,5 @@ class Waiting:
                 if queue[0][1] is mark:
                     heappush(self._nodes, (mark.order, mark.source))
 
-    def _waits(self, mark: Mark) -> bool:
+    def _waits(self, mark: EvacuationMark) -> bool:
         return self._marks.get(mark.vm) is mark and mark.attempt is None

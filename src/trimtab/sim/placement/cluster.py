@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Fleet, Floats, Integers, plain
 from trimtab.sim.loads import Loads
-from trimtab.sim.migration.copies import Copies
-from trimtab.sim.migration.marks import Mark, intended
+from trimtab.sim.migration.copies import PreCopies
+from trimtab.sim.migration.marks import EvacuationMark, intended
 from trimtab.sim.placement.residents import Residents
 from trimtab.sim.placement.rules import Apart
 
@@ -23,7 +23,7 @@ MANY_MOVES = 8
 """From so many VMs on moving them at once is quicker than one after the other."""
 
 
-class Cluster:
+class ReplicaPlacement:
     """One replica's placement. `where`, `cpu` and `memory` are rows of the batch's arrays."""
 
     def __init__(
@@ -48,9 +48,9 @@ class Cluster:
         self._open_to: dict[int, Flags] = {}
         self.where[:] = self.nowhere
         self.residents = Residents(where, fleet.nodes + 1)
-        self.marks: dict[int, Mark] = {}
+        self.marks: dict[int, EvacuationMark] = {}
         """VMs that are to leave their node; kept by the replica's migrations."""
-        self.copies = Copies(fleet.nodes, 0.0)
+        self.copies = PreCopies(fleet.nodes, 0.0)
         """Pre-copies under way; kept by the replica's migrations."""
         self._plain = _Plain(self)
         groups = None if fleet.rules is None else fleet.rules.groups
@@ -231,7 +231,7 @@ class _Plain:
         "where",
     )
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ReplicaPlacement) -> None:
         fleet = cluster.fleet
         self.where, self.cpu = plain(cluster.where), plain(cluster.cpu)
         self.memory, self.pods = plain(cluster.memory), plain(cluster.pods)
@@ -242,7 +242,7 @@ class _Plain:
 
 
 def recount(
-    clusters: list[Cluster],
+    clusters: list[ReplicaPlacement],
     where: Places,
     cpu: Floats,
     memory: Floats,

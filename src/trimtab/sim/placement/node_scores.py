@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.sim.fleet import DEFAULT_MEMORY, DEFAULT_MILLI_CPU, Integers, plain
 from trimtab.sim.placement.burst import NodesByWorth
-from trimtab.sim.placement.cluster import Cluster
+from trimtab.sim.placement.cluster import ReplicaPlacement
 
 MANY = 32
 """From so many changed nodes on all of them at once are quicker."""
@@ -24,7 +24,7 @@ class NodeScores:
     """Where such a pod fits, and how many points its requests give each of those nodes."""
 
     def __init__(
-        self, cluster: Cluster, cpu: int, memory: int, *, pack: bool, kind: int = 0
+        self, cluster: ReplicaPlacement, cpu: int, memory: int, *, pack: bool, kind: int = 0
     ) -> None:
         """kind: of the pod's placement rules."""
         self._cluster, self._cpu, self._memory, self._pack = cluster, cpu, memory, pack

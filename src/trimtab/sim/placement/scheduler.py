@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.policy.choices import below
 from trimtab.sim.fleet import Floats, Integers
-from trimtab.sim.placement.cluster import Cluster, Places
+from trimtab.sim.placement.cluster import Places, ReplicaPlacement
 from trimtab.sim.placement.node_scores import NodeScores
 from trimtab.sim.spec import Placement
 
@@ -42,7 +42,7 @@ def nodes_to_find(nodes: int) -> int:
 class Scheduler:
     """Places one pod after the other; remembers where in the list of nodes it stopped."""
 
-    def __init__(self, cluster: Cluster, placement: Placement, ties: Random) -> None:
+    def __init__(self, cluster: ReplicaPlacement, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement = cluster, placement
         self._ties, self._draw = ties, below(ties)
         self._node_scores: dict[tuple[int, int, int], NodeScores] = {}

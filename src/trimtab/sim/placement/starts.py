@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from trimtab.sim.placement.cluster import Cluster, Flags, Places
+from trimtab.sim.placement.cluster import Flags, Places, ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 
 BOOT_S = 5.0
@@ -14,7 +14,7 @@ BOOT_S = 5.0
 class Starts:
     """The new pods of one replica, oldest first."""
 
-    def __init__(self, cluster: Cluster, scheduler: Scheduler) -> None:
+    def __init__(self, cluster: ReplicaPlacement, scheduler: Scheduler) -> None:
         self._cluster, self._scheduler = cluster, scheduler
         self._waiting: dict[int, int | None] = {}
         """The only node that a VM's first pod accepts; None if any will do."""

@@ -29,7 +29,7 @@ from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.stacks.advisor.machine_configs import (
     Begin,
-    Wait,
+    WaitForNode,
     configuration,
     members,
     name_of,
@@ -125,7 +125,7 @@ class MachineConfigOperator:
         step = next_step(pool, nodes, target, self._now(), self._reboot_s)
         if step is None:
             return Done()
-        if isinstance(step, Wait):
+        if isinstance(step, WaitForNode):
             return After(step.seconds)
         await self._client.patch(NODES, step.node, patch_for(step, self._now()))
         log.info("node changed", node=step.node, step=type(step).__name__, config=step.config)

@@ -48,7 +48,7 @@ class Adopt(Struct, frozen=True):
 Step = Begin | Finish | Adopt
 
 
-class Wait(Struct, frozen=True):
+class WaitForNode(Struct, frozen=True):
     seconds: float
 
 
@@ -99,7 +99,7 @@ def members(pool: Free, nodes: Sequence[Node]) -> list[Node]:
 
 def next_step(
     pool: Free, nodes: Sequence[Node], target: str, now: float, reboot_s: float
-) -> Step | Wait | None:
+) -> Step | WaitForNode | None:
     """One node at a time; a paused pool only finishes what it began."""
     for node in nodes:
         if CURRENT not in node.metadata.annotations:
@@ -108,7 +108,7 @@ def next_step(
         if _state(node) == "Working":
             left = float(node.metadata.annotations.get(SINCE) or 0) + reboot_s - now
             config = node.metadata.annotations.get(DESIRED, target)
-            return Wait(left) if left > 0 else Finish(node.metadata.name, config)
+            return WaitForNode(left) if left > 0 else Finish(node.metadata.name, config)
     if dig(pool, "spec", "paused") or any(_state(node) == "Degraded" for node in nodes):
         return None
     behind = [node for node in nodes if _current(node) != target]

@@ -13,13 +13,13 @@ from trimtab.advisor.kinds import EXAMPLE, POLICY, RULES
 from trimtab.advisor.mocks.baseline import LAB_WORKERS, baseline, namespace
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.advisor.settings import ADVERTISED, Settings
+from trimtab.advisor.settings import ADVERTISED, AdvisorSettings
 from trimtab.install.advisor.rbac import target_rbac, user_rbac
 from trimtab.install.components import AFTER_TOKENS, component, objects
 from trimtab.install.registry import ports
 from trimtab.install.services import advisor as operator
 from trimtab.kube.resources import Free
-from trimtab.lab import Component, Contribution, Lab, Service, Stack
+from trimtab.lab import Component, Lab, ServiceIdentity, Stack, StackContribution
 from trimtab.stacks.advisor.machine_config_operator import SETTLED
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.services import machine_config_operator as machines
@@ -33,7 +33,7 @@ REBOOT_S = 20.0
 """In the lab's time."""
 
 
-class AdvisorSettings(Struct, frozen=True, kw_only=True):
+class AdvisorStackSettings(Struct, frozen=True, kw_only=True):
     """Which release the lab plays, and whether the advisor runs in it."""
 
     release: Release = NEWEST
@@ -41,19 +41,19 @@ class AdvisorSettings(Struct, frozen=True, kw_only=True):
     reboot_s: float = REBOOT_S
 
 
-def from_lab(kept: dict[str, Any]) -> AdvisorSettings:
-    return convert(kept, AdvisorSettings)
+def from_lab(kept: dict[str, Any]) -> AdvisorStackSettings:
+    return convert(kept, AdvisorStackSettings)
 
 
-def advisor_stack(settings: AdvisorSettings) -> Stack:
+def advisor_stack(settings: AdvisorStackSettings) -> Stack:
     """The stack; a stopped lab may take on another release, as a cluster is upgraded."""
     names = (OPERATOR, MACHINES) if settings.operator else (MACHINES,)
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         parts = {OPERATOR: advisor, MACHINES: machine_config_operator}
-        return Contribution(
+        return StackContribution(
             components=tuple(parts[name](lab, settings) for name in names),
-            services=tuple(Service(name) for name in (OPERATOR, MACHINES)),
+            services=tuple(ServiceIdentity(name) for name in (OPERATOR, MACHINES)),
             objects=tuple(_objects(lab, settings)),
         )
 
@@ -61,12 +61,12 @@ def advisor_stack(settings: AdvisorSettings) -> Stack:
     return Stack(name=STACK, contribute=contribute, ports=wanted, settings=to_builtins(settings))
 
 
-def advisor(lab: Lab, settings: AdvisorSettings) -> Component:
+def advisor(lab: Lab, settings: AdvisorStackSettings) -> Component:
     """The operator, as it runs in a cluster; ready when its profiles are there to be planned."""
-    return component(lab, operator.SERVICE, Settings(open_metrics=True), ready=ADVERTISED)
+    return component(lab, operator.SERVICE, AdvisorSettings(open_metrics=True), ready=ADVERTISED)
 
 
-def machine_config_operator(lab: Lab, settings: AdvisorSettings) -> Component:
+def machine_config_operator(lab: Lab, settings: AdvisorStackSettings) -> Component:
     """Ready when all nodes are in their pools: `lab up` hands over an installed cluster."""
     options = machines.MachineConfigOperatorSettings(
         reboot_s=settings.reboot_s / lab.spec.clock.scale
@@ -80,7 +80,7 @@ def lab_baseline() -> list[Free]:
     return baseline(machines=0, workers=LAB_WORKERS)
 
 
-def _objects(lab: Lab, settings: AdvisorSettings) -> list[Free]:
+def _objects(lab: Lab, settings: AdvisorStackSettings) -> list[Free]:
     """With the loop there is an upstream descheduler to configure, too."""
     homes = [EXAMPLE.namespace]
     if LOOP in lab.spec.stacks:

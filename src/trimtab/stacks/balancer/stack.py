@@ -12,13 +12,13 @@ from trimtab.balancer.settings import Limits, Settings
 from trimtab.balancer.wire import Mode
 from trimtab.install.components import AFTER_TOKENS, component, objects
 from trimtab.install.services import balancer
-from trimtab.lab import Contribution, Lab, Service, Stack
+from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
 from trimtab.virt.slots import MigrationLimits
 
 STACK = "balancer"
 
 
-class BalancerSettings(Struct, frozen=True, kw_only=True):
+class BalancerStackSettings(Struct, frozen=True, kw_only=True):
     """What `lab up` was told, kept in `lab.json` for the next time."""
 
     mode: Mode = "observe"
@@ -28,15 +28,15 @@ class BalancerSettings(Struct, frozen=True, kw_only=True):
     """A lab is small: ten percent of its VMs would be two in an hour."""
 
 
-def from_lab(kept: dict[str, Any]) -> BalancerSettings:
+def from_lab(kept: dict[str, Any]) -> BalancerStackSettings:
     """What an earlier `lab up` wrote down."""
-    return convert(kept, BalancerSettings)
+    return convert(kept, BalancerStackSettings)
 
 
-def balancer_stack(settings: BalancerSettings) -> Stack:
+def balancer_stack(settings: BalancerStackSettings) -> Stack:
     """The service under its own account; it reads through the loop's Prometheus."""
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         options = Settings(
             mode=settings.mode,
             prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
@@ -44,9 +44,9 @@ def balancer_stack(settings: BalancerSettings) -> Stack:
             limits=_limits(settings),
         )
         needs = (*AFTER_TOKENS, "prometheus", "scenario")
-        return Contribution(
+        return StackContribution(
             components=(component(lab, balancer.SERVICE, options, needs=needs),),
-            services=(Service(balancer.SERVICE.name),),
+            services=(ServiceIdentity(balancer.SERVICE.name),),
             objects=tuple(objects(balancer.SERVICE)),
         )
 
@@ -58,6 +58,6 @@ def balancer_stack(settings: BalancerSettings) -> Stack:
     )
 
 
-def _limits(settings: BalancerSettings) -> Limits:
+def _limits(settings: BalancerStackSettings) -> Limits:
     kept_free = min(Limits().kept_free, settings.parallel - 1)
     return Limits(parallel=settings.parallel, kept_free=kept_free, per_hour=settings.per_hour)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from trimtab.engines.programs import KUBEVIRT
 from trimtab.install.components import component
-from trimtab.lab import Component, Lab, ServerCert, Service
+from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity
 from trimtab.lab.components.component import HttpsGet, Restart
 from trimtab.lab.components.identity import kubeconfig_file
-from trimtab.player.settings import Settings as PlayerSettings
+from trimtab.player.settings import PlayerSettings
 from trimtab.stacks.kubevirt.settings import NAMESPACE, KubevirtSettings
 from trimtab.stacks.registry import KUBEVIRT_PROGRAMS
 from trimtab.stacks.services import virt_handler_player
@@ -33,10 +33,13 @@ def servers() -> tuple[ServerCert, ...]:
     )
 
 
-def services() -> tuple[Service, ...]:
+def services() -> tuple[ServiceIdentity, ...]:
     """KubeVirt's own accounts, and the player's."""
     accounts = (API_ACCOUNT, CONTROLLER_ACCOUNT, HANDLER_ACCOUNT)
-    return (*(Service(name, namespace=NAMESPACE) for name in accounts), Service(PLAYER))
+    return (
+        *(ServiceIdentity(name, namespace=NAMESPACE) for name in accounts),
+        ServiceIdentity(PLAYER),
+    )
 
 
 def virt_api(lab: Lab) -> Component:

@@ -9,8 +9,8 @@ from msgspec import to_builtins
 
 from trimtab.engines.programs import KUBEVIRT
 from trimtab.install.components import objects
-from trimtab.lab import Contribution, Lab, Stack
-from trimtab.lab.components.component import ApplyObjects, Task
+from trimtab.lab import Lab, Stack, StackContribution
+from trimtab.lab.components.component import ApplyObjects, SupervisorTask
 from trimtab.lab.plan import digest
 from trimtab.stacks.kubevirt.components import (
     PORTS,
@@ -37,13 +37,13 @@ STATUS_FILE, CATALOGUE_FILE = "config/kubevirt-status.json", "config/kubevirt-ca
 def kubevirt_stack(settings: KubevirtSettings) -> Stack:
     """The stack of these settings; its programs must be built when it contributes."""
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         printed = printed_objects(lab.locate("kubevirt-objects"))
         files = {
             STATUS_FILE: _json([kubevirt_status(KUBEVIRT)]),
             CATALOGUE_FILE: _json(catalogue(printed)),
         }
-        return Contribution(
+        return StackContribution(
             components=(virt_api(lab), virt_controller(lab), player(lab, settings)),
             tasks=(
                 _apply("kubevirt-status", STATUS_FILE, files, ("objects",), status=True),
@@ -64,8 +64,8 @@ def kubevirt_stack(settings: KubevirtSettings) -> Stack:
 
 def _apply(
     name: str, file: str, files: dict[str, str], needs: tuple[str, ...], *, status: bool = False
-) -> Task:
-    return Task(
+) -> SupervisorTask:
+    return SupervisorTask(
         name=name,
         action=ApplyObjects(file, digest(files[file]), status=status),
         needs=("kube-apiserver", *needs),

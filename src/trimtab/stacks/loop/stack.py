@@ -13,13 +13,13 @@ import msgspec
 from msgspec import structs, to_builtins
 
 from trimtab.errors import ConfigError
-from trimtab.exporter.settings import Settings as ExporterSettings
+from trimtab.exporter.settings import ExporterSettings
 from trimtab.install.components import AFTER_TOKENS, component, objects, webhook_at
 from trimtab.install.registry import ports
 from trimtab.install.service import ServiceSpec
 from trimtab.install.services import exporter, page, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook
-from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
+from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.plan import digest
 from trimtab.stacks.kubevirt.beside_loop import loop_objects
 from trimtab.stacks.loop.descheduler import (
@@ -73,15 +73,15 @@ def loop_stack(
 ) -> Stack:
     """The stack; without `script` or `policy` the lab keeps the ones it was given before."""
 
-    def contribute(lab: Lab) -> Contribution:
+    def contribute(lab: Lab) -> StackContribution:
         check_interval(settings, lab.spec.clock.scale)
         files = _files(lab, script, policy)
         present = [each for each in services if each.name not in OWN_VMS or not _theirs(lab)]
-        return Contribution(
+        return StackContribution(
             components=tuple(_components(lab, settings, files)),
             clients=(IDENTITY,),
             servers=(ServerCert("webhook-server"), CERTIFICATE),
-            services=tuple(Service(each.name) for each in present),
+            services=tuple(ServiceIdentity(each.name) for each in present),
             files=files,
             links=pages(lab),
             objects=tuple(_objects(lab, present)),
@@ -154,12 +154,12 @@ def _theirs(lab: Lab) -> bool:
 
 
 def _vm_controller(lab: Lab, settings: LoopSettings) -> Component:
-    options = vm_settings.Settings(
+    options = vm_settings.VmControllerSettings(
         mode=settings.migration,
         requests=settings.requests,
         bandwidth=settings.bandwidth,
         dirty_rate=settings.dirty_rate,
-        limits=vm_settings.Limits(settings.parallel, settings.parallel_per_node),
+        limits=vm_settings.MigrationLimitOptions(settings.parallel, settings.parallel_per_node),
     )
     return component(lab, vm_controller.SERVICE, options)
 

@@ -15,9 +15,9 @@ from trimtab.install.qos.admission import stamping_webhook
 from trimtab.install.qos.rbac import page_reader
 from trimtab.install.qos.scheduler import Order, with_plugin
 from trimtab.install.services import qos
-from trimtab.lab import Component, Contribution, Lab, ServerCert, Service, Stack
+from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.components.scheduler import CONFIG_FILE, kube_scheduler, scheduler_config
-from trimtab.qos.settings import Settings
+from trimtab.qos.settings import QosSettings
 
 STACK = "qos"
 PORTS = qos.SERVICE.ports
@@ -25,7 +25,7 @@ _CERTIFICATE = "qos-server"
 Manifest = dict[str, Any]
 
 
-class QosSettings(Struct, frozen=True, kw_only=True):
+class QosStackSettings(Struct, frozen=True, kw_only=True):
     """What `lab up` was told, kept in `lab.json` for the next time."""
 
     measure_only: bool = False
@@ -34,19 +34,19 @@ class QosSettings(Struct, frozen=True, kw_only=True):
     """klog level of the scheduler; from 3 on it tells every attempt."""
 
 
-def from_lab(kept: dict[str, Any]) -> QosSettings:
+def from_lab(kept: dict[str, Any]) -> QosStackSettings:
     """What an earlier `lab up` wrote down."""
-    return convert(kept, QosSettings)
+    return convert(kept, QosStackSettings)
 
 
-def qos_stack(settings: QosSettings) -> Stack:
+def qos_stack(settings: QosStackSettings) -> Stack:
     """The scheduler with the plugin, and the service that stamps and serves the page."""
 
-    def contribute(lab: Lab) -> Contribution:
-        return Contribution(
+    def contribute(lab: Lab) -> StackContribution:
+        return StackContribution(
             components=(scheduler(lab, settings.verbosity), _qos(lab, settings)),
             servers=(ServerCert(_CERTIFICATE),),
-            services=(Service(qos.SERVICE.name),),
+            services=(ServiceIdentity(qos.SERVICE.name),),
             files=scheduler_file(lab, settings.measure_only),
             objects=(
                 *objects(qos.SERVICE),
@@ -78,8 +78,8 @@ def scheduler_file(lab: Lab, measure_only: bool, **arguments: Any) -> dict[str, 
     return {CONFIG_FILE: with_plugin(text, order, {"bindingsAddress": address, **arguments})}
 
 
-def _qos(lab: Lab, settings: QosSettings) -> Component:
-    options = Settings(
+def _qos(lab: Lab, settings: QosStackSettings) -> Component:
+    options = QosSettings(
         webhook_port=lab.port("qos-webhook"),
         certificate=Path(f"pki/{_CERTIFICATE}.crt"),
         key=Path(f"pki/{_CERTIFICATE}.key"),

@@ -6,12 +6,12 @@ Serves the guests' series at /guests/metrics, and /healthz, /readyz and /metrics
 from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.player.settings import Settings
+from trimtab.player.settings import PlayerSettings
 
 NAME = "virt-handler-player"
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: PlayerSettings) -> None:
     from trimtab.player.service import serve
 
     handler = Connect("virt-handler", settings.handler_kubeconfig)
@@ -34,4 +34,4 @@ def roles() -> tuple[Role, ...]:
     )
 
 
-SERVICE = ServiceSpec(name=NAME, about=__doc__, options=Settings, serve=serve, roles=roles)
+SERVICE = ServiceSpec(name=NAME, about=__doc__, options=PlayerSettings, serve=serve, roles=roles)

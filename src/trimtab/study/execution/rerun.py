@@ -8,10 +8,10 @@ from trimtab.errors import NotReady
 from trimtab.study.execution.engines import Engine, execute
 from trimtab.study.execution.tasks import Task, cells_of, make_tasks
 from trimtab.study.inputs.identity import Versions, run_id, versions
-from trimtab.study.inputs.plan import Plan
+from trimtab.study.inputs.plan import StudyPlan
 from trimtab.study.results.collect import gather
 from trimtab.study.results.record import Chunk, RunRecord, decode
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 
 class Difference(Struct, frozen=True):
@@ -23,7 +23,7 @@ class Difference(Struct, frozen=True):
     what: str
 
 
-class Verdict(Struct, frozen=True):
+class RerunVerdict(Struct, frozen=True):
     """What a repetition showed."""
 
     compared: int
@@ -32,7 +32,7 @@ class Verdict(Struct, frozen=True):
     now: Versions
 
 
-def rerun(store: Store, engine: Engine, advanced: Callable[[int], None]) -> Verdict:
+def rerun(store: StudyStore, engine: Engine, advanced: Callable[[int], None]) -> RerunVerdict:
     """Run the whole plan again, in memory, and compare with what the directory holds."""
     plan = store.load_plan()
     kept = _by_place(plan, store)
@@ -51,10 +51,10 @@ def rerun(store: Store, engine: Engine, advanced: Callable[[int], None]) -> Verd
 
     execute(make_tasks(plan, cells, (), workers=engine.workers), engine, done)
     found = tuple(sorted(differences, key=lambda d: (d.scenario, d.candidate, d.seed)))
-    return Verdict(plan.runs, found, store.load_versions(), versions())
+    return RerunVerdict(plan.runs, found, store.load_versions(), versions())
 
 
-def _by_place(plan: Plan, store: Store) -> dict[tuple[int, int, int], RunRecord]:
+def _by_place(plan: StudyPlan, store: StudyStore) -> dict[tuple[int, int, int], RunRecord]:
     """What the directory holds, under the ids of the code that made it."""
     runs = gather(store.chunks())
     try:

@@ -16,18 +16,18 @@ from trimtab.study.execution.engines import Engine, execute
 from trimtab.study.execution.tasks import ALL, Shard, Task, cells_of, make_tasks
 from trimtab.study.figures import FORMATS, draw_all, save_all
 from trimtab.study.inputs.file import warnings_about
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.report.report import render
-from trimtab.study.results.collect import Runs, gather, missing, study_result
+from trimtab.study.results.collect import KnownRuns, gather, missing, study_result
 from trimtab.study.results.frames import events_parquet, runs_parquet
 from trimtab.study.results.result import StudyResult
-from trimtab.study.results.store import Store
+from trimtab.study.results.store import StudyStore
 
 
 def run_missing(
-    plan: Plan,
+    plan: StudyPlan,
     text: str,
-    store: Store,
+    store: StudyStore,
     engine: Engine,
     *,
     shard: Shard = ALL,
@@ -42,7 +42,7 @@ def run_missing(
     """
     cells = cells_of(plan)
     store.save_inputs(plan, cells, text)
-    known = Runs({}, {}) if fresh else gather(store.chunks())
+    known = KnownRuns({}, {}) if fresh else gather(store.chunks())
     tasks = make_tasks(plan, cells, known.records.keys(), workers=engine.workers, shard=shard)
     to_do = sum(len(task.seeds) for task in tasks)
     begun(to_do, plan.runs - missing(plan, cells, known))
@@ -55,7 +55,7 @@ def run_missing(
     return missing(plan, cells, gather(store.chunks()))
 
 
-def write_results(store: Store) -> StudyResult:
+def write_results(store: StudyStore) -> StudyResult:
     """Rank, and write result.json, the Parquet files and the report from what is on disk."""
     plan, cells, runs = read_runs(store)
     warnings = [*plan.notes, *warnings_about(plan.seeds)]
@@ -69,19 +69,19 @@ def write_results(store: Store) -> StudyResult:
 
 
 def save_figures(
-    store: Store, result: StudyResult, directory: Path, formats: Sequence[str] = FORMATS
+    store: StudyStore, result: StudyResult, directory: Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """The charts of the report as vector figures in `directory`; the paths."""
     plan, cells, runs = read_runs(store)
     return save_all(draw_all(plan, cells, runs, result), directory, formats)
 
 
-def read_runs(store: Store) -> tuple[Plan, Cells, Runs]:
+def read_runs(store: StudyStore) -> tuple[StudyPlan, Cells, KnownRuns]:
     """The plan of a directory, the ids of its cells, and the runs that are there."""
     return store.load_plan(), store.load_cells(), gather(store.chunks())
 
 
-def load_result(store: Store) -> StudyResult:
+def load_result(store: StudyStore) -> StudyResult:
     """The result of a finished study."""
     store.load_plan()
     try:

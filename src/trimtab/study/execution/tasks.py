@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from trimtab.sim import simulate
 from trimtab.sim.spec import RunSpec
 from trimtab.study.inputs.identity import cell_id, digest, run_id
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.results.record import encode, make_chunk
 
 # So many tasks per worker keep all of them busy to the end, whatever their sizes.
@@ -50,7 +50,7 @@ class Shard(Struct, frozen=True):
 ALL = Shard()
 
 
-def cells_of(plan: Plan) -> Cells:
+def cells_of(plan: StudyPlan) -> Cells:
     """The id of each cell: one list per scenario, in the order of the candidates."""
     digests = [digest(scenario) for scenario in plan.scenarios]
     return [
@@ -63,7 +63,7 @@ def cells_of(plan: Plan) -> Cells:
 
 
 def make_tasks(
-    plan: Plan,
+    plan: StudyPlan,
     cells: Cells,
     known: Collection[str],
     *,
@@ -113,7 +113,7 @@ def _ready(task: Task) -> Iterator[RunSpec]:
         yield structs.replace(task.spec, score=str(file))
 
 
-def _seeds_per_task(plan: Plan, workers: int) -> int:
+def _seeds_per_task(plan: StudyPlan, workers: int) -> int:
     """All seeds of a cell together, as far as that leaves enough tasks for all workers.
 
     Seeds share the expensive set-up of a cell, and a task of under 50 ms would cost more

@@ -24,9 +24,9 @@ from trimtab.study.figures.looks import (
     time_unit,
     whole,
 )
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.report.data import family_of, matrix, moved_so_far
-from trimtab.study.results.collect import Runs
+from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
 from trimtab.study.results.record import Picture
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_all(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict[str, "Figure"]:
+def draw_all(
+    plan: StudyPlan, cells: Cells, runs: KnownRuns, result: StudyResult
+) -> dict[str, "Figure"]:
     """Every figure under the name of its file. A chart that has nothing to show is left out."""
     with need("matplotlib").rc_context(STYLE):
         found = {
@@ -178,7 +180,7 @@ def draw_thresholds(result: StudyResult, groups: Sequence[tuple[str, Sequence[in
     return figure
 
 
-def families(plan: Plan) -> list[tuple[str, list[int]]]:
+def families(plan: StudyPlan) -> list[tuple[str, list[int]]]:
     """Candidates that differ in their thresholds only, at least two together."""
     found: dict[str, list[int]] = {}
     for place, candidate in enumerate(plan.candidates):

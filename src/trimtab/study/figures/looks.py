@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.study.results.measures import MIGRATIONS
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.result import Row, StudyResult, Table
+from trimtab.study.results.result import CandidateTable, Row, StudyResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,12 +55,12 @@ def time_unit(end_s: float) -> tuple[float, str]:
     return (3600, "hours") if end_s > 3 * 3600 else (60, "minutes")
 
 
-def whole(result: StudyResult) -> Table:
+def whole(result: StudyResult) -> CandidateTable:
     """The table over all scenarios, or the only one."""
     return result.overall if len(result.tables) > 1 else result.tables[0]
 
 
-def importance(row: Row, table: Table, result: StudyResult) -> int:
+def importance(row: Row, table: CandidateTable, result: StudyResult) -> int:
     """Below `FEW` for those that are named; they are drawn and labelled first."""
     order = (table.pick, table.best, table.stock_pick, result.default)
     if row.candidate in order:
@@ -70,7 +70,7 @@ def importance(row: Row, table: Table, result: StudyResult) -> int:
     return len(order) + 1 if row.candidate == NOTHING else FEW + row.rank
 
 
-def name_of(row: Row, table: Table, result: StudyResult) -> str:
+def name_of(row: Row, table: CandidateTable, result: StudyResult) -> str:
     """The candidate with its roles: `max_metric (best, default)`."""
     roles = (("best", table.best), ("pick", table.pick), ("default", result.default))
     words = [word for word, candidate in roles if row.candidate == candidate]
@@ -81,7 +81,7 @@ def name_of(row: Row, table: Table, result: StudyResult) -> str:
     return result.labels[row.candidate] + (f" ({', '.join(words)})" if words else "")
 
 
-def marker(row: Row, table: Table, result: StudyResult) -> dict[str, Any]:
+def marker(row: Row, table: CandidateTable, result: StudyResult) -> dict[str, Any]:
     """How the candidate is drawn, as arguments of `Axes.plot`."""
     look: dict[str, Any] = {"marker": "o", "ms": 4, "color": ACCENT, "ls": "", "alpha": 0.6}
     if row.candidate == NOTHING:

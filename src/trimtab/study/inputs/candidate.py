@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from trimtab.scores import CATALOG
 from trimtab.sim.spec import Placement, Restraint, VictimChoice
-from trimtab.study.inputs.file import Grid, Limits, Pair
+from trimtab.study.inputs.file import CandidateGrid, Limits, Pair
 
 DO_NOTHING = "do-nothing"
 
@@ -47,7 +47,7 @@ class Candidate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
         )
 
 
-def combine(grid: Grid, scores: Sequence[str], policies: Sequence[str]) -> list[Candidate]:
+def combine(grid: CandidateGrid, scores: Sequence[str], policies: Sequence[str]) -> list[Candidate]:
     """Every combination of a grid's lists, scores first; `scores` and `policies` are names."""
     return [
         Candidate(score, *setting)

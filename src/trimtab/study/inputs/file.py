@@ -23,7 +23,7 @@ Limits: TypeAlias = tuple[int, int]
 ENOUGH_SEEDS = 20
 
 
-class Grid(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+class CandidateGrid(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """Lists to combine, each with each; the first value of a list is the one to compare with."""
 
     scores: str | tuple[str, ...] = "all"
@@ -39,7 +39,9 @@ class Grid(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fie
     restraint: tuple[Restraint, ...] = (Restraint(),)
 
 
-class StudyFile(Grid, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+class StudyFile(
+    CandidateGrid, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True
+):
     """What a study file holds."""
 
     name: str
@@ -57,7 +59,7 @@ class StudyFile(Grid, frozen=True, rename="camel", kw_only=True, forbid_unknown_
     duration: Amount | None = None
     """Replaces the scenarios' own, e.g. `1h`."""
     timing: Timing = Timing()
-    also: tuple[Grid, ...] = ()
+    also: tuple[CandidateGrid, ...] = ()
 
 
 def load_study(path: str | Path) -> StudyFile:
@@ -117,7 +119,7 @@ def _problems(file: StudyFile) -> Iterator[str]:
         yield from _grid_problems(grid, f"also[{index}].")
 
 
-def _grid_problems(grid: Grid, where: str) -> Iterator[str]:
+def _grid_problems(grid: CandidateGrid, where: str) -> Iterator[str]:
     for name in ("placement", "victims", "restraint"):
         if not getattr(grid, name):
             yield f"{where}{name}: give at least one value, or leave it out"

@@ -18,7 +18,7 @@ from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import CATALOG, CLASSIC, find_score, load_score_file
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.inputs.candidate import Candidate, combine
-from trimtab.study.inputs.file import Grid, StudyFile, seeds_of
+from trimtab.study.inputs.file import CandidateGrid, StudyFile, seeds_of
 from trimtab.study.recorded.study_inputs import recorded_inputs
 
 Cells: TypeAlias = list[list[str]]
@@ -30,7 +30,7 @@ RECORDED = "recorded"
 """Among policies: that of the recording."""
 
 
-class Plan(Struct, frozen=True, rename="camel"):
+class StudyPlan(Struct, frozen=True, rename="camel"):
     """Everything that decides what a study's runs will be."""
 
     name: str
@@ -69,7 +69,7 @@ class Plan(Struct, frozen=True, rename="camel"):
         )
 
 
-def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ()) -> Plan:
+def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ()) -> StudyPlan:
     """Read what the file names, relative to `folder`, and lay out the grid.
 
     `scenarios` that a program has made already take the place of those that the file names.
@@ -80,12 +80,12 @@ def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ())
         policies[RECORDED] = recorded.policy
         scenarios = [*(scenarios or _read_scenarios(file, folder)), recorded.scenario]
     own = _read_scores(file, folder)
-    grids: tuple[Grid, ...] = (file, *file.also)
+    grids: tuple[CandidateGrid, ...] = (file, *file.also)
     usual = (RECORDED,) if recorded is not None else ()
     active = [c for grid in grids for c in _candidates(grid, own, usual)]
     unique = list(dict.fromkeys(active))
     first = unique[0]
-    return Plan(
+    return StudyPlan(
         name=file.name,
         description=file.description,
         seeds=seeds_of(file),
@@ -104,13 +104,13 @@ def _read_scenarios(file: StudyFile, folder: Path) -> list[Scenario]:
     return [load_scenario(path) for path in paths]
 
 
-def _candidates(grid: Grid, own: OwnScores, usual: Sequence[str]) -> list[Candidate]:
+def _candidates(grid: CandidateGrid, own: OwnScores, usual: Sequence[str]) -> list[Candidate]:
     """`usual` names the policy where the grid has none."""
     policies = [Path(path).stem for path in grid.policies]
     return combine(grid, _score_names(grid, own), policies or list(usual))
 
 
-def _score_names(grid: Grid, own: OwnScores) -> list[str]:
+def _score_names(grid: CandidateGrid, own: OwnScores) -> list[str]:
     names: list[str] = []
     for name in _asked(grid):
         match name:
@@ -125,7 +125,7 @@ def _score_names(grid: Grid, own: OwnScores) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _asked(grid: Grid) -> Sequence[str]:
+def _asked(grid: CandidateGrid) -> Sequence[str]:
     return (grid.scores,) if isinstance(grid.scores, str) else grid.scores
 
 

@@ -15,12 +15,12 @@ from msgspec import Struct
 from trimtab.model.load.curve import overall_mean
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.inputs.candidate import Candidate, labels
-from trimtab.study.inputs.plan import Cells, Plan
-from trimtab.study.report.tables import Change, change_of
-from trimtab.study.results.collect import Runs
+from trimtab.study.inputs.plan import Cells, StudyPlan
+from trimtab.study.report.tables import DifferenceText, change_of
+from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.ranking import NOTHING
 from trimtab.study.results.record import Picture
-from trimtab.study.results.result import Comparison, Estimate, StudyResult, Table
+from trimtab.study.results.result import CandidateTable, Comparison, Estimate, StudyResult
 from trimtab.study.results.summary import gap_text
 
 PICTURES_BUDGET = 800_000  # characters
@@ -28,7 +28,9 @@ MOMENTS_BUDGET = 24_000  # counts of migrations in all
 MOMENTS_LEAST = 12  # of each candidate
 
 
-def page_data(plan: Plan, cells: Cells, runs: Runs, result: StudyResult) -> dict[str, Any]:
+def page_data(
+    plan: StudyPlan, cells: Cells, runs: KnownRuns, result: StudyResult
+) -> dict[str, Any]:
     """What the page's script reads."""
     scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
     most = max(MOMENTS_LEAST, MOMENTS_BUDGET // (len(plan.candidates) * len(plan.scenarios)))
@@ -60,7 +62,7 @@ def family_of(candidate: Candidate, usual: Candidate) -> str:
     return labels([first, msgspec.structs.replace(candidate, thresholds=None)])[1]
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: CandidateTable) -> dict[str, Any]:
     return {
         "scenario": table.scenario,
         "best": table.best,
@@ -109,7 +111,7 @@ def moved_so_far(pictures: Sequence[Picture], most: int) -> dict[str, Any]:
 
 
 def _pictures(
-    plan: Plan, cells: Cells, runs: Runs, result: StudyResult
+    plan: StudyPlan, cells: Cells, runs: KnownRuns, result: StudyResult
 ) -> Iterator[dict[str, Any]]:
     budget = PICTURES_BUDGET
     for place in range(len(plan.candidates)):
@@ -124,7 +126,7 @@ def _pictures(
             yield drawn
 
 
-def _wanted(table: Table, result: StudyResult) -> list[int]:
+def _wanted(table: CandidateTable, result: StudyResult) -> list[int]:
     first = [NOTHING, result.overall.pick, result.default, table.pick, table.best]
     return list(dict.fromkeys([*first, *(row.candidate for row in table.rows)]))
 
@@ -159,7 +161,7 @@ STRONGEST = 60  # percent of the colour, so that the text stays readable
 
 
 class MatrixCell(Struct, frozen=True):
-    change: Change
+    change: DifferenceText
     colour: str
     """good or bad"""
     strength: int

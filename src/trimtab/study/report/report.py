@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab.model.duration import format_duration
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.report.data import matrix, page_data
 from trimtab.study.report.page import render_page
 from trimtab.study.report.tables import headline, page_tables
-from trimtab.study.results.collect import Runs
+from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.measures import MEASURES
 from trimtab.study.results.result import StudyResult
 from trimtab.study.results.statistics import RESAMPLES
@@ -16,7 +16,7 @@ from trimtab.study.results.statistics import RESAMPLES
 PARTS = ("base", "labels", "front", "ranking", "course", "moves", "choice", "start")
 
 
-def render(plan: Plan, cells: Cells, runs: Runs, result: StudyResult, text: str) -> str:
+def render(plan: StudyPlan, cells: Cells, runs: KnownRuns, result: StudyResult, text: str) -> str:
     """The whole page; `text` is the study file as it was written."""
     data = page_data(plan, cells, runs, result)
     return render_page("report.html.j2", PARTS, data, _words(result, text))

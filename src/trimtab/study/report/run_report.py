@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
+from trimtab.sim.outcome import Course, MigrationRecord, Outcome, ReportCard
 from trimtab.study.inputs.identity import Versions
 from trimtab.study.report.data import picture_data, scenario_data
 from trimtab.study.report.page import render_page
@@ -94,7 +94,7 @@ def _change(use: NDArray[np.float32], node: int) -> str:
     return f"{use[0, node]:.0%} → {use[-1, node]:.0%}"
 
 
-def _move(move: Move) -> dict[str, str]:
+def _move(move: MigrationRecord) -> dict[str, str]:
     took = "" if move.started_s is None or move.ended_s is None else move.ended_s - move.started_s
     return {
         "at": format_duration(move.requested_s),
@@ -151,7 +151,7 @@ def _of_nodes(course: Course, nodes: Sequence[int]) -> Course:
 Show = Callable[[float], str]
 
 
-class Line(Struct, frozen=True):
+class ComparedLine(Struct, frozen=True):
     """One question: what it means, both answers, and the least that is possible."""
 
     what: str
@@ -161,9 +161,9 @@ class Line(Struct, frozen=True):
     least: str
 
 
-class Group(Struct, frozen=True):
+class LineGroup(Struct, frozen=True):
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedLine, ...]
 
 
 def _points(share: float) -> str:
@@ -236,15 +236,15 @@ _GROUPS: dict[str, tuple[_Question, ...]] = {
 }
 
 
-def card_groups(card: ReportCard, nothing: ReportCard) -> list[Group]:
+def card_groups(card: ReportCard, nothing: ReportCard) -> list[LineGroup]:
     """Every question of the report card, by theme."""
 
-    def line(q: _Question) -> Line:
+    def line(q: _Question) -> ComparedLine:
         run, idle = q.show(getattr(card, q.field)), q.show(getattr(nothing, q.field))
         least = q.show_least(getattr(card, q.least)) if q.least else ""
-        return Line(q.what, q.about, run, idle, least)
+        return ComparedLine(q.what, q.about, run, idle, least)
 
-    return [Group(title, tuple(map(line, rows))) for title, rows in _GROUPS.items()]
+    return [LineGroup(title, tuple(map(line, rows))) for title, rows in _GROUPS.items()]
 
 
 def tiles(card: ReportCard, nothing: ReportCard) -> Sequence[dict[str, str]]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.result import Comparison, Estimate, Row, StudyResult, Table
+from trimtab.study.results.result import CandidateTable, Comparison, Estimate, Row, StudyResult
 from trimtab.study.results.summary import gap_text, interval, number
 
 _WIDTH = 200.0  # of an interval's picture, in the units of its viewBox
@@ -19,7 +19,7 @@ class Cell(Struct, frozen=True):
     about: str
 
 
-class Change(Struct, frozen=True):
+class DifferenceText(Struct, frozen=True):
     """A difference to another candidate as text."""
 
     text: str
@@ -33,7 +33,7 @@ class Badge(Struct, frozen=True):
     about: str
 
 
-class Bar(Struct, frozen=True):
+class IntervalBar(Struct, frozen=True):
     """Places on the axis of an interval's picture."""
 
     value: str
@@ -49,9 +49,9 @@ class PageRow(Struct, frozen=True):
     classes: str
     badges: tuple[Badge, ...]
     imbalance: dict[str, str]
-    bar: Bar
-    nothing: Change
-    default: Change
+    bar: IntervalBar
+    nothing: DifferenceText
+    default: DifferenceText
     migrations: Cell
     gap: Cell
     moved_again: str
@@ -70,7 +70,7 @@ def page_tables(result: StudyResult) -> list[PageTable]:
     return [_page_table(table, result) for table in scopes]
 
 
-def _page_table(table: Table, result: StudyResult) -> PageTable:
+def _page_table(table: CandidateTable, result: StudyResult) -> PageTable:
     reference = next(r for r in table.rows if r.candidate == NOTHING).measures[IMBALANCE].value or 0
     highest = max(row.measures[IMBALANCE].high or 0.0 for row in table.rows)
     scale = _WIDTH / (max(highest, reference) * 1.05 or 1.0)
@@ -83,7 +83,7 @@ def _page_table(table: Table, result: StudyResult) -> PageTable:
 
 
 def _page_row(
-    row: Row, table: Table, result: StudyResult, scale: float, reference: float
+    row: Row, table: CandidateTable, result: StudyResult, scale: float, reference: float
 ) -> PageRow:
     imbalance = row.measures[IMBALANCE]
     shown = badges(row, table, result)
@@ -112,12 +112,12 @@ def _gap(row: Row) -> Cell:
     return Cell(text, f"{ratio}the minimum of {least}" if ratio else f"the minimum is {least}")
 
 
-def _bar(estimate: Estimate, scale: float, reference: float) -> Bar:
+def _bar(estimate: Estimate, scale: float, reference: float) -> IntervalBar:
     places = ((x or 0.0) * scale for x in (estimate.value, estimate.low, estimate.high, reference))
-    return Bar(*(f"{place:.1f}" for place in places))
+    return IntervalBar(*(f"{place:.1f}" for place in places))
 
 
-def badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
+def badges(row: Row, table: CandidateTable, result: StudyResult) -> tuple[Badge, ...]:
     """What a candidate is in this table: best, pick, default, …; the terminal shows the same."""
     found = []
     if row.candidate == table.best:
@@ -142,15 +142,15 @@ def badges(row: Row, table: Table, result: StudyResult) -> tuple[Badge, ...]:
     return tuple(found)
 
 
-def change_of(comparison: Comparison | None) -> Change:
+def change_of(comparison: Comparison | None) -> DifferenceText:
     """A difference with its verdict and what a pointer reveals."""
     if comparison is None or comparison.percent.value is None:
-        return Change("–", "same", "nothing to compare")
+        return DifferenceText("–", "same", "nothing to compare")
     about = (
         f"{interval(comparison.difference)} points; better in {100 * comparison.better_in:.0f} % "
         f"of the seeds; corrected p = {comparison.p:.2g}"
     )
-    return Change(change_text(comparison), comparison.verdict, about)
+    return DifferenceText(change_text(comparison), comparison.verdict, about)
 
 
 def change_text(comparison: Comparison | None) -> str:
@@ -162,7 +162,7 @@ def change_text(comparison: Comparison | None) -> str:
     return f"{'−' if value < 0 else '+'}{text} %" if float(text) else "0 %"
 
 
-def headline(labels: Sequence[str], table: Table, default: int) -> list[dict[str, str]]:
+def headline(labels: Sequence[str], table: CandidateTable, default: int) -> list[dict[str, str]]:
     """The tiles at the top: best, pick, default, and what doing nothing means."""
     rows = {row.candidate: row for row in table.rows}
     best, pick, nothing = rows[table.best], rows[table.pick], rows[NOTHING]

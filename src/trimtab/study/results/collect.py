@@ -9,15 +9,15 @@ from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import CATALOG
 from trimtab.study.inputs.candidate import labels
 from trimtab.study.inputs.identity import Versions, digest, run_id
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.results.measures import MEASURES, values
-from trimtab.study.results.ranking import Observed, make_table, ranks_of, together
+from trimtab.study.results.ranking import MeasuredRuns, make_table, ranks_of, together
 from trimtab.study.results.record import Chunk, FullChunk, Picture, RunRecord
 from trimtab.study.results.result import ScenarioFacts, StudyResult
 from trimtab.study.results.summary import summarise
 
 
-class Runs(Struct, frozen=True):
+class KnownRuns(Struct, frozen=True):
     """What is known so far: runs by their id, and for each cell the picture of its first seed."""
 
     records: Mapping[str, RunRecord]
@@ -28,7 +28,7 @@ class Runs(Struct, frozen=True):
         return [self.records[run_id(cell, seed)] for seed in seeds]
 
 
-def gather(chunks: Iterable[Chunk | FullChunk]) -> Runs:
+def gather(chunks: Iterable[Chunk | FullChunk]) -> KnownRuns:
     """Put chunks together; a run that was done twice counts once (it is the same run)."""
     records: dict[str, RunRecord] = {}
     pictures: dict[str, Picture] = {}
@@ -37,10 +37,10 @@ def gather(chunks: Iterable[Chunk | FullChunk]) -> Runs:
         known = pictures.get(chunk.cell)
         if known is None or chunk.picture.seed < known.seed:
             pictures[chunk.cell] = chunk.picture
-    return Runs(records, pictures)
+    return KnownRuns(records, pictures)
 
 
-def missing(plan: Plan, cells: Cells, runs: Runs) -> int:
+def missing(plan: StudyPlan, cells: Cells, runs: KnownRuns) -> int:
     """How many runs of the plan are not there yet."""
     return sum(
         run_id(cell, seed) not in runs.records
@@ -51,9 +51,9 @@ def missing(plan: Plan, cells: Cells, runs: Runs) -> int:
 
 
 def study_result(
-    plan: Plan,
+    plan: StudyPlan,
     cells: Cells,
-    runs: Runs,
+    runs: KnownRuns,
     made_with: Versions,
     warnings: Sequence[str] = (),
 ) -> StudyResult:
@@ -93,16 +93,16 @@ def study_result(
     )
 
 
-def _reading_pressure(plan: Plan) -> list[int]:
+def _reading_pressure(plan: StudyPlan) -> list[int]:
     """The places of candidates whose score, one of the catalogue, needs PSI."""
     reading = {name for name, score in CATALOG.items() if score.reads_pressure}
     return [place for place, each in enumerate(plan.candidates) if each.score in reading]
 
 
-def _observed(scenario: Scenario, records: Sequence[Sequence[RunRecord]]) -> Observed:
+def _observed(scenario: Scenario, records: Sequence[Sequence[RunRecord]]) -> MeasuredRuns:
     cards = [[run.card for run in row] for row in records]
     measures = {measure.name: values(measure, cards) for measure in MEASURES}
-    return Observed(
+    return MeasuredRuns(
         scenario=scenario.name,
         measures=measures,
         ranks=ranks_of(measures),

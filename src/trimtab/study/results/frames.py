@@ -9,8 +9,8 @@ import msgspec
 from trimtab.study.extra import need
 from trimtab.study.inputs.candidate import Candidate, labels, pair_text, restraint_text
 from trimtab.study.inputs.identity import run_id
-from trimtab.study.inputs.plan import Cells, Plan
-from trimtab.study.results.collect import Runs
+from trimtab.study.inputs.plan import Cells, StudyPlan
+from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.measures import imbalance
 from trimtab.study.results.record import FullChunk, MoveRow
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 
-def runs_parquet(plan: Plan, cells: Cells, runs: Runs) -> bytes:
+def runs_parquet(plan: StudyPlan, cells: Cells, runs: KnownRuns) -> bytes:
     """The report card of every run, with the names of what was run."""
     return _parquet(runs_frame(plan, cells, runs))
 
 
-def runs_frame(plan: Plan, cells: Cells, runs: Runs) -> "DataFrame":
+def runs_frame(plan: StudyPlan, cells: Cells, runs: KnownRuns) -> "DataFrame":
     """The same as a data frame."""
     polars = need("polars")
     rows = [
@@ -37,7 +37,7 @@ def runs_frame(plan: Plan, cells: Cells, runs: Runs) -> "DataFrame":
     return frame
 
 
-def events_parquet(plan: Plan, cells: Cells, chunks: Iterable[FullChunk]) -> bytes:
+def events_parquet(plan: StudyPlan, cells: Cells, chunks: Iterable[FullChunk]) -> bytes:
     """Every migration of every run of the plan, chunk by chunk: there can be millions."""
     polars = need("polars")
     named, fields = _named(plan, cells), MoveRow.__struct_fields__
@@ -66,7 +66,7 @@ _EVENTS: dict[str, type] = {"runId": str, "scenario": str, "candidate": str, "se
 }  # fmt: skip
 
 
-def _named(plan: Plan, cells: Cells) -> dict[str, dict[str, str]]:
+def _named(plan: StudyPlan, cells: Cells) -> dict[str, dict[str, str]]:
     """What was run in each cell."""
     names = labels(plan.candidates)
     return {

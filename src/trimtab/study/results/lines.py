@@ -1,12 +1,12 @@
 """Results as lines for the terminal."""
 
 from trimtab.errors import ConfigError
-from trimtab.study.execution.rerun import Verdict
+from trimtab.study.execution.rerun import RerunVerdict
 from trimtab.study.inputs.identity import Versions
 from trimtab.study.report.tables import badges, change_text
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.result import Row, StudyResult, Table
+from trimtab.study.results.result import CandidateTable, Row, StudyResult
 from trimtab.study.results.summary import gap_text, interval, number
 from trimtab.view.study import RankLine, WinnerLine, say, tell
 from trimtab.view.terminal import show_table
@@ -17,12 +17,12 @@ def winner_lines(result: StudyResult) -> list[WinnerLine]:
     return [_winner(result, index) for index in range(len(result.tables))]
 
 
-def rank_lines(result: StudyResult, table: Table) -> list[RankLine]:
+def rank_lines(result: StudyResult, table: CandidateTable) -> list[RankLine]:
     """Every candidate of one table."""
     return [_rank(result, table, row) for row in table.rows]
 
 
-def table_of(result: StudyResult, scenario: str | None) -> tuple[Table, str]:
+def table_of(result: StudyResult, scenario: str | None) -> tuple[CandidateTable, str]:
     """The table of one scenario, or of all together, with its title."""
     if scenario is None and len(result.tables) > 1:
         return result.overall, "All scenarios together (imbalance in points, 95 % intervals)"
@@ -33,7 +33,7 @@ def table_of(result: StudyResult, scenario: str | None) -> tuple[Table, str]:
     return result.tables[names.index(wanted)], f"{wanted} (imbalance in points, 95 % intervals)"
 
 
-def show_repetition(verdict: Verdict) -> None:
+def show_repetition(verdict: RerunVerdict) -> None:
     """What came of repeating a study."""
     if verdict.then != verdict.now:
         say(f"made with {_made_with(verdict.then)}; repeated with {_made_with(verdict.now)}")
@@ -71,7 +71,7 @@ def _winner(result: StudyResult, index: int) -> WinnerLine:
     )
 
 
-def _rank(result: StudyResult, table: Table, row: Row) -> RankLine:
+def _rank(result: StudyResult, table: CandidateTable, row: Row) -> RankLine:
     imbalance = row.measures[IMBALANCE]
     return RankLine(
         rank=row.rank,
@@ -84,7 +84,7 @@ def _rank(result: StudyResult, table: Table, row: Row) -> RankLine:
     )
 
 
-def _marks(row: Row, table: Table, result: StudyResult) -> str:
+def _marks(row: Row, table: CandidateTable, result: StudyResult) -> str:
     """The report's badges, but for those that a label tells already."""
     told = ("own", "what-if")
     return ", ".join(b.text for b in badges(row, table, result) if b.kind not in told)

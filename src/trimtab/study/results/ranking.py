@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
-from trimtab.study.results.result import Comparison, Estimate, Row, Table, Verdict
+from trimtab.study.results.result import CandidateTable, Comparison, Estimate, Row, Verdict
 from trimtab.study.results.statistics import (
     average_ranks,
     holm,
@@ -30,7 +30,7 @@ SIGNIFICANT = 0.05
 NOTHING = 0  # the place of do-nothing among the candidates
 
 
-class Observed(Struct, frozen=True):
+class MeasuredRuns(Struct, frozen=True):
     """The runs of one table: (candidates, seeds) for each measure."""
 
     scenario: str | None
@@ -45,10 +45,10 @@ def ranks_of(measures: Mapping[str, Floats]) -> Floats:
     return average_ranks(measures[IMBALANCE], measures[MIGRATIONS])
 
 
-def together(parts: list[Observed]) -> Observed:
+def together(parts: list[MeasuredRuns]) -> MeasuredRuns:
     """All scenarios as one table: each measure's mean over the scenarios, seed by seed."""
     names = parts[0].measures.keys()
-    return Observed(
+    return MeasuredRuns(
         scenario=None,
         measures={n: np.mean([part.measures[n] for part in parts], axis=0) for n in names},
         ranks=np.concatenate([part.ranks for part in parts], axis=1),
@@ -56,7 +56,9 @@ def together(parts: list[Observed]) -> Observed:
     )
 
 
-def make_table(observed: Observed, default: int, what_if: Collection[int] = ()) -> Table:
+def make_table(
+    observed: MeasuredRuns, default: int, what_if: Collection[int] = ()
+) -> CandidateTable:
     """Order the candidates and compare each with do-nothing, the default and the best.
 
     `what_if` are the places of candidates that cannot be had today.
@@ -90,7 +92,7 @@ def make_table(observed: Observed, default: int, what_if: Collection[int] = ()) 
         for place, c in enumerate(order, start=1)
     )
     today = np.where(np.isin(np.arange(len(distance)), list(what_if)), np.inf, distance)
-    return Table(
+    return CandidateTable(
         scenario=observed.scenario,
         best=best,
         pick=int(np.argmin(distance)),

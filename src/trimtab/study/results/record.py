@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import TrimtabError
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.sim.outcome import Course, Move, Outcome, ReportCard
+from trimtab.sim.outcome import Course, MigrationRecord, Outcome, ReportCard
 from trimtab.study.inputs.identity import digest, run_id
 
 # A run day by day: what a comparison needs to tell a better setting from a lucky day.
@@ -192,7 +192,7 @@ def _record(cell: str, scenario: Scenario, seed: int, outcome: Outcome) -> FullR
     )
 
 
-def _move_row(move: Move) -> MoveRow:
+def _move_row(move: MigrationRecord) -> MoveRow:
     return MoveRow(
         move.vm,
         move.source,
@@ -224,7 +224,7 @@ def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
     )
 
 
-def _per_row(times: NDArray[np.float64], moves: Sequence[Move]) -> list[int]:
+def _per_row(times: NDArray[np.float64], moves: Sequence[MigrationRecord]) -> list[int]:
     """How many of the moves were requested up to each of the times, since the one before."""
     asked = np.array([move.requested_s for move in moves])
     rows = np.minimum(np.searchsorted(times, asked), len(times) - 1)

@@ -55,7 +55,7 @@ class Row(Struct, frozen=True, rename="camel"):
     """nobody has both less imbalance and fewer migrations"""
 
 
-class Table(Struct, frozen=True, rename="camel"):
+class CandidateTable(Struct, frozen=True, rename="camel"):
     """The candidates on one scenario, or on all of them together; best first."""
 
     scenario: str | None
@@ -94,8 +94,8 @@ class StudyResult(Struct, frozen=True, rename="camel"):
     runs: int
     failed_cycles: int
     """cycles that the descheduler would have given up with an error"""
-    overall: Table
-    tables: tuple[Table, ...]
+    overall: CandidateTable
+    tables: tuple[CandidateTable, ...]
     """one per scenario"""
     summary: str
     warnings: tuple[str, ...] = ()

@@ -17,11 +17,11 @@ from trimtab.errors import ConfigError
 from trimtab.files.writing import write_whole
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.inputs.identity import Versions, versions
-from trimtab.study.inputs.plan import Cells, Plan
+from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.results.record import AnyChunk, Chunk, Damaged, FullChunk, decode
 
 
-class Store:
+class StudyStore:
     """Reads and writes one study directory."""
 
     def __init__(self, path: Path) -> None:
@@ -29,7 +29,7 @@ class Store:
         self.inputs = path / "inputs"
         self.runs = path / "runs"
 
-    def save_inputs(self, plan: Plan, cells: Cells, text: str) -> None:
+    def save_inputs(self, plan: StudyPlan, cells: Cells, text: str) -> None:
         """Keep the plan; refuse a directory that holds something else."""
         if self.path.exists() and any(self.path.iterdir()) and not self._is_a_study():
             raise ConfigError(
@@ -46,7 +46,7 @@ class Store:
         # The plan comes last: it is what says that the other inputs are there.
         write_whole(self._plan, _pretty(msgspec.structs.replace(plan, scenarios=())))
 
-    def load_plan(self) -> Plan:
+    def load_plan(self) -> StudyPlan:
         """The plan that was kept, scenarios included."""
         if not self._is_a_study():
             raise ConfigError(
@@ -54,7 +54,7 @@ class Store:
                 "`trimtab study FILE --out DIR` makes one"
             )
         try:
-            plan = msgspec.json.decode(self._plan.read_bytes(), type=Plan)
+            plan = msgspec.json.decode(self._plan.read_bytes(), type=StudyPlan)
             scenarios = tuple(
                 msgspec.json.decode(path.read_bytes(), type=Scenario)
                 for path in sorted((self.inputs / "scenarios").glob("*.json"))

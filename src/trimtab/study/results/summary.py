@@ -4,13 +4,16 @@ from collections.abc import Collection, Sequence
 
 from trimtab.study.results.measures import CONVERGED, IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.result import Estimate, Row, Table
+from trimtab.study.results.result import CandidateTable, Estimate, Row
 
 MOST = 0.5  # of the runs
 
 
 def summarise(
-    table: Table, labels: Sequence[str], scenarios: int, reading_pressure: Collection[int] = ()
+    table: CandidateTable,
+    labels: Sequence[str],
+    scenarios: int,
+    reading_pressure: Collection[int] = (),
 ) -> str:
     """What a reader should take away, limited to the scenarios that were run.
 
@@ -40,7 +43,7 @@ def summarise(
 
 
 def _needs_pressure(
-    table: Table, labels: Sequence[str], reading_pressure: Collection[int]
+    table: CandidateTable, labels: Sequence[str], reading_pressure: Collection[int]
 ) -> list[str]:
     """A recommendation that cannot be followed everywhere says so."""
     named = dict.fromkeys(c for c in (table.best, table.pick, table.stock_pick) if c != NOTHING)

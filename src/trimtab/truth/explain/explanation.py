@@ -12,14 +12,14 @@ from msgspec import Struct
 from trimtab.model.snapshot import Snapshot
 from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy
-from trimtab.truth.explain.changes.change import Change
+from trimtab.truth.explain.changes.change import SnapshotChange
 from trimtab.truth.explain.changes.state import Found, find_changes
 from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.nodes import NodeExplained, explain_nodes
 from trimtab.truth.explain.outcome_texts import LIMITS, OUTCOMES, STOPS, listed
 from trimtab.truth.explain.pods import PodExplained, explain_pods
 from trimtab.truth.explain.remarks import InFlightReport, in_flight_report, remarks
-from trimtab.truth.lint import Facts, Finding, Program, lint
+from trimtab.truth.lint import DeschedulerProgram, Facts, LintFinding, lint
 
 
 class EvictionExplained(Struct, frozen=True, rename="camel"):
@@ -61,9 +61,9 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     runs: tuple[RunExplained, ...] = ()
     in_flight: InFlightReport
     notes: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SnapshotChange, ...] = ()
     """Single changes that would have led to an eviction, the smallest first."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     """What `lint` says of the same snapshot."""
 
 
@@ -98,7 +98,7 @@ def explain(snapshot: Snapshot, *, search: bool = True) -> Explained:
 
 
 def _facts(snapshot: Snapshot) -> Facts:
-    program = Program(
+    program = DeschedulerProgram(
         version=snapshot.versions.get("descheduler", ""),
         in_background=snapshot.evictions_in_background,
         openshift={"openshift": True, "upstream": False}.get(

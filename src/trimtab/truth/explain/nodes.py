@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.model.snapshot import QueryResult, Snapshot
-from trimtab.policy.cycle import Class, Cycle, Figures, PluginRun
-from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, Source
+from trimtab.policy.cycle import Class, Cycle, CycleFigures, PluginRun
+from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, UsageSource
 from trimtab.policy.view import NodeView
 from trimtab.truth.explain.outcome_texts import STOPS, class_name
 
@@ -100,7 +100,7 @@ def _selected(
     )
 
 
-def _distance(figures: Figures, resource: str, at: int) -> Distance:
+def _distance(figures: CycleFigures, resource: str, at: int) -> Distance:
     percent = float(figures.percent[resource][at])
     read = 0.0 if np.isnan(percent) else percent
     low, high = figures.low[resource], figures.high[resource]
@@ -116,7 +116,7 @@ def _distance(figures: Figures, resource: str, at: int) -> Distance:
 
 def _usage_note(snapshot: Snapshot, plugin: Plugin, node: str) -> str:
     """Why the node's usage is unknown, as far as that is the node's own fault."""
-    if isinstance(plugin, LowNodeUtilization) and plugin.source is Source.METRICS_SERVER:
+    if isinstance(plugin, LowNodeUtilization) and plugin.source is UsageSource.METRICS_SERVER:
         known = {metrics.name for metrics in snapshot.node_metrics}
         return "" if node in known else "the metrics server tells nothing of it (P7)"
     return sample_note(snapshot, node)

@@ -2,24 +2,24 @@
 
 from trimtab.model.snapshot import Snapshot
 from trimtab.policy.choices import Answer, Answers, Choose, as_given, willing
-from trimtab.policy.cycle import Class, Cycle, PodOutcome, Stop
+from trimtab.policy.cycle import Class, Cycle, PodOutcome, VisitEnd
 from trimtab.policy.decide import decide
 from trimtab.policy.file.settings import HighNodeUtilization, Plugin
 from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
 from trimtab.policy.view import PodView
 
 STOPS = {
-    Stop.NO_CANDIDATES: "no pod passes the filter",
-    Stop.NOT_ABOVE_CAP: "its usage is not above its cap once both are whole numbers",
-    Stop.NO_HEADROOM: "the destinations have no headroom",
-    Stop.PLUGIN_LIMIT: "the plugin's evictionLimits.node is reached",
-    Stop.ONE_POD: "without evictionLimits.node one pod a node and cycle is the most",
-    Stop.NODE_LIMIT: "maxNoOfPodsToEvictPerNode is reached, evictions in flight included",
-    Stop.TOTAL_LIMIT: "maxNoOfPodsToEvictTotal is reached, evictions in flight included",
-    Stop.LEVELLED: "it came down to its cap, or the headroom was used up",
-    Stop.EXHAUSTED: "every candidate was looked at",
+    VisitEnd.NO_CANDIDATES: "no pod passes the filter",
+    VisitEnd.NOT_ABOVE_CAP: "its usage is not above its cap once both are whole numbers",
+    VisitEnd.NO_HEADROOM: "the destinations have no headroom",
+    VisitEnd.PLUGIN_LIMIT: "the plugin's evictionLimits.node is reached",
+    VisitEnd.ONE_POD: "without evictionLimits.node one pod a node and cycle is the most",
+    VisitEnd.NODE_LIMIT: "maxNoOfPodsToEvictPerNode is reached, evictions in flight included",
+    VisitEnd.TOTAL_LIMIT: "maxNoOfPodsToEvictTotal is reached, evictions in flight included",
+    VisitEnd.LEVELLED: "it came down to its cap, or the headroom was used up",
+    VisitEnd.EXHAUSTED: "every candidate was looked at",
 }
-LIMITS = {Stop.PLUGIN_LIMIT, Stop.ONE_POD, Stop.NODE_LIMIT, Stop.TOTAL_LIMIT}
+LIMITS = {VisitEnd.PLUGIN_LIMIT, VisitEnd.ONE_POD, VisitEnd.NODE_LIMIT, VisitEnd.TOTAL_LIMIT}
 
 OUTCOMES = {
     PodOutcome.NOT_TOLERATED: "no destination counts for its tolerations",

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Snapshot
 from trimtab.policy.cycle import Cycle, Eviction, PluginRun
-from trimtab.policy.file.settings import LowNodeUtilization, Policy, Source
+from trimtab.policy.file.settings import LowNodeUtilization, Policy, UsageSource
 from trimtab.policy.pods.fit import misfit
 from trimtab.policy.snapshot_view import inflight_of
 from trimtab.policy.usage import capacity_of, shown
@@ -21,7 +21,7 @@ from trimtab.truth.explain.changes.trial import Trial
 from trimtab.truth.explain.outcome_texts import EVACUATING, listed
 from trimtab.truth.lint.catalogue import CATALOGUE
 from trimtab.truth.lint.catalogue_vms import ABOUT_VMS, MIGRATIONS_WAIT, VM_MOVED_BY_OTHERS
-from trimtab.truth.lint.finding import Finding
+from trimtab.truth.lint.finding import LintFinding
 
 # Evictions in flight that a look from outside can and cannot see (2.4).
 #
@@ -98,7 +98,7 @@ EVEN_AS_NOTE = {MIGRATIONS_WAIT.id, VM_MOVED_BY_OTHERS.id}
 """No faults, and yet the reason why evictions lead nowhere for the moment."""
 
 
-def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator[str]:
+def remarks(trial: Trial, cycle: Cycle, findings: Sequence[LintFinding]) -> Iterator[str]:
     """In the order of weight: the first two stand under the verdict, before all tables."""
     if any(run.error for run in cycle.runs):
         titles = {rule.id: rule.title for rule in CATALOGUE}
@@ -113,14 +113,14 @@ def remarks(trial: Trial, cycle: Cycle, findings: Sequence[Finding]) -> Iterator
 
 def _about_requests(trial: Trial) -> Iterator[str]:
     plugins = [plugin for profile in trial.policy.profiles for _, plugin in profile.plugins]
-    if any(isinstance(p, LowNodeUtilization) and p.source is Source.REQUESTS for p in plugins):
+    if any(isinstance(p, LowNodeUtilization) and p.source is UsageSource.REQUESTS for p in plugins):
         yield (
             "Usage is the sum of the pods' requests, not what they really use: the policy has no "
             "metricsUtilization, so `kubectl top` shows other numbers."
         )
 
 
-def _about_vms(findings: Sequence[Finding]) -> Iterator[str]:
+def _about_vms(findings: Sequence[LintFinding]) -> Iterator[str]:
     """What KubeVirt does with an eviction, or instead of it; plain notes stay with lint."""
     titles = {rule.id: rule.title for rule in ABOUT_VMS}
     for found in findings:

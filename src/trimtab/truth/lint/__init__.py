@@ -26,16 +26,25 @@ from trimtab.truth.lint.checks_cluster import check_balancer, check_cluster
 from trimtab.truth.lint.checks_policy import check_policy, check_program
 from trimtab.truth.lint.checks_query import check_query
 from trimtab.truth.lint.checks_vms import check_vms
-from trimtab.truth.lint.facts import Facts, Program, records_of
-from trimtab.truth.lint.finding import Finding, Rule, finding, line_of
+from trimtab.truth.lint.facts import DeschedulerProgram, Facts, records_of
+from trimtab.truth.lint.finding import LintFinding, LintRule, finding, line_of
 
-__all__ = ["CATALOGUE", "Facts", "Finding", "Program", "Rule", "lint", "records_of", "unchecked"]
+__all__ = [
+    "CATALOGUE",
+    "DeschedulerProgram",
+    "Facts",
+    "LintFinding",
+    "LintRule",
+    "lint",
+    "records_of",
+    "unchecked",
+]
 
 
 _ORDER = ("error", "warning", "note")
 
 
-def lint(facts: Facts) -> tuple[Finding, ...]:
+def lint(facts: Facts) -> tuple[LintFinding, ...]:
     """All findings, errors first, otherwise in the order of the checks."""
     try:
         policy = _read(facts)
@@ -50,7 +59,7 @@ def lint(facts: Facts) -> tuple[Finding, ...]:
     return tuple(sorted(located, key=lambda each: _ORDER.index(each.severity)))
 
 
-def unchecked(facts: Facts) -> tuple[Rule, ...]:
+def unchecked(facts: Facts) -> tuple[LintRule, ...]:
     """The rules that could not be judged, because what they need was not given."""
     given = {
         PROMETHEUS: facts.query is not None,
@@ -68,7 +77,7 @@ def _read(facts: Facts) -> Policy:
     return read_policy(facts.policy, facts.file, classes)
 
 
-def _checked(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def _checked(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     yield from check_policy(facts, policy)
     yield from check_program(facts, policy)
     yield from check_query(facts, policy)

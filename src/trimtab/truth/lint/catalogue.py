@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.truth.lint.catalogue_vms import ABOUT_VMS, CLUSTER
-from trimtab.truth.lint.finding import DOCS, Rule
+from trimtab.truth.lint.finding import DOCS, LintRule
 
 PROMETHEUS = "the policy and --prometheus"
 BOTH = "the policy, --kubeconfig and --prometheus"
@@ -11,14 +11,14 @@ RECORDS = "the policy and --rules or --prometheus"
 VERSION = "the policy and --deployment, --descheduler-version or --kubeconfig"
 GATE = "the policy and --deployment or --kubeconfig"
 
-POLICY_REFUSED = Rule(
+POLICY_REFUSED = LintRule(
     id="policy-refused",
     severity="error",
     title="The descheduler does not start with this policy",
     explanation="The file does not decode, does not validate, or a plugin cannot be built from it.",
     fix="Correct the field that is named.",
 )
-API_VERSION_MISSING = Rule(
+API_VERSION_MISSING = LintRule(
     id="api-version-missing",
     severity="error",
     title="The whole policy is read as an empty one",
@@ -26,7 +26,7 @@ API_VERSION_MISSING = Rule(
     "type, whose fields have other names: it starts, says nothing, and runs no plugin.",
     fix="Start the file with apiVersion: descheduler/v1alpha2.",
 )
-USAGE_IS_REQUESTS = Rule(
+USAGE_IS_REQUESTS = LintRule(
     id="usage-is-requests",
     severity="note",
     title="Usage is the sum of requests",
@@ -34,7 +34,7 @@ USAGE_IS_REQUESTS = Rule(
     "they really use: a busy node with small requests is idle to it.",
     fix="To balance measured load, set metricsUtilization and metricsProviders.",
 )
-PLUGIN_OPENSHIFT_ONLY = Rule(
+PLUGIN_OPENSHIFT_ONLY = LintRule(
     id="plugin-openshift-only",
     severity="error",
     title="Only OpenShift's descheduler knows a plugin of this policy",
@@ -42,7 +42,7 @@ PLUGIN_OPENSHIFT_ONLY = Rule(
     "build of the descheduler has it. Upstream's does not start: the plugin is not registered.",
     fix="Run OpenShift's descheduler, or take the plugin out of the policy.",
 )
-FIELD_IGNORED = Rule(
+FIELD_IGNORED = LintRule(
     id="field-ignored",
     severity="error",
     title="A field is dropped without a word",
@@ -50,7 +50,7 @@ FIELD_IGNORED = Rule(
     "there changes nothing, and nothing is logged.",
     fix="Correct the name; what belongs to a plugin goes into its args.",
 )
-NOTHING_ENABLED = Rule(
+NOTHING_ENABLED = LintRule(
     id="nothing-enabled",
     severity="error",
     title="A configured plugin is not enabled",
@@ -58,7 +58,7 @@ NOTHING_ENABLED = Rule(
     "plugins.balance.enabled (or deschedule) of the same profile.",
     fix="Add its name to plugins.balance.enabled.",
 )
-PROVIDER_MISSING = Rule(
+PROVIDER_MISSING = LintRule(
     id="provider-missing",
     severity="error",
     title="The usage source has no provider",
@@ -66,7 +66,7 @@ PROVIDER_MISSING = Rule(
     "never made.",
     fix="Add the source to metricsProviders, with its url for Prometheus.",
 )
-QUERY_NO_INSTANCE = Rule(
+QUERY_NO_INSTANCE = LintRule(
     id="query-no-instance",
     severity="error",
     title="A sample has no label instance",
@@ -76,7 +76,7 @@ QUERY_NO_INSTANCE = Rule(
     '"$1", "node", "(.+)").',
     needs="the policy; more with --rules or --prometheus",
 )
-QUERY_OUT_OF_RANGE = Rule(
+QUERY_OUT_OF_RANGE = LintRule(
     id="query-out-of-range",
     severity="error",
     title="A sample is outside [0, 1]",
@@ -85,7 +85,7 @@ QUERY_OUT_OF_RANGE = Rule(
     fix="Divide by 100, or bound it: clamp(…, 0, 1).",
     needs="the policy; more with --rules or --prometheus",
 )
-QUERY_NAN = Rule(
+QUERY_NAN = LintRule(
     id="query-nan",
     severity="error",
     title="A sample is NaN",
@@ -94,7 +94,7 @@ QUERY_NAN = Rule(
     fix="Drop such samples in the rule: (…) >= 0.",
     needs=PROMETHEUS,
 )
-QUERY_FAILED = Rule(
+QUERY_FAILED = LintRule(
     id="query-failed",
     severity="error",
     title="The query gives no vector",
@@ -103,7 +103,7 @@ QUERY_FAILED = Rule(
     fix="Try the query in Prometheus and make it an instant vector.",
     needs=PROMETHEUS,
 )
-QUERY_NO_SAMPLES = Rule(
+QUERY_NO_SAMPLES = LintRule(
     id="query-no-samples",
     severity="error",
     title="The query gives nothing",
@@ -111,7 +111,7 @@ QUERY_NO_SAMPLES = Rule(
     fix="Look for the series in Prometheus; load the recording rules if it is a record.",
     needs=PROMETHEUS,
 )
-QUERY_UNKNOWN_RECORD = Rule(
+QUERY_UNKNOWN_RECORD = LintRule(
     id="query-unknown-record",
     severity="error",
     title="The query names a record that nothing records",
@@ -120,7 +120,7 @@ QUERY_UNKNOWN_RECORD = Rule(
     fix="Load the rules that record it (trimtab rules), or correct the name.",
     needs=RECORDS,
 )
-NODE_NO_SAMPLE = Rule(
+NODE_NO_SAMPLE = LintRule(
     id="node-no-sample",
     severity="error",
     title="A node has no sample",
@@ -129,7 +129,7 @@ NODE_NO_SAMPLE = Rule(
     fix="Find out why the node is not scraped, or leave it out with the policy's nodeSelector.",
     needs=BOTH,
 )
-INSTANCE_NOT_NODE = Rule(
+INSTANCE_NOT_NODE = LintRule(
     id="instance-not-node",
     severity="error",
     title="instance is not the node's name",
@@ -140,7 +140,7 @@ INSTANCE_NOT_NODE = Rule(
     'that holds the name: label_replace(…, "instance", "$1", "node", "(.+)").',
     needs=BOTH,
 )
-THRESHOLDS_SATURATE = Rule(
+THRESHOLDS_SATURATE = LintRule(
     id="thresholds-saturate",
     severity="error",
     title="No node can be over-utilised",
@@ -149,7 +149,7 @@ THRESHOLDS_SATURATE = Rule(
     fix="Lower targetThresholds, or choose a score that does not saturate (trimtab scores list).",
     needs="the policy; more with --prometheus",
 )
-NODE_LIMIT_MISSING = Rule(
+NODE_LIMIT_MISSING = LintRule(
     id="node-limit-missing",
     severity="warning",
     title="One pod a node and cycle, whatever the policy's limit says",
@@ -158,7 +158,7 @@ NODE_LIMIT_MISSING = Rule(
     "it.",
     fix="Set evictionLimits.node in the arguments of LowNodeUtilization.",
 )
-URL_SCHEME = Rule(
+URL_SCHEME = LintRule(
     id="url-scheme",
     severity="error",
     title="The address of Prometheus is neither http nor https",
@@ -166,7 +166,7 @@ URL_SCHEME = Rule(
     "prometheus:9090 reads as the scheme prometheus.",
     fix="Write http://host:port or https://host.",
 )
-URL_HTTPS_PORT = Rule(
+URL_HTTPS_PORT = LintRule(
     id="url-https-port",
     severity="error",
     title="https with a port cannot be verified",
@@ -174,7 +174,7 @@ URL_HTTPS_PORT = Rule(
     "certificate names a port.",
     fix="Serve https on 443 and leave the port out, or use http inside the cluster.",
 )
-VERSION_NO_PROMETHEUS = Rule(
+VERSION_NO_PROMETHEUS = LintRule(
     id="version-no-prometheus",
     severity="error",
     title="This version cannot ask Prometheus",
@@ -183,7 +183,7 @@ VERSION_NO_PROMETHEUS = Rule(
     fix="Use v0.36 or later, or v0.34.",
     needs=VERSION,
 )
-VERSION_HTTPS_ONLY = Rule(
+VERSION_HTTPS_ONLY = LintRule(
     id="version-https-only",
     severity="error",
     title="v0.33 takes https addresses only",
@@ -191,7 +191,7 @@ VERSION_HTTPS_ONLY = Rule(
     fix="Use v0.36 or later, or v0.34.",
     needs=VERSION,
 )
-SOFT_TAINTS = Rule(
+SOFT_TAINTS = LintRule(
     id="soft-taints",
     severity="error",
     title="Soft taints keep every VM where it is",
@@ -200,7 +200,7 @@ SOFT_TAINTS = Rule(
     fix="Take the taints off under-utilised nodes, or let the VMs tolerate them.",
     needs=CLUSTER,
 )
-BACKGROUND_OFF = Rule(
+BACKGROUND_OFF = LintRule(
     id="background-off",
     severity="error",
     title="EvictionsInBackground is off",
@@ -210,7 +210,7 @@ BACKGROUND_OFF = Rule(
     fix="Start the descheduler with --feature-gates=EvictionsInBackground=true.",
     needs=GATE,
 )
-PDB_PROTECTS_ALL = Rule(
+PDB_PROTECTS_ALL = LintRule(
     id="pdb-protects-all",
     severity="error",
     title="PodsWithoutPDB protects every pod",
@@ -218,7 +218,7 @@ PDB_PROTECTS_ALL = Rule(
     "well; and KubeVirt makes no budgets for VMs since v1.6.",
     fix="Remove PodsWithoutPDB (or ignorePodsWithoutPDB).",
 )
-LOCAL_STORAGE = Rule(
+LOCAL_STORAGE = LintRule(
     id="local-storage",
     severity="warning",
     title="PodsWithLocalStorage protects every VM",
@@ -227,7 +227,7 @@ LOCAL_STORAGE = Rule(
     fix="Add PodsWithLocalStorage to podProtections.defaultDisabled, or set "
     "evictLocalStoragePods: true.",
 )
-VMS_PROTECTED = Rule(
+VMS_PROTECTED = LintRule(
     id="vms-protected",
     severity="error",
     title="No VM may be evicted",
@@ -236,7 +236,7 @@ VMS_PROTECTED = Rule(
     "descheduler.alpha.kubernetes.io/evict.",
     needs=CLUSTER,
 )
-SAME_PERCENT = Rule(
+SAME_PERCENT = LintRule(
     id="same-percent",
     severity="warning",
     title="All scores are the same percent",
@@ -245,7 +245,7 @@ SAME_PERCENT = Rule(
     fix="Choose an amplified score, or amplify this one: clamp(3 * …, 0, 1).",
     needs=PROMETHEUS,
 )
-NODE_FIT_SELECTOR = Rule(
+NODE_FIT_SELECTOR = LintRule(
     id="node-fit-selector",
     severity="error",
     title="nodeFit's nodeSelector cannot be read",
@@ -253,7 +253,7 @@ NODE_FIT_SELECTOR = Rule(
     "that nothing fits anywhere, and nothing is evicted.",
     fix="Correct DefaultEvictor's nodeSelector: key=value, key in (a,b), !key.",
 )
-TWO_BALANCERS = Rule(
+TWO_BALANCERS = LintRule(
     id="two-balancers",
     severity="error",
     title="Two balancers act",
@@ -331,11 +331,11 @@ def page() -> str:
     return _HEAD + "\n".join(rows) + "\n" + "\n".join(map(_section, CATALOGUE))
 
 
-def _section(rule: Rule) -> str:
+def _section(rule: LintRule) -> str:
     return "\n".join(_lines(rule)) + "\n"
 
 
-def _lines(rule: Rule) -> Iterator[str]:
+def _lines(rule: LintRule) -> Iterator[str]:
     yield f"\n## {rule.id}\n"
     yield f"**{rule.title}** ({rule.severity}; needs {rule.needs})\n"
     yield from _sentences(rule.explanation)

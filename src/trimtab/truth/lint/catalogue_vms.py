@@ -1,10 +1,10 @@
 """Findings about VMs and their migrations: what KubeVirt does with an eviction or instead of it."""
 
-from trimtab.truth.lint.finding import Rule
+from trimtab.truth.lint.finding import LintRule
 
 CLUSTER = "the policy and --kubeconfig"
 
-LAUNCHER_KEEPS_HOSTNAME = Rule(
+LAUNCHER_KEEPS_HOSTNAME = LintRule(
     id="launcher-keeps-hostname",
     severity="warning",
     title="A launcher asks for one node by its host name, its VM does not",
@@ -16,7 +16,7 @@ LAUNCHER_KEEPS_HOSTNAME = Rule(
     "choose targets by a label that several nodes have.",
     needs=CLUSTER,
 )
-TWO_EVICTION_WEBHOOKS = Rule(
+TWO_EVICTION_WEBHOOKS = LintRule(
     id="two-eviction-webhooks",
     severity="warning",
     title="More than one webhook answers evictions of pods",
@@ -28,7 +28,7 @@ TWO_EVICTION_WEBHOOKS = Rule(
     "VirtualMachines of trimtab.dev. Let other webhooks leave out virt-launcher pods.",
     needs=CLUSTER,
 )
-COMPLETED_LAUNCHERS = Rule(
+COMPLETED_LAUNCHERS = LintRule(
     id="completed-launchers",
     severity="note",
     title="Launchers of past migrations are still there, Completed",
@@ -37,7 +37,7 @@ COMPLETED_LAUNCHERS = Rule(
     fix="Nothing; they go with their VM. Count VMs by VirtualMachineInstances, not by pods.",
     needs=CLUSTER,
 )
-VM_NOT_MIGRATABLE = Rule(
+VM_NOT_MIGRATABLE = LintRule(
     id="vm-not-migratable",
     severity="warning",
     title="VMs cannot migrate, so their evictions are refused",
@@ -48,7 +48,7 @@ VM_NOT_MIGRATABLE = Rule(
     "descheduler.alpha.kubernetes.io/prefer-no-eviction, or a label selector in DefaultEvictor.",
     needs=CLUSTER,
 )
-VM_STOPS_WHEN_EVICTED = Rule(
+VM_STOPS_WHEN_EVICTED = LintRule(
     id="vm-stops-when-evicted",
     severity="warning",
     title="An eviction stops VMs instead of migrating them",
@@ -58,7 +58,7 @@ VM_STOPS_WHEN_EVICTED = Rule(
     "out of descheduling.",
     needs=CLUSTER,
 )
-VM_MOVED_BY_OTHERS = Rule(
+VM_MOVED_BY_OTHERS = LintRule(
     id="vm-moved-by-others",
     severity="note",
     title="Somebody else must move VMs that are evicted",
@@ -67,7 +67,7 @@ VM_MOVED_BY_OTHERS = Rule(
     fix="Check that the program which handles External runs; otherwise set LiveMigrate.",
     needs=CLUSTER,
 )
-MIGRATIONS_WAIT = Rule(
+MIGRATIONS_WAIT = LintRule(
     id="migrations-wait",
     severity="note",
     title="Migrations wait for a slot",
@@ -77,7 +77,7 @@ MIGRATIONS_WAIT = Rule(
     fix="Wait; or raise the limits in the KubeVirt object, or lower the policy's limits to them.",
     needs=CLUSTER,
 )
-MIGRATION_POLICIES = Rule(
+MIGRATION_POLICIES = LintRule(
     id="migration-policies",
     severity="note",
     title="MigrationPolicies change how VMs migrate",

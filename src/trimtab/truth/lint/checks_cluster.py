@@ -15,10 +15,10 @@ from trimtab.truth.explain.changes.trial import read_trial
 from trimtab.truth.lint import catalogue as rules
 from trimtab.truth.lint.checks_policy import args_field
 from trimtab.truth.lint.facts import Facts
-from trimtab.truth.lint.finding import Finding, finding
+from trimtab.truth.lint.finding import LintFinding, finding
 
 
-def check_cluster(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_cluster(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """Nothing without a cluster, and nothing about VMs where there are none."""
     if facts.cluster is None:
         return
@@ -37,7 +37,9 @@ def is_vm(pod: PodView) -> bool:
     return pod.traits.labels.get("kubevirt.io") == "virt-launcher"
 
 
-def _protected(profile: Profile, view: SnapshotView, vms: Sequence[PodView]) -> Iterator[Finding]:
+def _protected(
+    profile: Profile, view: SnapshotView, vms: Sequence[PodView]
+) -> Iterator[LintFinding]:
     filter_ = Filter(profile.evictor, view)
     refusals = [filter_.refusals(pod) for pod in vms]
     if not all(refusals):
@@ -50,7 +52,7 @@ def _protected(profile: Profile, view: SnapshotView, vms: Sequence[PodView]) -> 
 
 def _soft_taints(
     facts: Facts, cluster: Snapshot, nodes: Sequence[NodeView], vms: Sequence[PodView]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """Destinations as the cycle has them now; without samples every node that may take pods."""
     targets = _destinations(facts, cluster) or [n for n in nodes if not n.unschedulable]
     if not targets or not all(_soft(node) for node in targets):
@@ -77,7 +79,7 @@ def _destinations(facts: Facts, cluster: Snapshot) -> list[NodeView]:
 # The finding that two balancers act on one cluster.
 
 
-def check_balancer(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_balancer(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """An enabled LowNodeUtilization beside a balancer that acts."""
     if not facts.acting_balancer:
         return

@@ -12,12 +12,12 @@ from trimtab.policy.file.settings import (
     Plugin,
     Policy,
     Protection,
-    Source,
+    UsageSource,
 )
 from trimtab.policy.file.yaml_text import load_yaml
 from trimtab.truth.lint import catalogue as rules
-from trimtab.truth.lint.facts import Facts, Program
-from trimtab.truth.lint.finding import Finding, finding
+from trimtab.truth.lint.facts import DeschedulerProgram, Facts
+from trimtab.truth.lint.finding import LintFinding, finding
 
 _BALANCE = ("LowNodeUtilization", "HighNodeUtilization")
 
@@ -31,7 +31,7 @@ def plugins_of(policy: Policy) -> Iterator[tuple[int, str, Plugin]]:
 
 def asks_prometheus(policy: Policy) -> bool:
     return any(
-        isinstance(plugin, LowNodeUtilization) and plugin.source is Source.PROMETHEUS
+        isinstance(plugin, LowNodeUtilization) and plugin.source is UsageSource.PROMETHEUS
         for _, _, plugin in plugins_of(policy)
     )
 
@@ -52,7 +52,7 @@ def _tree(text: str) -> dict[str, Any]:
     return tree
 
 
-def check_policy(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_policy(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """Everything that needs no cluster."""
     if policy.unversioned:
         what = "it has no apiVersion" if _tree(facts.policy) else "the file is empty"
@@ -69,7 +69,7 @@ def check_policy(facts: Facts, policy: Policy) -> Iterator[Finding]:
     yield from _protections(facts, policy)
 
 
-def _enabled(facts: Facts) -> Iterator[Finding]:
+def _enabled(facts: Facts) -> Iterator[LintFinding]:
     """The text is looked at: a plugin that is not enabled leaves no trace in the policy."""
     tree = _tree(facts.policy)
     for at, profile in enumerate(tree.get("profiles") or ()):
@@ -84,29 +84,29 @@ def _enabled(facts: Facts) -> Iterator[Finding]:
 
 def _source(
     facts: Facts, policy: Policy, at: int, name: str, plugin: LowNodeUtilization
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     field = args_field(facts, at, name)
     if plugin.broken:
         where = f"{field}.metricsUtilization"
         yield finding(rules.PROVIDER_MISSING, where, f"every cycle fails: {plugin.broken}")
-    if plugin.source is Source.REQUESTS:
+    if plugin.source is UsageSource.REQUESTS:
         yield finding(rules.USAGE_IS_REQUESTS, field, "it has no metricsUtilization")
-    if plugin.source is Source.PROMETHEUS and plugin.node_limit is None:
+    if plugin.source is UsageSource.PROMETHEUS and plugin.node_limit is None:
         limit = policy.max_per_node
         said = f", although maxNoOfPodsToEvictPerNode is {limit}" if limit and limit > 1 else ""
         message = f"evictionLimits.node is not set: one pod a node and cycle{said}"
         yield finding(rules.NODE_LIMIT_MISSING, field, message)
 
 
-def _levels(facts: Facts, at: int, name: str, plugin: LowNodeUtilization) -> Iterator[Finding]:
+def _levels(facts: Facts, at: int, name: str, plugin: LowNodeUtilization) -> Iterator[LintFinding]:
     """With a query nothing is ever above 100 %; requests may be."""
     high = plugin.high.get(METRIC_RESOURCE)
-    if plugin.source is Source.PROMETHEUS and high is not None and high >= 100:
+    if plugin.source is UsageSource.PROMETHEUS and high is not None and high >= 100:
         field = f"{args_field(facts, at, name)}.targetThresholds.{METRIC_RESOURCE}"
         yield finding(rules.THRESHOLDS_SATURATE, field, f"nothing can be above {high:g} %")
 
 
-def _address(policy: Policy) -> Iterator[Finding]:
+def _address(policy: Policy) -> Iterator[LintFinding]:
     url, field = policy.prometheus_url, "metricsProviders"
     if not url:
         return
@@ -123,7 +123,7 @@ def _address(policy: Policy) -> Iterator[Finding]:
         yield finding(rules.URL_HTTPS_PORT, field, message)
 
 
-def _protections(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def _protections(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     about_vms = "kubevirt.io" in facts.policy or asks_prometheus(policy)
     for at, profile in enumerate(policy.profiles):
         if not profile.plugins:
@@ -142,7 +142,7 @@ def _protections(facts: Facts, policy: Policy) -> Iterator[Finding]:
             yield finding(rules.NODE_FIT_SELECTOR, where, "it is not a label selector")
 
 
-def check_program(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_program(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """Traps of versions, and the feature gate that VMs need."""
     program, release = facts.program, facts.program.release
     where = program.name or "descheduler"
@@ -160,7 +160,7 @@ def check_program(facts: Facts, policy: Policy) -> Iterator[Finding]:
         yield finding(rules.BACKGROUND_OFF, where, message)
 
 
-def _openshift_only(policy: Policy, program: Program, where: str) -> Finding:
+def _openshift_only(policy: Policy, program: DeschedulerProgram, where: str) -> LintFinding:
     """An error where the program is known, otherwise a note."""
     names = ", ".join(policy.openshift_only)
     if program.openshift is None:

@@ -4,23 +4,23 @@ import math
 from collections.abc import Iterator
 
 from trimtab.model.snapshot import QueryResult
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Policy, Source
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Policy, UsageSource
 from trimtab.policy.numbers import around
 from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.truth.explain.nodes import address_instead_of_node
 from trimtab.truth.lint import catalogue as rules
 from trimtab.truth.lint.checks_policy import args_field, plugins_of
 from trimtab.truth.lint.facts import Facts
-from trimtab.truth.lint.finding import Finding, finding
+from trimtab.truth.lint.finding import LintFinding, finding
 from trimtab.truth.lint.promql import Has, has_label, is_percent, metric_names
 
 Values = dict[str, float]
 
 
-def check_query(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_query(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """Each query of the policy; samples are those of the first."""
     for at, name, plugin in plugins_of(policy):
-        if isinstance(plugin, LowNodeUtilization) and plugin.source is Source.PROMETHEUS:
+        if isinstance(plugin, LowNodeUtilization) and plugin.source is UsageSource.PROMETHEUS:
             field = f"{args_field(facts, at, name)}.metricsUtilization.prometheus.query"
             yield from _unrecorded(facts, field, plugin.query)
             answer = facts.query
@@ -30,14 +30,14 @@ def check_query(facts: Facts, policy: Policy) -> Iterator[Finding]:
                 yield from _answered(facts, policy, field, plugin, answer)
 
 
-def _by_text(facts: Facts, field: str, query: str) -> Iterator[Finding]:
+def _by_text(facts: Facts, field: str, query: str) -> Iterator[LintFinding]:
     if has_label(query, "instance", facts.records) is Has.NO:
         yield finding(rules.QUERY_NO_INSTANCE, field, f"{query} drops the label instance")
     if is_percent(query, facts.records):
         yield finding(rules.QUERY_OUT_OF_RANGE, field, f"{query} is multiplied by 100")
 
 
-def _unrecorded(facts: Facts, field: str, query: str) -> Iterator[Finding]:
+def _unrecorded(facts: Facts, field: str, query: str) -> Iterator[LintFinding]:
     if facts.records is None:
         return
     answered = facts.query is not None and facts.query.samples
@@ -48,7 +48,7 @@ def _unrecorded(facts: Facts, field: str, query: str) -> Iterator[Finding]:
 
 def _answered(
     facts: Facts, policy: Policy, field: str, plugin: LowNodeUtilization, answer: QueryResult
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     if answer.error or answer.result_type != "vector":
         what = answer.error or f"it gives a {answer.result_type}"
         yield finding(rules.QUERY_FAILED, field, what)
@@ -62,7 +62,7 @@ def _answered(
         yield from _levels(facts, policy, field, plugin, _values(facts, policy, answer))
 
 
-def _unnamed(field: str, answer: QueryResult) -> Iterator[Finding]:
+def _unnamed(field: str, answer: QueryResult) -> Iterator[LintFinding]:
     unnamed = [s for s in answer.samples if "instance" not in s.labels]
     if unnamed:
         labels = ", ".join(k for k in unnamed[0].labels if k != "__name__") or "none"
@@ -70,7 +70,7 @@ def _unnamed(field: str, answer: QueryResult) -> Iterator[Finding]:
         yield finding(rules.QUERY_NO_INSTANCE, field, message)
 
 
-def _outside(field: str, answer: QueryResult) -> Iterator[Finding]:
+def _outside(field: str, answer: QueryResult) -> Iterator[LintFinding]:
     values = [(s.labels.get("instance", "?"), s.value) for s in answer.samples]
     if nans := [name for name, value in values if math.isnan(float(value))]:
         yield finding(rules.QUERY_NAN, field, f"the sample of {nans[0]} is NaN")
@@ -81,7 +81,7 @@ def _outside(field: str, answer: QueryResult) -> Iterator[Finding]:
         yield finding(rules.QUERY_OUT_OF_RANGE, field, message)
 
 
-def _missing(facts: Facts, policy: Policy, answer: QueryResult) -> Iterator[Finding]:
+def _missing(facts: Facts, policy: Policy, answer: QueryResult) -> Iterator[LintFinding]:
     if facts.cluster is None:
         return
     there = {s.labels["instance"] for s in answer.samples if "instance" in s.labels}
@@ -112,7 +112,7 @@ def _values(facts: Facts, policy: Policy, answer: QueryResult) -> Values:
 
 def _levels(
     facts: Facts, policy: Policy, field: str, plugin: LowNodeUtilization, values: Values
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     percents = [int(value * 100) for value in values.values()]
     if not percents:
         return

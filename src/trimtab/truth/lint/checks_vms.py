@@ -9,7 +9,7 @@ from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.truth.explain.outcome_texts import listed
 from trimtab.truth.lint import catalogue_vms as rules
 from trimtab.truth.lint.facts import Facts
-from trimtab.truth.lint.finding import Finding, finding
+from trimtab.truth.lint.finding import LintFinding, finding
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
 from trimtab.virt.slots import MigrationLimits
 
@@ -33,7 +33,7 @@ _CAUSES = {
 """KubeVirt's reasons in words; a reason that is not here is shown as it is."""
 
 
-def check_vms(facts: Facts, policy: Policy) -> Iterator[Finding]:
+def check_vms(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
     """Nothing without a cluster. VMs count if they run on nodes that the policy selects."""
     cluster = facts.cluster
     if cluster is None:
@@ -54,7 +54,7 @@ def check_vms(facts: Facts, policy: Policy) -> Iterator[Finding]:
 
 def _bound_launchers(
     policy: Policy, cluster: Snapshot, pods: Iterable[SnapshotPod]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """A VM whose own selector has the host name is pinned on purpose."""
     pinned = {vm.pod_uid for vm in cluster.vms if not _is_freed(vm)}
     bound = [
@@ -85,7 +85,7 @@ def is_launcher(pod: SnapshotPod) -> bool:
     return pod.labels.get("kubevirt.io") == "virt-launcher"
 
 
-def _not_migratable(vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
+def _not_migratable(vms: Sequence[SnapshotVm]) -> Iterator[LintFinding]:
     refused = [vm for vm in vms if _effect(vm) is EvictionEffect.REFUSES]
     if refused:
         causes = _by_cause(refused)
@@ -96,7 +96,7 @@ def _not_migratable(vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
         )
 
 
-def _stopped_by_evictions(vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
+def _stopped_by_evictions(vms: Sequence[SnapshotVm]) -> Iterator[LintFinding]:
     stopped = [vm for vm in vms if _effect(vm) is EvictionEffect.RESTARTS]
     if stopped:
         strategies = _shares(vm.eviction_strategy for vm in stopped)
@@ -104,7 +104,7 @@ def _stopped_by_evictions(vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
         yield finding(rules.VM_STOPS_WHEN_EVICTED, f"VM {_name(stopped[0])}", message)
 
 
-def _moved_by_others(vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
+def _moved_by_others(vms: Sequence[SnapshotVm]) -> Iterator[LintFinding]:
     left = [vm for vm in vms if vm.eviction_strategy == "External"]
     if left:
         message = f"KubeVirt does not move {_names(left)} (evictionStrategy External)"
@@ -133,7 +133,7 @@ def _cause(reason: str) -> str:
     return f"{_CAUSES[reason]} ({reason})" if reason in _CAUSES else reason
 
 
-def _webhooks(kubevirt: SnapshotKubeVirt) -> Iterator[Finding]:
+def _webhooks(kubevirt: SnapshotKubeVirt) -> Iterator[LintFinding]:
     webhooks = kubevirt.eviction_webhooks
     if len(webhooks) > 1:
         message = f"{listed(webhooks, 5)} are asked about every eviction"
@@ -143,7 +143,7 @@ def _webhooks(kubevirt: SnapshotKubeVirt) -> Iterator[Finding]:
         yield finding(rules.TWO_EVICTION_WEBHOOKS, place, message, severity=severity)
 
 
-def _completed(cluster: Snapshot) -> Iterator[Finding]:
+def _completed(cluster: Snapshot) -> Iterator[LintFinding]:
     running = {vm.pod_uid for vm in cluster.vms}
     left = [
         pod.name
@@ -156,7 +156,7 @@ def _completed(cluster: Snapshot) -> Iterator[Finding]:
         yield finding(rules.COMPLETED_LAUNCHERS, f"pod {left[0]}", message)
 
 
-def _waiting(kubevirt: SnapshotKubeVirt) -> Iterator[Finding]:
+def _waiting(kubevirt: SnapshotKubeVirt) -> Iterator[LintFinding]:
     limits = MigrationLimits(kubevirt.migrations_per_cluster, kubevirt.migrations_per_node)
     waiting = [each for each in kubevirt.migrations if each.phase in _WAITING]
     leaving = Counter(m.source for m in kubevirt.migrations if m.phase not in _WAITING)
@@ -174,7 +174,9 @@ def _waiting(kubevirt: SnapshotKubeVirt) -> Iterator[Finding]:
         yield finding(rules.MIGRATIONS_WAIT, f"node {node}", message)
 
 
-def _migration_policies(kubevirt: SnapshotKubeVirt, vms: Sequence[SnapshotVm]) -> Iterator[Finding]:
+def _migration_policies(
+    kubevirt: SnapshotKubeVirt, vms: Sequence[SnapshotVm]
+) -> Iterator[LintFinding]:
     for policy in kubevirt.policies:
         own = [vm for vm in vms if vm.migration_policy == policy.name]
         if own and policy.changes:

@@ -13,7 +13,7 @@ from trimtab.model.snapshot import QueryResult, Snapshot
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 
-class Program(Struct, frozen=True):
+class DeschedulerProgram(Struct, frozen=True):
     """The descheduler that reads the policy; `in_background` is None where nobody knows."""
 
     name: str = ""
@@ -39,7 +39,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     query: QueryResult | None = None
     cluster: Snapshot | None = None
     """Nodes and pods; its own policy and query are not looked at."""
-    program: Program = Program()
+    program: DeschedulerProgram = DeschedulerProgram()
     acting_balancer: str = ""
     """The newest plan of a balancer that acts on the cluster."""
 

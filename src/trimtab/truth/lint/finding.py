@@ -1,4 +1,4 @@
-"""Findings: what is wrong, how bad it is, why, and what to do; one `Rule` stands for each kind."""
+"""Findings: what is wrong, how bad it is, why, what to do; one `LintRule` for each kind."""
 
 import re
 from typing import Literal
@@ -41,7 +41,7 @@ Severity = Literal["error", "warning", "note"]
 DOCS = "docs/reference/lint.md"
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class LintRule(Struct, frozen=True, kw_only=True):
     """A kind of finding."""
 
     id: str
@@ -57,7 +57,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return f"{DOCS}#{self.id}"
 
 
-class Finding(Struct, frozen=True, rename="camel"):
+class LintFinding(Struct, frozen=True, rename="camel"):
     """One thing that is wrong in one place."""
 
     id: str
@@ -71,8 +71,10 @@ class Finding(Struct, frozen=True, rename="camel"):
     line: int | None = None
 
 
-def finding(rule: Rule, field: str, message: str, *, severity: Severity | None = None) -> Finding:
-    return Finding(
+def finding(
+    rule: LintRule, field: str, message: str, *, severity: Severity | None = None
+) -> LintFinding:
+    return LintFinding(
         rule.id,
         severity or rule.severity,
         field,

@@ -19,7 +19,7 @@ _SHRINKING: tuple[tuple[Kind, ...], ...] = (("picture",), ("text",), ("name",))
 _NUMBER = re.compile(r"[+\-]?\d[\d.,:×%–]*")
 
 
-class Room(Struct, frozen=True):
+class ColumnRoom(Struct, frozen=True):
     """A column as far as its width is concerned."""
 
     name: str
@@ -44,7 +44,7 @@ class Layout(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
 
-def fit(rooms: Sequence[Room], width: int | None, drop: Sequence[str] = ()) -> Layout:
+def fit(rooms: Sequence[ColumnRoom], width: int | None, drop: Sequence[str] = ()) -> Layout:
     """The layout for `width` terminal columns (None: as wide as it takes).
 
     `drop` names the columns that may go, the first to go first.
@@ -60,7 +60,7 @@ def fit(rooms: Sequence[Room], width: int | None, drop: Sequence[str] = ()) -> L
     return Layout(blocks, tuple(left_out))
 
 
-def _blocks(rooms: Sequence[Room], kept: Sequence[int], width: int | None) -> Iterator[Block]:
+def _blocks(rooms: Sequence[ColumnRoom], kept: Sequence[int], width: int | None) -> Iterator[Block]:
     first, *rest = kept
     block = [first]
     for column in rest:
@@ -71,11 +71,11 @@ def _blocks(rooms: Sequence[Room], kept: Sequence[int], width: int | None) -> It
     yield _block(rooms, block, width)
 
 
-def _least(rooms: Sequence[Room], columns: Sequence[int]) -> int:
+def _least(rooms: Sequence[ColumnRoom], columns: Sequence[int]) -> int:
     return sum(rooms[n].least for n in columns) + GAP * (len(columns) - 1)
 
 
-def _block(rooms: Sequence[Room], columns: Sequence[int], width: int | None) -> Block:
+def _block(rooms: Sequence[ColumnRoom], columns: Sequence[int], width: int | None) -> Block:
     widths = {n: rooms[n].natural for n in columns}
     if width is not None:
         excess = sum(widths.values()) + GAP * (len(columns) - 1) - width
@@ -87,7 +87,7 @@ def _block(rooms: Sequence[Room], columns: Sequence[int], width: int | None) -> 
 
 
 def _narrow(
-    widths: dict[int, int], rooms: Sequence[Room], columns: Sequence[int], excess: int
+    widths: dict[int, int], rooms: Sequence[ColumnRoom], columns: Sequence[int], excess: int
 ) -> int:
     """Take from the widest column first; what is still too much."""
     while excess > 0:

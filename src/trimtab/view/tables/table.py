@@ -14,9 +14,9 @@ from trimtab.view.tables.layout import (
     GAP,
     TEXT_LEAST,
     Block,
+    ColumnRoom,
     Kind,
     Layout,
-    Room,
     fit,
     least_name_width,
     longest_word,
@@ -26,7 +26,7 @@ from trimtab.view.tables.layout import (
 
 
 @runtime_checkable
-class Picture(Protocol):
+class Drawing(Protocol):
     """Something drawn: it says how wide it likes to be and how narrow it can be."""
 
     @property
@@ -61,19 +61,21 @@ class Table(Struct, frozen=True):
             found += self._block(block)
         return found, layout
 
-    def _room(self, column: int) -> Room:
+    def _room(self, column: int) -> ColumnRoom:
         title, cells = self.columns[column], [row[column] for row in self.rows]
         kind = self._kind(column)
         if kind == "picture":
-            drawn = [cell for cell in cells if isinstance(cell, Picture)]
+            drawn = [cell for cell in cells if isinstance(cell, Drawing)]
             widest, least = max(each.widest for each in drawn), max(each.least for each in drawn)
-            return Room(title, kind, max(widest, _len(title)), max(least, longest_word(title)))
+            return ColumnRoom(
+                title, kind, max(widest, _len(title)), max(least, longest_word(title))
+            )
         natural = max([_len(title), *map(_len, cells)])
-        return Room(title, kind, natural, min(natural, self._least(kind, title, cells)))
+        return ColumnRoom(title, kind, natural, min(natural, self._least(kind, title, cells)))
 
     def _kind(self, column: int) -> Kind:
         title = self.columns[column]
-        if any(isinstance(row[column], Picture) for row in self.rows):
+        if any(isinstance(row[column], Drawing) for row in self.rows):
             return "picture"
         if title in self.right or title in self.whole:
             return "number"
@@ -107,7 +109,7 @@ class Table(Struct, frozen=True):
         return found
 
     def _cell(self, column: int, cell: object, width: int) -> list[Text]:
-        if isinstance(cell, Picture):
+        if isinstance(cell, Drawing):
             return [cell.draw(min(width, cell.widest))]
         text, kind = _text(cell), self._kind(column)
         if text.cell_len <= width or kind == "number":
@@ -140,7 +142,7 @@ def _text(cell: object) -> Text:
 
 
 def _len(cell: object) -> int:
-    if isinstance(cell, Picture):
+    if isinstance(cell, Drawing):
         return cell.widest
     return max(Text(line).cell_len for line in _text(cell).plain.split("\n"))
 

@@ -1,8 +1,8 @@
 """What the webhook answers to an eviction of a pod: `virt.eviction`'s verdict in KubeVirt's words.
 
 The descheduler counts an eviction as going on in the background when the answer is 429 and
-contains `Eviction triggered evacuation`; so that text is a promise, and `Mark` is the only
-answer that may lead to it: the mark is written first, then claimed.
+contains `Eviction triggered evacuation`; so that text is a promise, and `MarkForEvacuation` is
+the only answer that may lead to it: the mark is written first, then claimed.
 """
 
 from typing import TypeAlias
@@ -37,7 +37,7 @@ class Deny(Struct, frozen=True):
         return "denied"
 
 
-class Mark(Struct, frozen=True):
+class MarkForEvacuation(Struct, frozen=True):
     """The pod stays, and the VM is to be evacuated from `node`: write the mark, then say so."""
 
     vm: Key
@@ -56,7 +56,7 @@ class Mark(Struct, frozen=True):
         return f"Evacuation in progress: {text}" if self.again else text
 
 
-EvictionAnswer: TypeAlias = Allow | Deny | Mark
+EvictionAnswer: TypeAlias = Allow | Deny | MarkForEvacuation
 
 
 def vm_of(pod: Pod) -> Key | None:
@@ -110,10 +110,12 @@ def _decide_for(pod: Pod, vm: VirtualMachine, key: Key) -> EvictionAnswer:
             return Deny(f'Eviction request for target Pod of VM "{key}": it is not the active one')
     if not node:
         return Allow("the pod is not placed yet; a new one takes its turn")
-    return Mark(key, pod.metadata.name, node, again=verdict is EvictionVerdict.MARKED_AGAIN)
+    return MarkForEvacuation(
+        key, pod.metadata.name, node, again=verdict is EvictionVerdict.MARKED_AGAIN
+    )
 
 
-def mark_patch(mark: Mark) -> list[dict[str, object]]:
+def mark_patch(mark: MarkForEvacuation) -> list[dict[str, object]]:
     """The JSON patch that marks, and fails if the pod is not the active one any more."""
     return [
         {"op": "test", "path": "/status/podName", "value": mark.pod},

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from trimtab.kube.machines import EVACUATION_LABEL, VMS, VirtualMachineMigration
 from trimtab.virt.attempts import FINISHED_KEPT, backoff_s
-from trimtab.vm.decide.situation import Situation, by_age
+from trimtab.vm.decide.situation import VmSituation, by_age
 from trimtab.vm.decide.steps import (
     AdoptMigration,
     DeleteMigration,
@@ -19,7 +19,7 @@ def is_evacuation(migration: VirtualMachineMigration) -> bool:
     return migration.metadata.labels.get(EVACUATION_LABEL) == "true"
 
 
-def newest_first(s: Situation) -> list[VirtualMachineMigration]:
+def newest_first(s: VmSituation) -> list[VirtualMachineMigration]:
     """The finished migrations by the time they ended."""
     over = [each for each in reversed(by_age(s.migrations)) if each.finished]
     return sorted(over, key=_ended, reverse=True)
@@ -30,7 +30,7 @@ def _ended(migration: VirtualMachineMigration) -> float:
     return at.timestamp() if at else 0.0
 
 
-def failures(s: Situation) -> tuple[int, datetime | None]:
+def failures(s: VmSituation) -> tuple[int, datetime | None]:
     """Evacuations that failed in a row, and when the last one did."""
     last = next((each for each in newest_first(s) if is_evacuation(each)), None)
     if last is None or last.status.phase != "Failed":
@@ -38,12 +38,12 @@ def failures(s: Situation) -> tuple[int, datetime | None]:
     return max(1, last.status.attempts), last.status.completion_time
 
 
-def attempt_number(s: Situation, migration: VirtualMachineMigration) -> int:
+def attempt_number(s: VmSituation, migration: VirtualMachineMigration) -> int:
     """Which attempt in a row this is; people's migrations are always the first."""
     return failures(s)[0] + 1 if is_evacuation(migration) else 1
 
 
-def backoff_left_s(s: Situation) -> float:
+def backoff_left_s(s: VmSituation) -> float:
     """Real seconds until an evacuation may be tried again."""
     count, at = failures(s)
     if not count:
@@ -51,7 +51,7 @@ def backoff_left_s(s: Situation) -> float:
     return max(0.0, s.left_s(at, backoff_s(count)))
 
 
-def adopt(s: Situation) -> AdoptMigration | None:
+def adopt(s: VmSituation) -> AdoptMigration | None:
     """A migration that somebody wrote without an owner is made the VM's."""
     for migration in s.migrations:
         owners = migration.metadata.owner_references
@@ -61,7 +61,7 @@ def adopt(s: Situation) -> AdoptMigration | None:
     return None
 
 
-def forget_orphans(s: Situation) -> DeleteMigration | Wait | None:
+def forget_orphans(s: VmSituation) -> DeleteMigration | Wait | None:
     """Migrations of a VM that is not there: their reason can be read for a while."""
     waits = []
     for migration in newest_first(s):
@@ -77,7 +77,7 @@ def is_going(migration: VirtualMachineMigration) -> bool:
     return migration.metadata.deletion_timestamp is not None
 
 
-def forget_oldest(s: Situation) -> DeleteMigration | None:
+def forget_oldest(s: VmSituation) -> DeleteMigration | None:
     """Of the finished migrations the newest few are kept."""
     for migration in newest_first(s)[FINISHED_KEPT:]:
         return DeleteMigration(migration)

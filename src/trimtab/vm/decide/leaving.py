@@ -21,11 +21,11 @@ from trimtab.vm.decide.history import (
     is_evacuation,
 )
 from trimtab.vm.decide.migration import end_all, finished
-from trimtab.vm.decide.situation import Situation, by_age, is_leaving, is_running, owner_uid
+from trimtab.vm.decide.situation import VmSituation, by_age, is_leaving, is_running, owner_uid
 from trimtab.vm.decide.steps import (
-    Check,
     ClearMark,
     CreateMigration,
+    DecideAgain,
     DeletePod,
     DropCancel,
     EventNote,
@@ -33,15 +33,15 @@ from trimtab.vm.decide.steps import (
     Rest,
     Step,
     Wait,
-    WriteStatus,
+    WriteVmStatus,
 )
 from trimtab.vm.launcher import label_value, suffix
 from trimtab.vm.status import refused, stopped
 
-Rule = Callable[[Situation, Vm], Step | None]
+Rule = Callable[[VmSituation, Vm], Step | None]
 
 
-def gone(s: Situation) -> Step:
+def gone(s: VmSituation) -> Step:
     """Its pods lose their guard and go; migrations that wait for it fail.
 
     A pod without an owner was orphaned on purpose: it only loses the guard.
@@ -50,11 +50,11 @@ def gone(s: Situation) -> Step:
     if not (s.unfinished or left):
         return forget_oldest(s) or forget_orphans(s) or Rest()
     if not s.checked:
-        return Check("the VM is not in the store")
+        return DecideAgain("the VM is not in the store")
     return end_all(s, f'there is no VM "{s.key}"') or _let_go(left) or Rest()
 
 
-def removed(s: Situation) -> Step:
+def removed(s: VmSituation) -> Step:
     """The VM is still there, until its pods are gone."""
     return end_all(s, "the VM is being deleted") or _let_go(s.owned) or Rest()
 
@@ -73,36 +73,36 @@ def _let_go(pods: Iterable[Pod]) -> Step | None:
     return None
 
 
-def refuse(s: Situation, problem: str) -> Step:
+def refuse(s: VmSituation, problem: str) -> Step:
     status = refused(s.the_vm, problem, s.now)
     if status == s.status:
         return Rest()
-    return WriteStatus(status, (EventNote("InvalidSpec", problem, warning=True),))
+    return WriteVmStatus(status, (EventNote("InvalidSpec", problem, warning=True),))
 
 
-def _end_migrations(s: Situation, _: Vm) -> Step | None:
+def _end_migrations(s: VmSituation, _: Vm) -> Step | None:
     return end_all(s, "the VM is stopped")
 
 
-def _release_pods(s: Situation, _: Vm) -> Step | None:
+def _release_pods(s: VmSituation, _: Vm) -> Step | None:
     return _let_go(s.owned)
 
 
-def _forget_mark(s: Situation, _: Vm) -> Step | None:
+def _forget_mark(s: VmSituation, _: Vm) -> Step | None:
     mark = s.status.evacuation_node_name
     return ClearMark(mark) if mark else None
 
 
-def _forget_cancel(s: Situation, _: Vm) -> Step | None:
+def _forget_cancel(s: VmSituation, _: Vm) -> Step | None:
     node = s.the_vm.metadata.annotations.get(CANCEL_EVACUATION)
     return None if node is None else DropCancel(node)
 
 
-def _stopped(s: Situation, size: Vm) -> Step | None:
+def _stopped(s: VmSituation, size: Vm) -> Step | None:
     status = stopped(s.the_vm, size, s.now)
     if s.owned or status == s.status:
         return None
-    return WriteStatus(status, (EventNote("Stopped", "the VM is stopped"),))
+    return WriteVmStatus(status, (EventNote("Stopped", "the VM is stopped"),))
 
 
 STOPPED: tuple[Rule, ...] = (
@@ -123,7 +123,7 @@ STOPPED: tuple[Rule, ...] = (
 LONGEST = 253 - len("evac--abcde")
 
 
-def cancel(s: Situation, _: Vm) -> Step | None:
+def cancel(s: VmSituation, _: Vm) -> Step | None:
     """Somebody wants a marked VM to stay: first the migration ends, then the mark goes."""
     node = s.the_vm.metadata.annotations.get(CANCEL_EVACUATION)
     if node is None:
@@ -137,7 +137,7 @@ def cancel(s: Situation, _: Vm) -> Step | None:
     return ClearMark(node, (news,))
 
 
-def clear_stale_mark(s: Situation, _: Vm) -> Step | None:
+def clear_stale_mark(s: VmSituation, _: Vm) -> Step | None:
     """A mark of a node that the VM is not on any more.
 
     While the active pod is not placed as far as we see, the webhook may have seen more: the
@@ -147,7 +147,7 @@ def clear_stale_mark(s: Situation, _: Vm) -> Step | None:
     return ClearMark(mark) if mark and node and mark != node else None
 
 
-def evacuate(s: Situation, _: Vm) -> Step | None:
+def evacuate(s: VmSituation, _: Vm) -> Step | None:
     """A marked VM gets a migration, again and again until one succeeds."""
     mark, pod = s.status.evacuation_node_name, s.active
     if not mark or pod is None or not is_running(pod) or pod.spec.node_name != mark:
@@ -160,7 +160,7 @@ def evacuate(s: Situation, _: Vm) -> Step | None:
     return CreateMigration(migration_for(s), (news,))
 
 
-def migration_for(s: Situation) -> Free:
+def migration_for(s: VmSituation) -> Free:
     """The next attempt; its name follows from what there was before, so it is made only once."""
     vm, name = s.the_vm, s.the_vm.metadata.name
     last = by_age(s.migrations)[-1].metadata.uid if s.migrations else ""

@@ -33,11 +33,11 @@ from trimtab.vm.decide.migration import (
     unmark_recreated,
     wanted_placement,
 )
-from trimtab.vm.decide.situation import Situation, is_leaving, is_over, named, owner_uid
+from trimtab.vm.decide.situation import VmSituation, is_leaving, is_over, named, owner_uid
 from trimtab.vm.decide.steps import (
-    Check,
     ClearMark,
     CreatePod,
+    DecideAgain,
     DeletePod,
     EventNote,
     Lose,
@@ -45,7 +45,7 @@ from trimtab.vm.decide.steps import (
     Rest,
     Step,
     Wait,
-    WriteStatus,
+    WriteVmStatus,
 )
 from trimtab.vm.launcher import Placement, desired_pod, metadata_change
 from trimtab.vm.status import LOST, following, next_incarnation
@@ -54,7 +54,7 @@ RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
 OVERDUE_S = 5.0
 
 
-def next_step(s: Situation) -> Step:
+def next_step(s: VmSituation) -> Step:
     """The one thing to do now."""
     if s.vm is None:
         return gone(s)
@@ -67,7 +67,7 @@ def next_step(s: Situation) -> Step:
     return _first(RUNNING if s.vm.spec.running else STOPPED, s, size)
 
 
-def _first(rules: Iterable[Rule], s: Situation, size: Vm) -> Step:
+def _first(rules: Iterable[Rule], s: VmSituation, size: Vm) -> Step:
     """What the first rule wants that does not merely wait; otherwise the shortest wait."""
     waits: list[float] = []
     for rule in rules:
@@ -79,14 +79,14 @@ def _first(rules: Iterable[Rule], s: Situation, size: Vm) -> Step:
     return Wait(min(waits)) if waits else Rest()
 
 
-def intend(s: Situation, _: Vm) -> Step | None:
+def intend(s: VmSituation, _: Vm) -> Step | None:
     """Name the first pod before there is one."""
     if s.status.pod_name:
         return None
-    return WriteStatus(next_incarnation(s.the_vm, s.now, "Starting", ""))
+    return WriteVmStatus(next_incarnation(s.the_vm, s.now, "Starting", ""))
 
 
-def replace_lost(s: Situation, _: Vm) -> Step | None:
+def replace_lost(s: VmSituation, _: Vm) -> Step | None:
     """A pod that failed, ended, was deleted or vanished: the VM gets another one."""
     why = loss(s)
     if not isinstance(why, str):
@@ -100,7 +100,7 @@ def replace_lost(s: Situation, _: Vm) -> Step | None:
     return Lose(status, (EventNote("PodLost", note, warning=True, pod=s.active),))
 
 
-def loss(s: Situation) -> str | Check | None:
+def loss(s: VmSituation) -> str | DecideAgain | None:
     """Why the active pod is lost, or None if it is not."""
     pod = s.active
     if pod is not None:
@@ -113,10 +113,10 @@ def loss(s: Situation) -> str | Check | None:
         return "another one has its name"
     if s.status.phase == "Pending":
         return None
-    return "it is gone" if s.checked else Check("the active pod is not in the store")
+    return "it is gone" if s.checked else DecideAgain("the active pod is not in the store")
 
 
-def remove_orphans(s: Situation, _: Vm) -> Step | None:
+def remove_orphans(s: VmSituation, _: Vm) -> Step | None:
     """Pods of ours that are neither active nor a target, and those of an earlier VM."""
     target = s.target
     keep = {s.status.pod_name, target.metadata.name if target else ""}
@@ -124,14 +124,14 @@ def remove_orphans(s: Situation, _: Vm) -> Step | None:
         if is_leaving(pod) or not (uid := owner_uid(pod)) or pod.metadata.name in keep:
             continue
         if not (s.checked or _is_certainly_old(s, pod)):
-            return Check("a pod is neither active nor a target")
+            return DecideAgain("a pod is neither active nor a target")
         earlier = "" if uid == s.the_vm.metadata.uid else " of an earlier VM of that name"
         note = f"pod {pod.metadata.name}{earlier} is not the active one"
         return DeletePod(pod, (EventNote("PodRemoved", note, pod=pod),))
     return None
 
 
-def _is_certainly_old(s: Situation, pod: Pod) -> bool:
+def _is_certainly_old(s: VmSituation, pod: Pod) -> bool:
     """Pods are named in the VM before they are created, and no name returns.
 
     So a copy of the VM that is younger than the pod would name it if it were wanted. Without
@@ -143,7 +143,7 @@ def _is_certainly_old(s: Situation, pod: Pod) -> bool:
     return ours and younger and not s.status.migration_name
 
 
-def create_active(s: Situation, size: Vm) -> Step | None:
+def create_active(s: VmSituation, size: Vm) -> Step | None:
     """Create the pod that the status names, once the one before it has left."""
     if s.active is not None or s.status.phase != "Pending":
         return None
@@ -156,7 +156,7 @@ def create_active(s: Situation, size: Vm) -> Step | None:
     return CreatePod(pod, news=(EventNote("PodCreated", f"pod {name} is created"),))
 
 
-def restart_delay_s(s: Situation) -> float:
+def restart_delay_s(s: VmSituation) -> float:
     """The first loss is made good at once; the next ones ever later."""
     if s.losses.count < 2:
         return 0.0
@@ -164,25 +164,25 @@ def restart_delay_s(s: Situation) -> float:
     return max(0.0, s.left_s(s.losses.at, lab_s))
 
 
-def _leaves_in_s(s: Situation, pod: Pod) -> float:
+def _leaves_in_s(s: VmSituation, pod: Pod) -> float:
     """A pod that is still there long after its time is on a lost node: it is not waited for."""
     leaves = pod.metadata.deletion_timestamp
     return max(0.0, (leaves - s.now).total_seconds() + OVERDUE_S) if leaves else 0.0
 
 
-def _placement(s: Situation) -> Placement:
+def _placement(s: VmSituation) -> Placement:
     if is_recreating(s):
         return wanted_placement(s)
     node = s.the_vm.metadata.annotations.get(INITIAL_NODE, "")
     return Placement(only=node) if s.status.incarnation == 1 else Placement()
 
 
-def follow(s: Situation, size: Vm) -> Step | None:
+def follow(s: VmSituation, size: Vm) -> Step | None:
     """The status says what the active pod is."""
     name = s.status.migration_name
     if name and s.current is None:
         if not s.checked and named(s.migrations, name) is None:
-            return Check("the migration under way is not in the store")
+            return DecideAgain("the migration under way is not in the store")
         name = ""
     status = following(s.the_vm, size, s.active, name, s.now)
     if status == s.status:
@@ -190,10 +190,10 @@ def follow(s: Situation, size: Vm) -> Step | None:
     started = status.phase == "Running" and s.status.phase not in ("Running", "Migrating")
     node = status.node_name
     news = (EventNote("Started", f"the VM runs on node {node}", pod=s.active),) if started else ()
-    return WriteStatus(status, news)
+    return WriteVmStatus(status, news)
 
 
-def update_pod_metadata(s: Situation, size: Vm) -> Step | None:
+def update_pod_metadata(s: VmSituation, size: Vm) -> Step | None:
     """Labels and annotations of the active pod and of the target."""
     current = s.current
     pods = [(s.active, ""), (s.target, current.metadata.name if current else "")]

@@ -12,24 +12,24 @@ from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
 from trimtab.model.machines import Vm
 from trimtab.virt.attempts import PENDING_S, UNSCHEDULABLE_S
 from trimtab.vm.decide.history import attempt_number, is_evacuation
-from trimtab.vm.decide.situation import Situation, by_age, is_over, is_running, named
+from trimtab.vm.decide.situation import VmSituation, by_age, is_over, is_running, named
 from trimtab.vm.decide.steps import (
-    Check,
     ClearMark,
     CreatePod,
+    DecideAgain,
     EventNote,
     Outcome,
     Start,
     Step,
     Wait,
     WriteMigration,
-    WriteStatus,
+    WriteVmStatus,
 )
 from trimtab.vm.launcher import Placement, desired_pod, pod_name
 from trimtab.vm.status import RECREATING, following, next_incarnation, unschedulable
 
 
-def is_recreating(s: Situation) -> bool:
+def is_recreating(s: VmSituation) -> bool:
     """Whether the migration under way has its new pod as the active one already.
 
     A live one gives the next incarnation to its target, so there the names differ.
@@ -37,7 +37,7 @@ def is_recreating(s: Situation) -> bool:
     return s.current is not None and s.status.pod_name == pod_name(s.the_vm, s.status.incarnation)
 
 
-def wanted_placement(s: Situation) -> Placement:
+def wanted_placement(s: VmSituation) -> Placement:
     """Where the pod of the migration under way may go."""
     current = s.current
     assert current is not None
@@ -52,7 +52,7 @@ def wanted_placement(s: Situation) -> Placement:
 
 
 def finished(
-    s: Situation,
+    s: VmSituation,
     migration: VirtualMachineMigration,
     outcome: Outcome,
     reason: str = "",
@@ -80,7 +80,7 @@ def _news(migration: VirtualMachineMigration, status: MigrationStatus) -> EventN
     return EventNote(f"Migration{status.phase}", text, warning=status.phase == "Failed")
 
 
-def end_all(s: Situation, reason: str) -> WriteMigration | None:
+def end_all(s: VmSituation, reason: str) -> WriteMigration | None:
     """End one more unfinished migration: its VM is lost, stopped or gone.
 
     A failure delays the next attempt, so what nobody is to blame for is a cancellation.
@@ -91,7 +91,7 @@ def end_all(s: Situation, reason: str) -> WriteMigration | None:
     return None
 
 
-def settle_cut_over(s: Situation, _: Vm) -> Step | None:
+def settle_cut_over(s: VmSituation, _: Vm) -> Step | None:
     """The VM is where a live migration led it: the mark goes, then the migration is over."""
     for migration in s.unfinished:
         status = migration.status
@@ -104,7 +104,7 @@ def settle_cut_over(s: Situation, _: Vm) -> Step | None:
     return None
 
 
-def unmark_recreated(s: Situation, _: Vm) -> Step | None:
+def unmark_recreated(s: VmSituation, _: Vm) -> Step | None:
     """A recreated VM has been evacuated even if the scheduler sends it back to its node."""
     mark, placed = s.status.evacuation_node_name, s.active and s.active.spec.node_name
     return ClearMark(mark) if mark and not placed and is_recreating(s) else None
@@ -113,7 +113,7 @@ def unmark_recreated(s: Situation, _: Vm) -> Step | None:
 # Before it begins
 
 
-def accept(s: Situation, _: Vm) -> Step | None:
+def accept(s: VmSituation, _: Vm) -> Step | None:
     """Say Pending to a new migration, and no to one that can never begin."""
     node = s.active.spec.node_name if s.active else ""
     for migration in by_age(s.unfinished):
@@ -128,7 +128,7 @@ def accept(s: Situation, _: Vm) -> Step | None:
     return None
 
 
-def _impossible(s: Situation, migration: VirtualMachineMigration, node: str) -> str:
+def _impossible(s: VmSituation, migration: VirtualMachineMigration, node: str) -> str:
     if migration.status.target_pod:
         return "the VM went on without it"
     if not s.the_vm.spec.live_migratable:
@@ -138,7 +138,7 @@ def _impossible(s: Situation, migration: VirtualMachineMigration, node: str) -> 
     return ""
 
 
-def start(s: Situation, _: Vm) -> Step | None:
+def start(s: VmSituation, _: Vm) -> Step | None:
     """Begin the VM's next migration: what somebody asked for rather than an evacuation.
 
     KubeVirt has only one at a time. Slots are another matter: there evacuations go first.
@@ -164,7 +164,7 @@ def start(s: Situation, _: Vm) -> Step | None:
 # While it runs
 
 
-def advance(s: Situation, size: Vm) -> Step | None:
+def advance(s: VmSituation, size: Vm) -> Step | None:
     """The next step of the migration under way."""
     current = s.current
     if current is None:
@@ -186,7 +186,7 @@ def advance(s: Situation, size: Vm) -> Step | None:
     return _schedule(s, size, current)
 
 
-def _recreate(s: Situation, current: VirtualMachineMigration) -> Step | None:
+def _recreate(s: VmSituation, current: VirtualMachineMigration) -> Step | None:
     pod = s.active
     if pod is None:
         return None  # it is about to be created
@@ -195,7 +195,7 @@ def _recreate(s: Situation, current: VirtualMachineMigration) -> Step | None:
     return _overdue(s, current)
 
 
-def _schedule(s: Situation, size: Vm, current: VirtualMachineMigration) -> Step:
+def _schedule(s: VmSituation, size: Vm, current: VirtualMachineMigration) -> Step:
     vm, status, pod = s.the_vm, current.status, s.target
     if pod is None:
         if named(s.pods, status.target_pod) is not None:
@@ -219,7 +219,7 @@ def _schedule(s: Situation, size: Vm, current: VirtualMachineMigration) -> Step:
     return WriteMigration(current, copying)
 
 
-def _overdue(s: Situation, current: VirtualMachineMigration) -> Step:
+def _overdue(s: VmSituation, current: VirtualMachineMigration) -> Step:
     """Fail when the pod is not placed or does not run for too long; otherwise wait for it."""
     pod = s.pod(current.status.target_pod)
     why = unschedulable(pod) if pod else ""
@@ -231,10 +231,10 @@ def _overdue(s: Situation, current: VirtualMachineMigration) -> Step:
     return finished(s, current, "Failed", problem)
 
 
-def _copy(s: Situation, size: Vm, current: VirtualMachineMigration) -> Step:
+def _copy(s: VmSituation, size: Vm, current: VirtualMachineMigration) -> Step:
     pod = s.target
     if pod is None and not s.checked:
-        return Check("the target pod is not in the store")
+        return DecideAgain("the target pod is not in the store")
     if pod is None or is_over(pod):
         return finished(s, current, "Failed", "the target pod was lost")
     if s.precopy is None or s.precopy.ends_in_s > 0:
@@ -244,10 +244,10 @@ def _copy(s: Situation, size: Vm, current: VirtualMachineMigration) -> Step:
     return cut_over(s, size)
 
 
-def cut_over(s: Situation, size: Vm) -> WriteStatus:
+def cut_over(s: VmSituation, size: Vm) -> WriteVmStatus:
     """The one write that makes the target the active pod."""
     pod = s.target
     assert pod is not None
     status = structs.replace(following(s.the_vm, size, pod, "", s.now), pod_name=pod.metadata.name)
     note = f"the VM runs on node {pod.spec.node_name}"
-    return WriteStatus(status, (EventNote("CutOver", note, pod=pod),))
+    return WriteVmStatus(status, (EventNote("CutOver", note, pod=pod),))

@@ -1,6 +1,6 @@
 """Everything that is known about one VM at one moment: what decisions are made from.
 
-A `Situation` is put together from the stores, which may lag behind the API. Conclusions that
+A `VmSituation` is put together from the stores, which may lag behind the API. Conclusions that
 would do harm if they were drawn from an old copy (this pod is gone, that one is nobody's) are
 drawn only from a `checked` one, whose objects were read from the API a moment ago.
 """
@@ -15,7 +15,7 @@ from trimtab.kube.clock import Clock
 from trimtab.kube.machines import DOMAIN, GROUP, VirtualMachine, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Key, Pod
 from trimtab.vm.decide.eviction import FINISHED_PHASES
-from trimtab.vm.settings import Settings
+from trimtab.vm.settings import VmControllerSettings
 
 T = TypeVar("T", Pod, VirtualMachineMigration)
 KIND = "VirtualMachine"
@@ -35,7 +35,7 @@ class Losses(Struct, frozen=True):
     at: datetime | None = None
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class VmSituation(Struct, frozen=True, kw_only=True):
     """One VM, its pods (everything that carries its name), its migrations."""
 
     key: Key
@@ -44,7 +44,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...] = ()
     migrations: tuple[VirtualMachineMigration, ...] = ()
     clock: Clock = Clock()
-    settings: Settings = Settings()
+    settings: VmControllerSettings = VmControllerSettings()
     losses: Losses = Losses()
     precopy: Precopy | None = None
     checked: bool = False

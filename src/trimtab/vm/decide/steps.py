@@ -20,7 +20,7 @@ class EventNote(Struct, frozen=True):
     pod: Pod | None = None
 
 
-class WriteStatus(Struct, frozen=True):
+class WriteVmStatus(Struct, frozen=True):
     """Apply the VM's status as a whole, if nobody has changed the VM since it was read."""
 
     status: VmStatus
@@ -98,7 +98,7 @@ class AdoptMigration(Struct, frozen=True):
     owners: tuple[OwnerReference, ...]
 
 
-class Check(Struct, frozen=True):
+class DecideAgain(Struct, frozen=True):
     """Decide again from what the API says at this moment; `why` is for the log."""
 
     why: str
@@ -115,7 +115,7 @@ class Rest(Struct, frozen=True):
 
 
 Step = (
-    WriteStatus
+    WriteVmStatus
     | Lose
     | Start
     | CreatePod
@@ -127,7 +127,7 @@ Step = (
     | WriteMigration
     | DeleteMigration
     | AdoptMigration
-    | Check
+    | DecideAgain
     | Wait
     | Rest
 )

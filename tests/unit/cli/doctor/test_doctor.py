@@ -12,7 +12,7 @@ from trimtab.cli.doctor.probes import (
     BUILD_BYTES,
     GB,
     PORTS,
-    Finding,
+    CheckOutcome,
     check_browser,
     check_disk,
     check_engines,
@@ -50,7 +50,7 @@ CACHE = Path("/c")
         pytest.param(check_browser("/usr/bin/chromium"), id="a browser"),
     ],
 )
-def test_what_is_well_needs_no_action(finding: Finding) -> None:
+def test_what_is_well_needs_no_action(finding: CheckOutcome) -> None:
     assert (finding.state, finding.fix) == ("ok", "")
 
 
@@ -96,7 +96,9 @@ def test_what_is_well_needs_no_action(finding: Finding) -> None:
         pytest.param(check_browser(None), "warn", "install chromium", id="no browser"),
     ],
 )
-def test_what_is_not_well_comes_with_what_to_do(finding: Finding, state: str, fix: str) -> None:
+def test_what_is_not_well_comes_with_what_to_do(
+    finding: CheckOutcome, state: str, fix: str
+) -> None:
     assert finding.state == state
     assert fix in finding.fix
     assert finding.says
@@ -145,7 +147,7 @@ def test_json_has_the_same_findings(
     elsewhere: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     doctor(json=True)
-    found = msgspec.json.decode(capfdbinary.readouterr().out, type=list[Finding])
+    found = msgspec.json.decode(capfdbinary.readouterr().out, type=list[CheckOutcome])
     assert [each.check for each in found] == [each.check for each in findings()]
 
 

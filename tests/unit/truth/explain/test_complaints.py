@@ -11,7 +11,7 @@ import pytest
 from builders.worlds.snapshots import NOON, WORKER, a_launcher, a_policy, a_snapshot
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
-    Container,
+    ContainerResources,
     Expression,
     NodeMetrics,
     NodeTerm,
@@ -54,7 +54,7 @@ def a_pod(name: str, node: str, memory: str, **fields: Any) -> SnapshotPod:
         owners=(Owner("ReplicaSet", f"rs-{name}"),),
         annotations={},
         volumes=(),
-        containers=(Container({"cpu": "100m", "memory": memory}),),
+        containers=(ContainerResources({"cpu": "100m", "memory": memory}),),
         **fields,
     )
 

@@ -8,10 +8,10 @@ from builders.values.vm_lint_cases import a_vm, migrations, with_kubevirt, with_
 from builders.worlds.snapshots import a_launcher
 from trimtab.model.snapshot import Snapshot, SnapshotVm
 from trimtab.truth.explain.explanation import explain
-from trimtab.truth.lint import Finding, lint
+from trimtab.truth.lint import LintFinding, lint
 
 
-def only(cluster: Snapshot) -> Finding:
+def only(cluster: Snapshot) -> LintFinding:
     (found,) = lint(facts(cluster=cluster))
     return found
 

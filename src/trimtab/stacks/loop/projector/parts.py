@@ -16,7 +16,7 @@ from trimtab.scores.prometheus.focus import focus, rescale
 from trimtab.stacks.loop.projector import policy_file
 from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import Part
-from trimtab.stacks.loop.projector.projector import Wish
+from trimtab.stacks.loop.projector.projector import WantedText
 from trimtab.stacks.loop.settings import (
     POLICY_FILE,
     POLICY_KEY,
@@ -48,12 +48,12 @@ def rules_part(scale: float, promtool: Path, policy: Path | None = None) -> Part
 
 def wishes(
     directory: Path, scale: float, prometheus: str, promtool: Path, *, focused: bool = False
-) -> list[Wish]:
+) -> list[WantedText]:
     """Both parts with the files in which `lab up` left its wishes."""
     policy = directory / POLICY_FILE if focused else None
     return [
-        Wish(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
-        Wish(rules_part(scale, promtool, policy), directory / WISHED_RULES_FILE),
+        WantedText(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
+        WantedText(rules_part(scale, promtool, policy), directory / WISHED_RULES_FILE),
     ]
 
 

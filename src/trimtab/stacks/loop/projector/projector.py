@@ -44,7 +44,7 @@ log = get_logger()
 projections = counter("trimtab_projections_total", "Texts by what became of them", "map", "outcome")
 
 
-class Wish(Struct, frozen=True):
+class WantedText(Struct, frozen=True):
     """The text that `lab up` wants in a part's ConfigMap, in a file of the lab."""
 
     part: Part
@@ -55,7 +55,7 @@ class Projector:
     """Follows the ConfigMaps of its parts."""
 
     def __init__(
-        self, client: Client, wishes: Sequence[Wish], programs: Programs, directory: Path
+        self, client: Client, wishes: Sequence[WantedText], programs: Programs, directory: Path
     ) -> None:
         self._client, self._programs, self._directory = client, programs, directory
         self._wishes = wishes

@@ -39,7 +39,7 @@ class NodeShape(Struct, frozen=True):
     closed: Free = {}
 
 
-class Happening(Struct, frozen=True):
+class ScriptEvent(Struct, frozen=True):
     """An event at `at` seconds after the start; `vm` is the object that arrives."""
 
     at: float
@@ -54,7 +54,7 @@ class Script(Struct, frozen=True, kw_only=True):
     name: str
     vms: tuple[Free, ...] = ()
     nodes: tuple[NodeShape, ...] = ()
-    events: tuple[Happening, ...] = ()
+    events: tuple[ScriptEvent, ...] = ()
     run: int = 1
 
     @property
@@ -129,13 +129,13 @@ def _check_curves(vm: Vm) -> None:
 
 def _happenings(
     scenario: Scenario, names: Mapping[str, str], made: Mapping[str, Free]
-) -> Iterator[Happening]:
+) -> Iterator[ScriptEvent]:
     there = {vm.name for vm in first_vms(scenario)}
     for event in sorted(scenario.events, key=lambda event: event.at):
         if event.what == "arrive" and event.name in there:
             continue
         if event.what in ("arrive", "depart"):
             vm = made[event.name] if event.what == "arrive" else None
-            yield Happening(event.at, event.what, event.name, vm)
+            yield ScriptEvent(event.at, event.what, event.name, vm)
         else:
-            yield Happening(event.at, event.what, names[event.name])
+            yield ScriptEvent(event.at, event.what, names[event.name])

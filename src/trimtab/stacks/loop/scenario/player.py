@@ -34,7 +34,7 @@ from trimtab.lab.components.kwok import NOT_READY_LABEL
 from trimtab.model.machines import RequestsModel
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
-from trimtab.stacks.loop.scenario.objects import Happening, Script
+from trimtab.stacks.loop.scenario.objects import Script, ScriptEvent
 
 NAME = "scenario"
 RUNNING = "every VM runs"
@@ -42,7 +42,7 @@ RETRY_S = 1.0
 log = get_logger()
 
 
-class Player:
+class ScriptPlayer:
     """One script in one cluster."""
 
     def __init__(
@@ -160,7 +160,7 @@ class Player:
 
     # Events
 
-    async def _happen(self, event: Happening) -> None:
+    async def _happen(self, event: ScriptEvent) -> None:
         match event.what:
             case "arrive":
                 assert event.vm is not None
@@ -208,7 +208,7 @@ async def serve(
     client: Client, script: Script, *, host: str, port: int, requests: RequestsModel = "consumption"
 ) -> None:
     """Run until SIGTERM, with VMs of the kind that the cluster has."""
-    player = Player(client, script, kind=kind_of(await world_of(client), requests))
+    player = ScriptPlayer(client, script, kind=kind_of(await world_of(client), requests))
 
     async def running(_: Request) -> Response:
         return PlainTextResponse(player.progress() + "\n")

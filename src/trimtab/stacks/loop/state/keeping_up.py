@@ -15,7 +15,7 @@ from trimtab.errors import TrimtabError
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import SCRAPE_S
-from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
 
 _GROUPS = "trimtab"
 _OURS = f'rule_group=~".*;{_GROUPS}.*"'
@@ -165,7 +165,7 @@ async def keeping_up(loop: Loop) -> KeepingUp:
     )
 
 
-def skipped_cycles(cycles: Sequence[Cycle], interval_s: float) -> int:
+def skipped_cycles(cycles: Sequence[RecentCycle], interval_s: float) -> int:
     """How many cycles are missing between those that there are."""
     ends = [end for cycle in cycles if (end := _seconds(cycle.ended)) is not None]
     gaps = [(later - earlier) % 86400.0 for earlier, later in pairwise(ends)]

@@ -27,7 +27,7 @@ from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
 from trimtab.stacks.loop.state.keeping_up import keeping_up
-from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
 
 PATIENCE_S, LOOK_S = 20.0, 0.2
 
@@ -207,7 +207,7 @@ async def check_descheduler(loop: Loop) -> str:
     return f"classified {len(cycle.classes)} nodes, asked for {len(cycle.requests)} evictions"
 
 
-def current_cycle(loop: Loop) -> Cycle | None:
+def current_cycle(loop: Loop) -> RecentCycle | None:
     """The newest cycle of the descheduler's present process."""
     pids = {unit.name: unit.pid for unit in read_status(loop.lab).units}
     found = read_cycles(loop.lab.log("descheduler"), pids.get("descheduler"))

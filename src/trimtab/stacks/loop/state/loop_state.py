@@ -12,11 +12,11 @@ from trimtab.kube.machines import VirtualMachineMigration
 from trimtab.kube.resources import NODES, Node
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
-from trimtab.policy import QueryFailed
+from trimtab.policy import QueryFailure
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
-from trimtab.stacks.loop.state.recent_cycles import Cycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
 
 SERIES = {
     "cpu": "node_cpu_usage_ratio",
@@ -44,7 +44,7 @@ class LoopNode(Struct, frozen=True, kw_only=True):
     """under, appropriate, over; empty when the descheduler could not tell."""
 
 
-class Move(Struct, frozen=True, kw_only=True):
+class MigrationUnderWay(Struct, frozen=True, kw_only=True):
     """A migration."""
 
     name: str
@@ -72,11 +72,11 @@ class LoopState(Struct, frozen=True, kw_only=True):
     vms: dict[str, int]
     """By phase."""
     evacuating: tuple[str, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[MigrationUnderWay, ...]
     """The newest migrations, newest first."""
     moved: int
     """Migrations that succeeded, of those that are kept."""
-    cycle: Cycle | None
+    cycle: RecentCycle | None
     keeping_up: KeepingUp = KeepingUp()
 
 
@@ -111,7 +111,7 @@ async def read_loop(loop: Loop) -> LoopState:
     )
 
 
-def last_cycle(loop: Loop) -> Cycle | None:
+def last_cycle(loop: Loop) -> RecentCycle | None:
     """The newest whole cycle of the descheduler that runs now."""
     units = {unit.name: unit for unit in read_status(loop.lab).units}
     pid = units["descheduler"].pid if "descheduler" in units else None
@@ -119,7 +119,7 @@ def last_cycle(loop: Loop) -> Cycle | None:
     return found[-1] if found else None
 
 
-def newest(moves: Sequence[VirtualMachineMigration]) -> tuple[Move, ...]:
+def newest(moves: Sequence[VirtualMachineMigration]) -> tuple[MigrationUnderWay, ...]:
     """The newest migrations, those under way first."""
     now = time.time()
 
@@ -129,7 +129,7 @@ def newest(moves: Sequence[VirtualMachineMigration]) -> tuple[Move, ...]:
 
     ordered = sorted(moves, key=lambda move: (not move.finished, begun(move)), reverse=True)
     return tuple(
-        Move(
+        MigrationUnderWay(
             name=move.metadata.name,
             vm=move.spec.vm_name,
             phase=move.status.phase or "Pending",
@@ -148,7 +148,7 @@ async def _judge(
     try:
         samples = await loop.prometheus.instant(query)
     except TrimtabError as error:
-        failed = classify(nodes, QueryFailed(str(error)), loop.policy())
+        failed = classify(nodes, QueryFailure(str(error)), loop.policy())
         return failed, {}
     verdict = classify(nodes, samples, loop.policy())
     return verdict, {s.labels.get("instance", ""): s.value for s in samples}

@@ -21,7 +21,7 @@ class Request(Struct, frozen=True):
     background: bool
 
 
-class Cycle(Struct, frozen=True, kw_only=True):
+class RecentCycle(Struct, frozen=True, kw_only=True):
     """One descheduling cycle, as told."""
 
     pid: int
@@ -39,7 +39,7 @@ class Cycle(Struct, frozen=True, kw_only=True):
         return not self.errors
 
 
-def read_cycles(log: Path, pid: int | None = None) -> list[Cycle]:
+def read_cycles(log: Path, pid: int | None = None) -> list[RecentCycle]:
     """The whole cycles at the end of a log; with `pid` only those of that process."""
     if not log.exists():
         return []
@@ -49,10 +49,10 @@ def read_cycles(log: Path, pid: int | None = None) -> list[Cycle]:
     return [told(c) for c in parse_cycles(text.splitlines()) if pid is None or c.pid == pid]
 
 
-def told(cycle: LoggedCycle) -> Cycle:
+def told(cycle: LoggedCycle) -> RecentCycle:
     """The cycle in short."""
     gone = {PodOutcome.BACKGROUND: True, PodOutcome.EVICTED: False}
-    return Cycle(
+    return RecentCycle(
         pid=cycle.pid,
         ended=cycle.ended.partition(" ")[2],
         errors=cycle.errors + ((cycle.skipped,) if cycle.skipped else ()),

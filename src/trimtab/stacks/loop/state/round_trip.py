@@ -23,7 +23,7 @@ _KUBEVIRT = ("trimtab lab logs virt-controller", "trimtab lab logs virt-api")
 _CONFIGURATION = "trimtab lab kubectl get validatingwebhookconfiguration trimtab-eviction -o yaml"
 
 
-class Experiment:
+class RoundTrip:
     """The steps in their order; each begins where the one before ended."""
 
     def __init__(self, loop: Loop) -> None:
@@ -158,5 +158,5 @@ async def all_links(loop: Loop) -> AsyncIterator[Link]:
     """Every link of the loop, first those that can be seen, then those of the experiment."""
     async for link in standing_links(loop):
         yield link
-    async for link in Experiment(loop).links():
+    async for link in RoundTrip(loop).links():
         yield link

@@ -13,7 +13,7 @@ Tree = dict[str, Any]
 Where = Literal["policy", "query", "sample", "node", "pod", "in flight"]
 
 
-class Change(Struct, frozen=True, rename="camel"):
+class SnapshotChange(Struct, frozen=True, rename="camel"):
     """A single change. `size` is in percentage points, evictions or things, whatever changes."""
 
     where: Where
@@ -24,10 +24,10 @@ class Change(Struct, frozen=True, rename="camel"):
     """How many pods the cycle would then evict."""
 
 
-class Attempt(Struct, frozen=True):
+class UntriedChange(Struct, frozen=True):
     """A change and the snapshot that it leads to; nobody has tried it yet."""
 
-    change: Change
+    change: SnapshotChange
     snapshot: Snapshot
     group: str = ""
     """Attempts that are alike: once one of them works the others are not tried."""
@@ -35,9 +35,9 @@ class Attempt(Struct, frozen=True):
 
 def in_policy(
     snapshot: Snapshot, what: str, edit: Callable[[Tree], None], size: float = 1.0
-) -> Attempt:
+) -> UntriedChange:
     """Change the text of the policy; comments go, the rest stays as it was."""
-    return Attempt(Change("policy", what, size), edited(snapshot, edit))
+    return UntriedChange(SnapshotChange("policy", what, size), edited(snapshot, edit))
 
 
 def edited(snapshot: Snapshot, edit: Callable[[Tree], None]) -> Snapshot:

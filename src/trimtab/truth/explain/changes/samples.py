@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot
-from trimtab.policy.file.settings import LowNodeUtilization, Source
-from trimtab.truth.explain.changes.change import Attempt, Change, Tree, args_of, edited
+from trimtab.policy.file.settings import LowNodeUtilization, UsageSource
+from trimtab.truth.explain.changes.change import (
+    SnapshotChange,
+    Tree,
+    UntriedChange,
+    args_of,
+    edited,
+)
 from trimtab.truth.explain.changes.trial import Trial
 
 _TRIED = 3
 """How many of the highest and of the lowest nodes are moved."""
 
 
-def query_attempts(trial: Trial) -> Iterator[Attempt]:
+def query_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """Other forms of the same query, for answers that the descheduler stumbles over."""
     query = _vector(trial)
     if query is None:
@@ -25,7 +31,7 @@ def query_attempts(trial: Trial) -> Iterator[Attempt]:
         yield _requery(trial.snapshot, query, "clamp({}, 0, 1)", tuple(clamped))
 
 
-def _named(snapshot: Snapshot, query: QueryResult) -> Iterator[Attempt]:
+def _named(snapshot: Snapshot, query: QueryResult) -> Iterator[UntriedChange]:
     """`instance` from another label, or without what follows the node's name."""
     nodes = {node.name for node in snapshot.nodes}
     for label in dict.fromkeys(key for s in query.samples for key in s.labels):
@@ -50,7 +56,7 @@ def _with(sample: Sample, instance: str) -> Sample:
 
 def _requery(
     snapshot: Snapshot, query: QueryResult, form: str, samples: tuple[Sample, ...]
-) -> Attempt:
+) -> UntriedChange:
     new = form.replace("{}", query.query or "QUERY")
     asked = replace(query, query=new, samples=samples)
 
@@ -63,10 +69,10 @@ def _requery(
                         metrics["prometheus"]["query"] = new
 
     changed = edited(replace(snapshot, query=asked), edit)
-    return Attempt(Change("query", f"ask {new} instead", 1.0), changed)
+    return UntriedChange(SnapshotChange("query", f"ask {new} instead", 1.0), changed)
 
 
-def sample_attempts(trial: Trial) -> Iterator[Attempt]:
+def sample_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """One sample more, mended or moved."""
     query = _vector(trial)
     if query is None:
@@ -82,7 +88,9 @@ def sample_attempts(trial: Trial) -> Iterator[Attempt]:
 
 def _vector(trial: Trial) -> QueryResult | None:
     plugins = [plugin for profile in trial.policy.profiles for _, plugin in profile.plugins]
-    asks = any(isinstance(p, LowNodeUtilization) and p.source is Source.PROMETHEUS for p in plugins)
+    asks = any(
+        isinstance(p, LowNodeUtilization) and p.source is UsageSource.PROMETHEUS for p in plugins
+    )
     query = trial.snapshot.query
     usable = query is not None and not query.error and query.result_type == "vector"
     return query if asks and usable else None
@@ -95,7 +103,7 @@ def _percents(trial: Trial, query: QueryResult) -> dict[str, int]:
     return {n: int(last[n] * 100) for n in names if n in last and 0 <= last[n] <= 1}
 
 
-def _missing(trial: Trial, query: QueryResult) -> Iterator[Attempt]:
+def _missing(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
     there = {sample.labels.get("instance") for sample in query.samples}
     names = trial.view.selected(trial.policy.node_selector).names
     missing = [name for name in names if name not in there]
@@ -107,7 +115,9 @@ def _missing(trial: Trial, query: QueryResult) -> Iterator[Attempt]:
         changed = replace(query, samples=(*query.samples, sample))
         if trial.with_query(changed).evictions():
             what = f"give {name} a sample ({_text(value)} was tried)"
-            yield Attempt(Change("sample", what, 1.0), replace(trial.snapshot, query=changed))
+            yield UntriedChange(
+                SnapshotChange("sample", what, 1.0), replace(trial.snapshot, query=changed)
+            )
             return
 
 
@@ -118,7 +128,7 @@ def _plausible(query: QueryResult) -> tuple[float, ...]:
     return (round(sum(good) / len(good), 4) if good else 0.5, 0.0, 0.995)
 
 
-def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[Attempt]:
+def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
     broken = [at for at, s in enumerate(query.samples) if math.isnan(float(s.value))]
     if len(broken) != 1:
         return
@@ -127,11 +137,13 @@ def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[Attempt]:
         if trial.with_query(changed).evictions():
             name = query.samples[broken[0]].labels.get("instance", "?")
             what = f"make {name}'s sample a number instead of NaN ({_text(value)} was tried)"
-            yield Attempt(Change("sample", what, 1.0), replace(trial.snapshot, query=changed))
+            yield UntriedChange(
+                SnapshotChange("sample", what, 1.0), replace(trial.snapshot, query=changed)
+            )
             return
 
 
-def _moved(trial: Trial, query: QueryResult, name: str, now: int) -> Iterator[Attempt]:
+def _moved(trial: Trial, query: QueryResult, name: str, now: int) -> Iterator[UntriedChange]:
     """The nearest whole percent at which the node's sample leads to an eviction."""
     at = max(i for i, s in enumerate(query.samples) if s.labels.get("instance") == name)
     for distance in range(1, 101):
@@ -144,7 +156,7 @@ def _moved(trial: Trial, query: QueryResult, name: str, now: int) -> Iterator[At
                 before = f"{float(query.samples[at].value):.4g}"
                 what = f"move {name}'s sample from {before} to {value}"
                 snapshot = replace(trial.snapshot, query=changed)
-                yield Attempt(Change("sample", what, float(distance)), snapshot)
+                yield UntriedChange(SnapshotChange("sample", what, float(distance)), snapshot)
                 return
 
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from trimtab.model.snapshot import EVICT, Snapshot, SnapshotNode, SnapshotPod
 from trimtab.policy.file.settings import DEFAULT_PROTECTIONS, SYSTEM_CRITICAL, Evictor, Protection
 from trimtab.truth.explain.changes.change import (
-    Attempt,
-    Change,
+    SnapshotChange,
     Tree,
+    UntriedChange,
     args_of,
     in_policy,
     with_node,
@@ -33,7 +33,7 @@ _LEGACY = {
 }
 
 
-def evictor_attempts(trial: Trial) -> Iterator[Attempt]:
+def evictor_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """Each setting that can keep a pod, taken away alone."""
     for at, profile in enumerate(trial.policy.profiles):
         if profile.plugins:
@@ -114,7 +114,7 @@ def _unprotect(protection: Protection) -> Callable[[Tree], None]:
 class Found(Struct, frozen=True):
     """A change that evicts, and the snapshot with it."""
 
-    change: Change
+    change: SnapshotChange
     snapshot: Snapshot
 
 
@@ -135,7 +135,7 @@ def find_changes(trial: Trial) -> tuple[Found, ...]:
     return tuple(sorted(found, key=lambda each: each.change.size))
 
 
-def _attempts(trial: Trial) -> Iterator[Attempt]:
+def _attempts(trial: Trial) -> Iterator[UntriedChange]:
     return chain(
         query_attempts(trial),
         limit_attempts(trial),
@@ -150,7 +150,7 @@ _MOST = 5
 """How many nodes or pods of one kind are tried: they are mostly alike."""
 
 
-def state_attempts(trial: Trial) -> Iterator[Attempt]:
+def state_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """What could be different in the cluster, one thing at a time."""
     yield from _metrics(trial)
     yield from _taints(trial)
@@ -159,7 +159,7 @@ def state_attempts(trial: Trial) -> Iterator[Attempt]:
     yield from _pods(trial)
 
 
-def _metrics(trial: Trial) -> Iterator[Attempt]:
+def _metrics(trial: Trial) -> Iterator[UntriedChange]:
     """The one node that the metrics server tells nothing of gets what another node has."""
     known = {metrics.name: metrics for metrics in trial.snapshot.node_metrics}
     names = trial.view.selected(trial.policy.node_selector).names
@@ -171,7 +171,7 @@ def _metrics(trial: Trial) -> Iterator[Attempt]:
         told = (*trial.snapshot.node_metrics, replace(other, name=name))
         what = f"let the metrics server tell what {name} uses (as much as {other.name} was tried)"
         snapshot = replace(trial.snapshot, node_metrics=told)
-        yield Attempt(Change("sample", what, 1.0), snapshot, "metrics")
+        yield UntriedChange(SnapshotChange("sample", what, 1.0), snapshot, "metrics")
 
 
 def _destinations(trial: Trial) -> Sequence[SnapshotNode]:
@@ -180,7 +180,7 @@ def _destinations(trial: Trial) -> Sequence[SnapshotNode]:
     return [node for node in trial.snapshot.nodes if node.name in names]
 
 
-def _taints(trial: Trial) -> Iterator[Attempt]:
+def _taints(trial: Trial) -> Iterator[UntriedChange]:
     tainted = [node for node in _destinations(trial) if node.taints]
     tainted.sort(key=lambda node: len(node.taints))
     for node in tainted[:_MOST]:
@@ -188,20 +188,24 @@ def _taints(trial: Trial) -> Iterator[Attempt]:
             left = tuple(each for each in node.taints if each != taint)
             what = f"take the taint {taint.key}:{taint.effect} off {node.name}"
             snapshot = with_node(trial.snapshot, replace(node, taints=left))
-            yield Attempt(Change("node", what, 1.0), snapshot, "taint")
+            yield UntriedChange(SnapshotChange("node", what, 1.0), snapshot, "taint")
 
 
-def _nodes(trial: Trial) -> Iterator[Attempt]:
+def _nodes(trial: Trial) -> Iterator[UntriedChange]:
     nodes = trial.snapshot.nodes
     for node in [node for node in nodes if node.unschedulable][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, unschedulable=False))
-        yield Attempt(Change("node", f"uncordon {node.name}", 1.0), snapshot, "cordon")
+        yield UntriedChange(
+            SnapshotChange("node", f"uncordon {node.name}", 1.0), snapshot, "cordon"
+        )
     for node in [node for node in nodes if node.ready is False][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, ready=True))
-        yield Attempt(Change("node", f"make {node.name} ready", 1.0), snapshot, "ready")
+        yield UntriedChange(
+            SnapshotChange("node", f"make {node.name} ready", 1.0), snapshot, "ready"
+        )
 
 
-def _in_flight(trial: Trial) -> Iterator[Attempt]:
+def _in_flight(trial: Trial) -> Iterator[UntriedChange]:
     """One eviction under way ends: its pod is gone, and its slot is free."""
     for entry in list(trial.inflight.entries.values())[:_MOST]:
         pods = [pod for pod in trial.snapshot.pods if pod.uid == entry.pod_uid]
@@ -212,10 +216,10 @@ def _in_flight(trial: Trial) -> Iterator[Attempt]:
             pods=tuple(pod for pod in trial.snapshot.pods if pod.uid != entry.pod_uid),
         )
         what = f"wait until the eviction of {name} has ended"
-        yield Attempt(Change("in flight", what, 1.0), snapshot, "in flight")
+        yield UntriedChange(SnapshotChange("in flight", what, 1.0), snapshot, "in flight")
 
 
-def _pods(trial: Trial) -> Iterator[Attempt]:
+def _pods(trial: Trial) -> Iterator[UntriedChange]:
     cycle = trial.cycle()
     sources = {cycle.nodes[n] for run in cycle.runs for group in run.sources for n in group}
     pods = [p for p in trial.snapshot.pods if p.node in sources and not p.finished]
@@ -224,12 +228,14 @@ def _pods(trial: Trial) -> Iterator[Attempt]:
     ]:
         what = f"let the VM of {_key(pod)} migrate: the API server refuses its eviction"
         snapshot = with_pod(trial.snapshot, _without(pod, EVICTION_ANSWER))
-        yield Attempt(Change("pod", what, 1.0), snapshot, "refused")
+        yield UntriedChange(SnapshotChange("pod", what, 1.0), snapshot, "refused")
     fresh = [p for p in pods if EVICT not in p.annotations and p.uid not in trial.inflight]
     for pod in fresh[:_MOST]:
         marked = replace(pod, annotations={**pod.annotations, EVICT: ""})
         what = f"annotate {_key(pod)} with {EVICT}: it beats every protection"
-        yield Attempt(Change("pod", what, 1.0), with_pod(trial.snapshot, marked), "evict")
+        yield UntriedChange(
+            SnapshotChange("pod", what, 1.0), with_pod(trial.snapshot, marked), "evict"
+        )
 
 
 def _key(pod: SnapshotPod) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from trimtab.policy.file.settings import HighNodeUtilization, LowNodeUtilization, Plugin, Policy
-from trimtab.truth.explain.changes.change import Attempt, Tree, args_of, in_policy
+from trimtab.truth.explain.changes.change import Tree, UntriedChange, args_of, in_policy
 from trimtab.truth.explain.changes.trial import Trial
 
 _LIMITS = (
@@ -17,7 +17,7 @@ _LIMITS = (
 Side = Literal["low", "high"]
 
 
-def limit_attempts(trial: Trial) -> Iterator[Attempt]:
+def limit_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """Limits of the whole policy; one more than what is in flight is always enough."""
     for field, name in _LIMITS:
         limit: int | None = getattr(trial.policy, field)
@@ -34,7 +34,7 @@ def limit_attempts(trial: Trial) -> Iterator[Attempt]:
         yield in_policy(trial.snapshot, what, lambda tree: _drop(tree, "nodeSelector"))
 
 
-def plugin_attempts(trial: Trial) -> Iterator[Attempt]:
+def plugin_attempts(trial: Trial) -> Iterator[UntriedChange]:
     """Arguments of each plugin of each profile."""
     for at, profile in enumerate(trial.policy.profiles):
         for name, plugin in profile.plugins:
@@ -44,7 +44,9 @@ def plugin_attempts(trial: Trial) -> Iterator[Attempt]:
             yield from _others(trial, at, name, plugin)
 
 
-def _thresholds(trial: Trial, at: int, name: str, plugin: Plugin, side: Side) -> Iterator[Attempt]:
+def _thresholds(
+    trial: Trial, at: int, name: str, plugin: Plugin, side: Side
+) -> Iterator[UntriedChange]:
     field = "thresholds" if side == "low" else "targetThresholds"
     for resource, current in getattr(plugin, side).items():
         lowest, highest = _bounds(plugin, resource, side)
@@ -95,7 +97,7 @@ def _to_a_tenth(near: float, far: float, works: Callable[[float], bool]) -> floa
     return next((value for value in between if works(value)), far)
 
 
-def _others(trial: Trial, at: int, name: str, plugin: Plugin) -> Iterator[Attempt]:
+def _others(trial: Trial, at: int, name: str, plugin: Plugin) -> Iterator[UntriedChange]:
     snapshot = trial.snapshot
     for wanted in range(plugin.number_of_nodes - 1, -1, -1):
         fewer = with_plugin(trial.policy, at, name, replace(plugin, number_of_nodes=wanted))
@@ -114,7 +116,9 @@ def _others(trial: Trial, at: int, name: str, plugin: Plugin) -> Iterator[Attemp
         yield in_policy(snapshot, "drop evictionModes OnlyThresholdingResources", edit)
 
 
-def _node_limit(trial: Trial, at: int, name: str, plugin: LowNodeUtilization) -> Iterator[Attempt]:
+def _node_limit(
+    trial: Trial, at: int, name: str, plugin: LowNodeUtilization
+) -> Iterator[UntriedChange]:
     """The plugin's own limit; unset it means one pod, which an eviction in flight may take (E8)."""
     current = plugin.node_limit
     for value in range((current or 0) + 1, (current or 0) + trial.inflight.total + 3):
