@@ -141,9 +141,9 @@ def _tell(
 
 
 @contextmanager
-def prometheus_with(directory: Path, openmetrics: Path) -> Iterator[str]:
+def prometheus_with(directory: Path, openmetrics: Path, *options: str) -> Iterator[str]:
     """The URL of a Prometheus whose database was filled from the file."""
-    command = [str(locate("promtool")), "tsdb", "create-blocks-from", "openmetrics"]
+    command = [str(locate("promtool")), "tsdb", "create-blocks-from", "openmetrics", *options]
     subprocess.run(
         [*command, str(openmetrics), str(directory / "data")],
         check=True,
