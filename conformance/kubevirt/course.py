@@ -1,7 +1,8 @@
 """What became of a scenario in one world, in words that both worlds share. Pure.
 
 Phases: KubeVirt's Scheduled, PreparingTarget and TargetReady are parts of our Scheduling, and a
-migration that somebody took back is Aborted, whether it is deleted, Failed or Cancelled then.
+migration that somebody took back, or whose VM was deleted, is Aborted, whether it is deleted,
+Failed or Cancelled then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -108,10 +109,11 @@ def backoffs(records: Sequence[Record], scale: float) -> tuple[int, ...]:
 def power_of_wait(seconds: float) -> int:
     """0 for about 20 s, 1 for about 40 s and so on; -1 for less.
 
-    KubeVirt stores whole seconds and looks again every five, so a wait may be 8 s longer.
+    KubeVirt stores whole seconds and looks again every five, so a wait may be 8 s longer; our
+    watch may tell the failure some seconds late, so it may seem as much shorter.
     """
     power = -1
-    while seconds > 20.0 * 2.0 ** (power + 1) - 2.0:
+    while seconds > 20.0 * 2.0 ** (power + 1) - 5.0:
         power += 1
     return power
 

@@ -90,7 +90,7 @@ def _has_more(pair: Pair, aspect: Aspect, answers: tuple[str, str], extra: Move)
         and len(ours.moves) - len(rest) == count
         and tuple(rest) == theirs.moves
         and ours.moved - theirs.moved == moved
-        and (ours.at != theirs.at) == (moved % 2 == 1 and pair.scenario.nodes == 2)
+        and (pair.scenario.nodes > 2 or (ours.at != theirs.at) == (moved % 2 == 1))
         and ours.kept == min(FINISHED_KEPT, theirs.kept + count)
     )
 

@@ -27,7 +27,7 @@ from trimtab.stacks.kubevirt.beside_loop import initial_node_policy
 GROUP_LABEL = "trimtab.dev/place"
 NODES_EACH = 3
 SLOW = "conformance-slow"
-COPY_S = 6.0
+COPY_S = 15.0
 """How long one copy takes in real seconds, alone: long enough to do something meanwhile."""
 _LABEL = {"trimtab.dev/conformance": "true"}
 _ADMISSION = "admissionregistration.k8s.io"

@@ -167,6 +167,8 @@ class _Player:
             case "cancel":
                 return await answered(lambda: world.cancel(vm))
             case "delete":
+                for record in world.of_vm(vm):
+                    record.asked_to_end |= record.is_unfinished
                 return await answered(lambda: world.delete(vm))
         return await answered(lambda: world.run(vm, wanted=step.deed == "start"))
 

@@ -145,8 +145,10 @@ class World(ABC):
         sight, pods = self.sight(vm), len(self.launchers(vm))
         if any(record.is_unfinished for record in self.of_vm(vm)):
             return False
-        if sight is None or not sight.wanted:
-            return pods == 0 and not (sight and sight.going)
+        if sight is None:
+            return pods == 0 and self.kept(vm) == 0  # migrations go with their VM
+        if not sight.wanted:
+            return pods == 0 and not sight.going
         return sight.running and not sight.marked and pods == 1
 
     async def evict(self, vm: Key, *, target: bool = False) -> str:

@@ -302,8 +302,9 @@ class Player:
 
 
 def _nodes_of(vmi: Vmi) -> list[str]:
+    """Also where its last migration went to: a launcher may have to end there."""
     state = vmi.status.migration_state
-    target = state.target_node if state is not None and not state.ended else ""
+    target = state.target_node if state is not None else ""
     return [name for name in dict.fromkeys((vmi.status.node_name, target)) if name]
 
 
