@@ -48,11 +48,11 @@ def migrations_text(counts: MigrationCounts, duration_s: float) -> str:
     """One line; a rate only of a day or more, because less says nothing about a day."""
     if not counts.total:
         return "no migration objects of the period"
-    said = [f"{counts.total} {'migration' if counts.total == 1 else 'migrations'}"]
+    rate = ""
     if duration_s >= _DAY_S:
         busiest, most = max(counts.per_day.items(), key=lambda day: day[1])
-        rate = counts.total / (duration_s / _DAY_S)
-        said.append(f"{rate:.1f} a day and {most} on {busiest}")
+        rate = f" ({counts.total / (duration_s / _DAY_S):.1f} a day, most {most} on {busiest})"
+    said = [f"{counts.total} {'migration' if counts.total == 1 else 'migrations'}{rate}"]
     said.append(f"{counts.failed} failed")
     if counts.under_way:
         said.append(f"{counts.under_way} under way")

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from builders.worlds.recordings import a_recording
+from builders.worlds.recordings import START, a_recording
 from builders.worlds.whatifs import a_whatif
 from trimtab.advisor.api import Options
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Trace, mean
 from trimtab.model.recorded.archive import write_recording
-from trimtab.model.recorded.recording import ClusterRecording, Finding
+from trimtab.model.recorded.recording import ClusterRecording, Finding, RecordedMigration
 from trimtab.model.scenarios.scenario import name_problems
 from trimtab.model.snapshot import SnapshotKubeVirt
 from trimtab.sim import simulate_one
@@ -282,3 +282,14 @@ def test_a_replay_says_what_is_optimistic_and_of_which_days_it_speaks() -> None:
         "moments at which a node's CPU was full (12): answers are optimistic"
     ]
     assert [claim for claim in claims if "of other days only" in claim]
+
+
+def test_a_replay_says_what_happened_for_a_what_if_to_be_compared_with() -> None:
+    recording = a_recording(moments=2 * 288)
+    placement = recording.placement.copy()
+    placement[100:, 0], placement[200:, 1], placement[300:, 0] = 1, 2, 0
+    failed = RecordedMigration(vm="shop/vm-00", asked=START, phase="Failed")
+    manifest = replace(recording.manifest, migrations=(failed, replace(failed, phase="Succeeded")))
+    claims = replay(replace(recording, placement=placement, manifest=manifest)).claims
+    assert [claim for claim in claims if "VMs moved 1.5 times a day" in claim]
+    assert [claim for claim in claims if claim.startswith("recorded migrations that failed: 1")]

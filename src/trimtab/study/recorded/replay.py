@@ -12,6 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
+from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing
@@ -132,6 +133,14 @@ def _claims(recording: ClusterRecording, p95: float) -> Iterator[str]:
             f"it speaks of the {format_duration(round(recording.duration_s))} that were recorded; "
             f"of other days only a recording of {FEWEST} days or more does"
         )
+    moves = len(recorded_moves(recording.placement))
+    often = f"{moves / days:.1f} times a day" if days >= 1 else f"{moves} times"
+    yield (
+        f"in the recorded time VMs moved {often}: compare it with what a what-if says of the "
+        "policy that was at work"
+    )
+    if failed := sum(each.phase == "Failed" for each in recording.manifest.migrations):
+        yield f"recorded migrations that failed: {failed}; in a what-if none does: it is optimistic"
     for finding in recording.manifest.findings:
         if OPTIMISTIC in finding.meaning:
             yield f"{finding.what} ({finding.count:,}): {finding.meaning}"

@@ -140,7 +140,7 @@ def test_a_recording_counts_its_migrations_by_day_by_fate_and_by_whom() -> None:
     counts = counts_of(manifest)
     assert counts.per_day == {"2023-11-14": 1, "2023-11-15": 2}
     assert migrations_text(counts, 2 * day) == (
-        "3 migrations, 1.5 a day and 2 on 2023-11-15, 1 failed, 1 under way: "
+        "3 migrations (1.5 a day, most 2 on 2023-11-15), 1 failed, 1 under way: "
         "2 after evictions, 1 by others"
     )
     assert " a day" not in migrations_text(counts, day / 2), "half a day is no rate of days"
