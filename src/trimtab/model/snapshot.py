@@ -156,6 +156,10 @@ class InFlightEviction(_Part, frozen=True):
     assumed_at: datetime | None = None
 
 
+USE_NOT_KNOWN = "what it uses is not known"
+"""A reason not to move a VM that goes away when some source tells."""
+
+
 class NextPod(_Part, frozen=True):
     """What the pod that a migration makes will ask of its node."""
 

@@ -28,7 +28,7 @@ from trimtab.kube.machines import (
 from trimtab.kube.resources import Key
 from trimtab.model.load.curve import value_at
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
-from trimtab.model.snapshot import NextPod, SnapshotVm
+from trimtab.model.snapshot import USE_NOT_KNOWN, NextPod, SnapshotVm
 from trimtab.observe import wire
 from trimtab.observe.objects import pod_of
 from trimtab.prom.client import Prometheus, Sample
@@ -44,7 +44,6 @@ FROM_METRICS = "KubeVirt's metrics in Prometheus, over the last 5 minutes"
 FROM_PODS = "the annotations of the VMs' pods"
 _OF_ONE_MIGRATION = (HOSTNAME, COOL_LABEL)
 """Conditions on a target that stay on the pod of a directed migration."""
-NOT_KNOWN = "what it uses is not known"
 
 
 class Demand(Struct, frozen=True):
@@ -238,7 +237,7 @@ def _next_pod(pod: wire.Pod, fate: Fate) -> NextPod | None:
 def _vm(key: Key, pod_uid: str, demand: Demand | None, fate: Fate | None) -> SnapshotVm:
     reason = fate.not_movable if fate else ""
     if demand is None:
-        return SnapshotVm(key.namespace, key.name, pod_uid, not_movable=reason or NOT_KNOWN)
+        return SnapshotVm(key.namespace, key.name, pod_uid, not_movable=reason or USE_NOT_KNOWN)
     return SnapshotVm(
         key.namespace,
         key.name,

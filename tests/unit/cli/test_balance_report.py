@@ -12,6 +12,7 @@ from builders.worlds.recordings import a_recording
 from trimtab.cli.balance.commands import app
 from trimtab.model.recorded.archive import write_recording
 from trimtab.model.recorded.latest import latest_snapshot
+from trimtab.model.snapshot import USE_NOT_KNOWN
 
 
 def run(*words: str) -> int:
@@ -63,3 +64,12 @@ def test_a_vm_without_values_keeps_what_the_snapshot_says() -> None:
     assert after[0] == before[0]
     expected = float(recording.vm_cpu[-12:, 1].mean())
     assert float(after[1].cpu) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_vm_whose_use_only_the_recording_knows_may_move() -> None:
+    recording = a_recording()
+    first, second, *others = recording.snapshot.vms
+    vms = (replace(first, not_movable=USE_NOT_KNOWN), replace(second, not_movable="it is bound"))
+    snapshot = replace(recording.snapshot, vms=(*vms, *others))
+    after = latest_snapshot(replace(recording, snapshot=snapshot)).vms
+    assert [vm.not_movable for vm in after[:2]] == ["", "it is bound"]

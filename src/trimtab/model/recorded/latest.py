@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.model.recorded.recording import ClusterRecording, Loads
-from trimtab.model.snapshot import Snapshot, SnapshotVm
+from trimtab.model.snapshot import USE_NOT_KNOWN, Snapshot, SnapshotVm
 
 WINDOW_S = 3600.0
 
@@ -26,7 +26,8 @@ def latest_snapshot(recording: ClusterRecording, window_s: float = WINDOW_S) -> 
         at = number.get(f"{vm.namespace}/{vm.name}")
         if at is None or np.isnan(cpu[at]) or np.isnan(memory[at]):
             return vm
-        return replace(vm, cpu=f"{cpu[at]:.9g}", memory=f"{memory[at]:.0f}")
+        reason = "" if vm.not_movable == USE_NOT_KNOWN else vm.not_movable
+        return replace(vm, cpu=f"{cpu[at]:.9g}", memory=f"{memory[at]:.0f}", not_movable=reason)
 
     minutes = min(moments, manifest.moments) * manifest.step_s / 60
     return replace(

@@ -216,7 +216,7 @@ def _others(lines: dict[str, QuestionResult], beside: dict[str, Versus]) -> list
             told.append(f"With at most {most} migrations at a time: {_figures(line)}.")
         elif line.name == "one node fewer" or line.name.endswith("% load"):
             worse = line.overload[0] > mine.overload[0] + 0.1
-            word = "is too much" if worse else "is carried"
+            word = "is too much" if worse or line.homeless > mine.homeless else "is carried"
             none = f"; {_count(line.homeless, 'VM')} would find no node" if line.homeless else ""
             told.append(f"{line.name.capitalize()} {word}: {_figures(line)}{none}.")
     return told

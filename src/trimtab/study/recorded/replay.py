@@ -133,10 +133,8 @@ def _claims(recording: ClusterRecording, p95: float) -> Iterator[str]:
             f"it speaks of the {format_duration(round(recording.duration_s))} that were recorded; "
             f"of other days only a recording of {FEWEST} days or more does"
         )
-    moves = len(recorded_moves(recording.placement))
-    often = f"{moves / days:.1f} times a day" if days >= 1 else f"{moves} times"
     yield (
-        f"in the recorded time VMs moved {often}: compare it with what a what-if says of the "
+        f"in the recorded time {_moved(recording)}: compare it with what a what-if says of the "
         "policy that was at work"
     )
     if failed := sum(each.phase == "Failed" for each in recording.manifest.migrations):
@@ -144,6 +142,14 @@ def _claims(recording: ClusterRecording, p95: float) -> Iterator[str]:
     for finding in recording.manifest.findings:
         if OPTIMISTIC in finding.meaning:
             yield f"{finding.what} ({finding.count:,}): {finding.meaning}"
+
+
+def _moved(recording: ClusterRecording) -> str:
+    """How often, by the day only if there was one."""
+    moves, days = len(recorded_moves(recording.placement)), recording.duration_s / 86_400
+    if not moves:
+        return "no VM moved"
+    return f"VMs moved {moves / days:.1f} times a day" if days >= 1 else f"VMs moved {moves} times"
 
 
 OPTIMISTIC = "optimistic"
