@@ -373,6 +373,14 @@ def test_an_unfinished_recording_with_other_options_is_not_mixed_in(
     assert found.manifest.step_s == 600
 
 
+def test_the_option_about_evictions_in_background_is_heeded(
+    server: ApiServer, prometheus: str, recorded: ClusterRecording, tmp_path: Path
+) -> None:
+    found = record(server, prometheus, tmp_path / "my.trimtab", "--no-background")
+    assert recorded.snapshot.evictions_in_background
+    assert not found.snapshot.evictions_in_background
+
+
 def test_show_tells_the_period_and_the_findings(
     server: ApiServer, prometheus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,12 +42,17 @@ def look_at(live: LookOptions) -> Look:
         with progress("look") as steps:
             async with connections(live, cluster) as (client, prometheus, policy):
                 steps.note(f"policy from {policy.where}")
-                in_background = live.background
-                if in_background is None and loop_of(cluster) is not None:
-                    in_background = True  # a lab's descheduler always runs with the gate
-                return await look(client, policy, prometheus, in_background=in_background)
+                gate = background_gate(live, cluster)
+                return await look(client, policy, prometheus, in_background=gate)
 
     return asyncio.run(run())
+
+
+def background_gate(live: LookOptions, cluster: Cluster) -> bool | None:
+    """Whether evictions are in background; None if the descheduler's flags say."""
+    if live.background is None and loop_of(cluster) is not None:
+        return True  # a lab's descheduler always runs with the gate
+    return live.background
 
 
 def snapshot_of(file: Path | None, live: bool, where: LookOptions) -> Snapshot:

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from msgspec import Struct
 
-from trimtab.cli.cluster.live import find_policy, lab_prometheus, loop_of
+from trimtab.cli.cluster.live import background_gate, find_policy, lab_prometheus, loop_of
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
@@ -150,7 +150,15 @@ async def _read(
         url = prometheus.url if prometheus is not None else ""
         pace_s = asked.pace_s(url)
         recorder = Recorder(client, prometheus, directory, pace_s)
-        wanted = Wanted(client.server, url, asked.days, asked.step_s, asked.pods)
+        wanted = Wanted(
+            client.server,
+            url,
+            asked.days,
+            asked.step_s,
+            asked.pods,
+            live.policy,
+            background_gate(live, cluster),
+        )
         begun = begun_in(directory, wanted)
         with progress("record") as steps:
             display = Display(steps, resumed=begun is not None)

@@ -60,6 +60,10 @@ class Wanted(Struct, frozen=True, rename="camel"):
     step_s: float
     pods: str = ""
     """A selector of pods that are recorded instead of VMs."""
+    policy: str = ""
+    """Where the policy is from, if that was said."""
+    in_background: bool | None = None
+    """The descheduler's feature gate; None is what its flags say."""
 
 
 class Begun(Struct, frozen=True, rename="camel"):
@@ -133,7 +137,13 @@ class Recorder:
 
     async def begin(self, wanted: Wanted, policy: Source, notes: tuple[str, ...]) -> Begun:
         """Look at the cluster, find the sources, decide on the moments; keep all of it."""
-        seen = await look(self._client, policy, self._prometheus, must_ask=False)
+        seen = await look(
+            self._client,
+            policy,
+            self._prometheus,
+            in_background=wanted.in_background,
+            must_ask=False,
+        )
         snapshot, namespaces = seen.snapshot, list[str]()
         if wanted.pods:
             snapshot = with_pods_as_vms(snapshot, wanted.pods)
