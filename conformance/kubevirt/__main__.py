@@ -5,6 +5,8 @@ Starts two labs of its own, plays scenarios of the seed in both and compares the
     scripts/conformance kubevirt -n 500 --keep DIR    goes on where it was stopped
     scripts/conformance kubevirt -n 20 --limits       KubeVirt's limits and order
     scripts/conformance kubevirt --judge DIR          compares again, without labs
+    scripts/conformance kubevirt -n 30 --recorded     ours beside what KubeVirt did once
+    scripts/conformance kubevirt --record DIR         keeps what KubeVirt did for that
 """
 
 import asyncio
@@ -24,6 +26,7 @@ from conformance.kubevirt import labs
 from conformance.kubevirt.compare import Compared
 from conformance.kubevirt.draws import limits, scenario
 from conformance.kubevirt.recording import (
+    RECORDED,
     Courses,
     Played,
     Side,
@@ -32,6 +35,8 @@ from conformance.kubevirt.recording import (
     left_over,
     limits_of,
     load,
+    record,
+    recorded,
 )
 from conformance.kubevirt.run import run
 from conformance.kubevirt.scenario import Scenario
@@ -52,15 +57,21 @@ def main() -> int:
     for each in (signal.SIGINT, signal.SIGTERM):  # whoever stops it, the labs go down
         signal.signal(each, signal.default_int_handler)
     options = _options()
+    if options.record:
+        theirs = _all_of(options.record, "theirs")
+        record(theirs)
+        print(f"{RECORDED.name}: {len(theirs)} scenarios")
+        return 0
     if options.judge:
         ours, theirs = (_all_of(options.judge, side) for side in SIDES)
         return _conclude(compared(ours, theirs), [])
     with ExitStack() as stack:
         home = options.labs or Path(stack.enter_context(TemporaryDirectory(prefix=PREFIX)))
         keep = options.keep or home / "played"
-        sides = (options.side,) if options.side else SIDES
+        sides = ("ours",) if options.recorded else (options.side,) if options.side else SIDES
         failures = asyncio.run(_play(options, home, keep, sides))
         ours, theirs = (load(keep, side) for side in SIDES)
+        theirs = recorded() if options.recorded else theirs
     return _conclude(compared(ours, theirs), failures)
 
 
@@ -79,6 +90,12 @@ def _options() -> Namespace:
     parser.add_argument("--limits", action="store_true", help="KubeVirt's limits, one at a time")
     parser.add_argument("--only", type=int, nargs="*", help="only these numbers of the seed")
     parser.add_argument("--side", choices=SIDES, help="play in this world only")
+    parser.add_argument(
+        "--recorded", action="store_true", help="play ours only, beside what KubeVirt did once"
+    )
+    parser.add_argument(
+        "--record", type=Path, nargs="+", metavar="DIR", help="keep what KubeVirt did in DIR"
+    )
     parser.add_argument(
         "--mistake", action="append", choices=MISTAKES, help="play ours with a wrong rule"
     )

@@ -1,8 +1,8 @@
 """What became of a scenario in one world, in words that both worlds share. Pure.
 
 Phases: KubeVirt's Scheduled, PreparingTarget and TargetReady are parts of our Scheduling, and a
-migration that somebody took back, or whose VM was deleted, is Aborted, whether it is deleted,
-Failed or Cancelled then.
+migration that somebody took back, or whose VM was deleted or stopped, is Aborted, whether it is
+deleted, Failed or Cancelled then.
 """
 
 from collections.abc import Iterable, Sequence

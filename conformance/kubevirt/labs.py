@@ -15,7 +15,7 @@ from msgspec import json
 from conformance.kubevirt.ours import Ours
 from conformance.kubevirt.recording import Side
 from conformance.kubevirt.theirs import Theirs
-from conformance.kubevirt.world import Place, World
+from conformance.kubevirt.world import COPY_S, Place, World
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
@@ -27,8 +27,6 @@ from trimtab.stacks.kubevirt.beside_loop import initial_node_policy
 GROUP_LABEL = "trimtab.dev/place"
 NODES_EACH = 3
 SLOW = "conformance-slow"
-COPY_S = 15.0
-"""How long one copy takes in real seconds, alone: long enough to do something meanwhile."""
 _LABEL = {"trimtab.dev/conformance": "true"}
 _ADMISSION = "admissionregistration.k8s.io"
 _KINDS: dict[str, Kind[Any]] = {

@@ -1,5 +1,6 @@
 """trimtab's own VMs: the vm-controller and the webhook."""
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -101,6 +102,10 @@ class Ours(World):
             and each.spec.vm_name == vm.name
             and not each.finished
         ]
+
+    def copy_began(self, vm: Key) -> datetime | None:
+        copies = (each.status.precopy_start_time for each in self._unfinished(vm))
+        return next((began for began in copies if began is not None), None)
 
     def kept(self, vm: Key) -> int:
         return sum(

@@ -1,11 +1,12 @@
 """One scenario in one world: every step at its moment, then what became of each VM."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from conformance.kubevirt.course import Course, Fate, Move, backoffs, most_leaving, overtakings
 from conformance.kubevirt.scenario import ON_NODES, Machine, Moment, Scenario, Step
-from conformance.kubevirt.world import Place, World, answered
+from conformance.kubevirt.world import COPY_S, Place, World, answered
 from trimtab.kube.resources import Key
 
 LOOK_S = 0.05
@@ -13,12 +14,18 @@ CALM_S = 1.0
 """So long nothing must move before all is called settled: a write may be on its way to us."""
 PATIENCE_S = 150.0
 START_S = 240.0
+LATEST_S = COPY_S - 3.0
+"""So long after the copy began a step that belongs to it may be done; times are whole seconds."""
 HOPELESS_S = 6.0
 """A phase that has not come so long after all was settled does not come any more."""
 
 
 class NotStarted(AssertionError):
     """The VMs of a scenario do not run: nothing was compared."""
+
+
+class TooLate(Exception):
+    """The copy that a step was meant for was over, or nearly: play it again."""
 
 
 async def play(world: World, scenario: Scenario, place: Place) -> Course:
@@ -37,7 +44,10 @@ class _Player:
         for number, step in enumerate(self._scenario.steps):
             if not await self._await_moment(step.when):
                 missed.append(number)
+            began = self._copy_began(step.when)
             answers.append(await self._do_and_see(step))
+            if began is not None and time.time() - began > LATEST_S:
+                raise TooLate(f"{self._world.name}: {self._scenario.name}: {step} came too late")
         settled = await self._await_moment(Moment())
         records = [record for vm in self._vms for record in self._world.of_vm(vm)]
         most = most_leaving(records)
@@ -52,6 +62,12 @@ class _Player:
         )
         await self._end()
         return course
+
+    def _copy_began(self, moment: Moment) -> float | None:
+        if moment.kind != "copying":
+            return None
+        began = self._world.copy_began(self._vms[moment.vm])
+        return None if began is None else began.timestamp()
 
     async def _begin(self) -> None:
         world, nodes = self._world, self._place.nodes
@@ -167,10 +183,16 @@ class _Player:
             case "cancel":
                 return await answered(lambda: world.cancel(vm))
             case "delete":
-                for record in world.of_vm(vm):
-                    record.asked_to_end |= record.is_unfinished
+                self._take_back(vm)
                 return await answered(lambda: world.delete(vm))
+            case "stop":
+                self._take_back(vm)
         return await answered(lambda: world.run(vm, wanted=step.deed == "start"))
+
+    def _take_back(self, vm: Key) -> None:
+        """Whoever deletes or stops a VM takes its migrations back."""
+        for record in self._world.of_vm(vm):
+            record.asked_to_end |= record.is_unfinished
 
     async def _drain(self, node: str) -> str:
         await self._world.cordon(node, closed=True)

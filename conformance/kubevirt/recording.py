@@ -2,9 +2,11 @@
 
 The two worlds have a file each, so that they can be played at different times. A run goes on
 where an earlier one stopped, and what was played is compared anew, without labs, when the rules
-of the comparison change.
+of the comparison change. What the real KubeVirt did is also kept beside this file, so that ours
+can be held against it without a second lab.
 """
 
+import lzma
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -20,6 +22,9 @@ Side = Literal["ours", "theirs"]
 Courses = dict[Scenario, Course]
 WIDE = 10_000
 """Migrations at a time in the cluster, where scenarios are not about that limit."""
+
+
+RECORDED = Path(__file__).with_name("kubevirt.xz")
 
 
 class Played(Struct, frozen=True):
@@ -43,6 +48,20 @@ def load(directory: Path, side: Side) -> Courses:
 def decoded(lines: bytes) -> Courses:
     """The last course of each scenario."""
     return _courses(json.decode(line, type=Played) for line in lines.splitlines())
+
+
+def recorded() -> Courses:
+    """What the real KubeVirt made of many scenarios."""
+    return decoded(lzma.decompress(RECORDED.read_bytes()))
+
+
+def record(theirs: Courses) -> None:
+    lines = [json.encode(Played(each, theirs[each])) for each in sorted(theirs, key=_order)]
+    RECORDED.write_bytes(lzma.compress(b"\n".join(lines), preset=9))
+
+
+def _order(scenario: Scenario) -> tuple[bool, int, int]:
+    return scenario.theme == LIMITS, scenario.seed, scenario.number
 
 
 def append(directory: Path, side: Side, played: Played) -> None:

@@ -1,5 +1,6 @@
 """KubeVirt's VMs: virt-api and virt-controller as they are, their handlers played."""
 
+from datetime import datetime
 from typing import Any
 
 from conformance.kubevirt.course import Cause, Record
@@ -115,6 +116,11 @@ class Theirs(World):
             and each.spec.vmi_name == vm.name
             and not each.finished
         ]
+
+    def copy_began(self, vm: Key) -> datetime | None:
+        vmi = self.vmis.store.get(vm.name, vm.namespace)
+        state = vmi.status.migration_state if vmi else None
+        return state.start_timestamp if state and not state.ended else None
 
     def kept(self, vm: Key) -> int:
         """One that was taken back is Failed for a moment before it goes."""

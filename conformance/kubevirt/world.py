@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +23,8 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 MEMORY = "1Gi"
+COPY_S = 15.0
+"""How long one copy takes in real seconds, alone: long enough to do something meanwhile."""
 RETRIES = 10
 CRASHED: Free = {"status": {"phase": "Failed", "message": "the launcher crashed"}}
 _CLASSES = (
@@ -91,6 +94,10 @@ class World(ABC):
 
     @abstractmethod
     def target_pod(self, vm: Key) -> str: ...
+
+    @abstractmethod
+    def copy_began(self, vm: Key) -> datetime | None:
+        """When the copy that is under way began, as the cluster tells it."""
 
     @abstractmethod
     def kept(self, vm: Key) -> int:

@@ -1,0 +1,57 @@
+"""Random scenarios end alike with trimtab's own VMs and with the real KubeVirt.
+
+KubeVirt's side was recorded (`scripts/conformance kubevirt --record`), so ours is played beside
+any load; in the full tier KubeVirt itself is played again.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builders.labs.kubevirt import needs_kubevirt
+from conformance.kubevirt.draws import THEMES
+from conformance.kubevirt.recording import Courses, compared, load, recorded
+
+IS_FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
+COUNT = 150 if IS_FULL else 30
+LIVE = 30
+ROOT = Path(__file__).parents[3]
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
+
+
+def play(keep: Path, *arguments: str) -> None:
+    """Asked to stop, the program takes its labs down before it ends."""
+    command = [str(ROOT / "scripts/conformance"), "kubevirt", f"--keep={keep}", *arguments]
+    log = keep.parent / "log"
+    with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+        try:
+            code = process.wait()
+        finally:
+            process.terminate()
+    assert code == 0, log.read_text()
+
+
+def held_against(ours: Courses, theirs: Courses, count: int) -> None:
+    found = compared(ours, theirs)
+    told = {each.scenario.name: list(map(str, each.unexplained)) for each in found}
+    assert {name: differences for name, differences in told.items() if differences} == {}
+    assert len(found) == count
+    assert {each.scenario.theme for each in found} == set(THEMES)
+
+
+def test_ours_ends_as_the_recorded_kubevirt_or_differs_for_a_known_reason(tmp_path: Path) -> None:
+    keep = tmp_path / "played"
+    play(keep, "--recorded", f"-n={COUNT}", "-p=30")
+    held_against(load(keep, "ours"), recorded(), COUNT)
+
+
+@needs_kubevirt
+@pytest.mark.full
+def test_kubevirt_itself_still_ends_so(tmp_path: Path) -> None:
+    seed = os.environ.get("TRIMTAB_SEED", "2")
+    keep = tmp_path / "played"
+    play(keep, f"-n={LIVE}", f"--seed={seed}", "-p=10")
+    held_against(load(keep, "ours"), load(keep, "theirs"), LIVE)
