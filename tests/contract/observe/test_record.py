@@ -26,8 +26,9 @@ from builders.proxies.prometheus import ScriptedPrometheus
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
+from trimtab.kube import clock
 from trimtab.kube.client import Client
-from trimtab.kube.resources import NODES, PODS
+from trimtab.kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS
 from trimtab.model.recorded.archive import read_recording
 from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.recorded.recording import ClusterRecording
@@ -379,6 +380,29 @@ def test_the_option_about_evictions_in_background_is_heeded(
     found = record(server, prometheus, tmp_path / "my.trimtab", "--no-background")
     assert recorded.snapshot.evictions_in_background
     assert not found.snapshot.evictions_in_background
+
+
+async def set_clock(server: ApiServer, scale: float) -> None:
+    async with Client.from_kubeconfig(server.kubeconfig) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": clock.NAMESPACE}})
+        meta = {"name": clock.NAME, "namespace": clock.NAMESPACE}
+        await client.create(
+            CONFIG_MAPS, {"metadata": meta, "data": {"epoch": "0", "scale": f"{scale}"}}
+        )
+
+
+def test_a_lab_of_kubevirts_vms_is_recorded_in_its_own_time(
+    prometheus: str, tmp_path: Path
+) -> None:
+    with running_apiserver() as lab:
+        asyncio.run(furnish(lab))
+        asyncio.run(set_clock(lab, 10.0))
+        where = ["--kubeconfig", str(lab.kubeconfig), "--prometheus", prometheus]
+        command = ["record", *where, "-o", str(tmp_path / "my.trimtab"), "--days", "0.1"]
+        app(command, result_action="return_value", exit_on_error=False)
+    found = read_recording(tmp_path / "my.trimtab")
+    assert found.manifest.sources[0].source == "KubeVirt's metrics"
+    assert (found.manifest.scale, found.own_step_s) == (10.0, 3000.0)
 
 
 def test_show_tells_the_period_and_the_findings(

@@ -149,22 +149,14 @@ class Recorder:
             snapshot = with_pods_as_vms(snapshot, wanted.pods)
             namespaces = sorted({vm.namespace for vm in snapshot.vms})
         now, skew = await self._now()
-        end = floor(now / wanted.step_s) * wanted.step_s
-        moments = max(int(wanted.days * 86_400 / wanted.step_s), 1)
-        if moments > MOST_MOMENTS:
-            raise ConfigError(
-                f"{moments:,} moments are more than {MOST_MOMENTS:,}; give a longer --step"
-            )
-        grid = Grid(end - (moments - 1) * wanted.step_s, wanted.step_s, moments)
-        nodes = [node.name for node in snapshot.nodes]
+        grid = moments_until(now, wanted)
+        nodes, end = [node.name for node in snapshot.nodes], grid.at(grid.moments - 1)
         sources = await find_sources(self._prometheus, nodes, wanted.step_s, end, namespaces)
         if wanted.pods and "vm_cpu" not in sources.names:
             raise ConfigError(_NO_PODS)
-        clock = lab_clock.Clock()
         own: list[OwnVm] = []
         moves: list[PastMove] = []
         if sources.vms == "pods":
-            clock = await self._clock()
             own, moves, since = await self._own(snapshot)
             grid, told = moments_after(grid, since)
             notes = (*notes, *told)
@@ -182,7 +174,7 @@ class Recorder:
             (*notes, *seen.notes, *skew),
             tuple(own),
             tuple(moves),
-            clock,
+            await self._clock(),
             time.time_ns() % 2**32,
             tuple(migrations),
         )
@@ -200,6 +192,7 @@ class Recorder:
         return sample.value, (f"Prometheus' clock is {skew:+.0f} s from this computer's",)
 
     async def _clock(self) -> lab_clock.Clock:
+        """A lab's, whose time may go faster; a real cluster has none and goes by its own."""
         try:
             config = await self._client.get(CONFIG_MAPS, lab_clock.NAME, lab_clock.NAMESPACE)
             return lab_clock.clock_from(config)
@@ -276,6 +269,17 @@ class Recorder:
             except OSError as error:
                 raise TrimtabError(f"{self._directory}: {error.strerror}") from error
         tell(Told(len(work), len(work), "all answers are there", 0.0))
+
+
+def moments_until(now: float, wanted: Wanted) -> Grid:
+    """The last so many days in steps, at whole multiples of a step."""
+    moments = max(int(wanted.days * 86_400 / wanted.step_s), 1)
+    if moments > MOST_MOMENTS:
+        raise ConfigError(
+            f"{moments:,} moments are more than {MOST_MOMENTS:,}; give a longer --step"
+        )
+    end = floor(now / wanted.step_s) * wanted.step_s
+    return Grid(end - (moments - 1) * wanted.step_s, wanted.step_s, moments)
 
 
 def moments_after(grid: Grid, since: float) -> tuple[Grid, tuple[str, ...]]:
