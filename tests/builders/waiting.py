@@ -12,22 +12,26 @@ from inspect import isawaitable
 from typing import TypeVar
 
 T = TypeVar("T")
+Complaint = str | Callable[[], str]
+"""What did not come, for the one who reads the failure; a function is asked only then."""
 LIMIT_S = 400.0
 
 
-def wait_until(look: Callable[[], T], otherwise: str = "", limit_s: float = LIMIT_S) -> T:
+def wait_until(look: Callable[[], T], otherwise: Complaint = "", limit_s: float = LIMIT_S) -> T:
     """What `look` saw, once it is true."""
     started = time.monotonic()
     for pause_s in _pauses():
         if seen := look():
             return seen
         passed_s = time.monotonic() - started
-        assert passed_s < limit_s, _complaint(passed_s, otherwise or look, seen)
+        assert passed_s < limit_s, _complaint(passed_s, otherwise or repr(look), seen)
         time.sleep(pause_s)
     raise AssertionError("unreachable")
 
 
-async def until(look: Callable[[], object], otherwise: str = "", limit_s: float = LIMIT_S) -> None:
+async def until(
+    look: Callable[[], object], otherwise: Complaint = "", limit_s: float = LIMIT_S
+) -> None:
     """Return once what `look` sees is true; `look` may be a coroutine function."""
     clock = asyncio.get_running_loop().time
     started = clock()
@@ -37,7 +41,7 @@ async def until(look: Callable[[], object], otherwise: str = "", limit_s: float 
         if seen:
             return
         passed_s = clock() - started
-        assert passed_s < limit_s, _complaint(passed_s, otherwise or look, seen)
+        assert passed_s < limit_s, _complaint(passed_s, otherwise or repr(look), seen)
         await asyncio.sleep(pause_s)
 
 
@@ -49,5 +53,6 @@ def _pauses() -> Iterator[float]:
         pause_s = min(0.5, pause_s * 1.25)
 
 
-def _complaint(passed_s: float, otherwise: object, seen: object) -> str:
-    return f"{otherwise}: not within {passed_s:.0f} s; seen last: {seen!r}"
+def _complaint(passed_s: float, otherwise: Complaint, seen: object) -> str:
+    said = otherwise() if callable(otherwise) else otherwise
+    return f"{said}: not within {passed_s:.0f} s; seen last: {seen!r}"

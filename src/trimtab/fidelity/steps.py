@@ -5,14 +5,14 @@ the same choices where the rules allow a choice, so it ends with the same victim
 only if, every one of them was allowed. Everything else must be equal.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.fidelity.choices import as_answered, as_told
 from trimtab.fidelity.recording import LabRun, moment
 from trimtab.fidelity.scores import TOLERANCE, Evaluation, Evaluations
 from trimtab.fidelity.state import RunState, StateHistory
@@ -24,12 +24,60 @@ from trimtab.policy import (
     Class,
     Cycle,
     PodOutcome,
+    PodView,
     SnapshotView,
+    Tie,
     decide,
     policy_of,
 )
 from trimtab.policy.choices import Answers
 from trimtab.policy.file.settings import METRIC_RESOURCE
+
+# What was left to chance or to others in a cycle, taken from its log: choices and answers.
+Item = TypeVar("Item")
+
+
+def as_told(cycle: LoggedCycle, nodes: Sequence[str]) -> Choose:
+    """Choose as the descheduler did, where there is a choice."""
+    pods = [note.pod for note in cycle.notes if note.pod]
+    sources = [source.node for run in cycle.runs for source in run.sources]
+
+    def choose(tie: Tie, items: Sequence[Item]) -> Iterable[Item]:
+        if tie is Tie.CANDIDATES:
+            return sorted(items, key=lambda item: _place(pods, _pod_name(item)))
+        if tie is Tie.SOURCES:
+            return sorted(items, key=lambda item: _place(sources, _node_name(item, nodes)))
+        return items
+
+    return choose
+
+
+def _place(order: Sequence[str], name: str) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+def _pod_name(item: object) -> str:
+    pod: PodView = item  # type: ignore[assignment]
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _node_name(item: object, nodes: Sequence[str]) -> str:
+    return nodes[item] if isinstance(item, int) else str(item)
+
+
+def as_answered(cycle: LoggedCycle) -> Answers:
+    """Answer evictions as the API server did."""
+    refused = {note.pod for note in cycle.notes if note.outcome is PodOutcome.REFUSED}
+    evicted = {note.pod for note in cycle.notes if note.outcome is PodOutcome.EVICTED}
+
+    def answer(pod: PodView) -> Answer:
+        name = f"{pod.namespace}/{pod.name}"
+        if name in refused:
+            return Answer.REFUSED
+        return Answer.EVICTED if name in evicted else Answer.BACKGROUND
+
+    return answer
+
 
 KINDS = {
     Class.UNDER: "underutilized",

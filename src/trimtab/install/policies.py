@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from trimtab.model.names import SYSTEM_NAMESPACE
-
 Manifest = dict[str, Any]
 API = "admissionregistration.k8s.io/v1"
 
@@ -11,20 +9,6 @@ API = "admissionregistration.k8s.io/v1"
 def validating(name: str, spec: Manifest) -> list[Manifest]:
     """A policy that refuses what it does not allow, everywhere."""
     return _bound("ValidatingAdmissionPolicy", name, spec, {"validationActions": ["Deny"]})
-
-
-def own_part_of_nodes(service: str, message: str, conditions: list[str]) -> list[Manifest]:
-    """Of a node the service changes what `conditions` leave it; RBAC can only say "nodes"."""
-    user = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{service}"
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [matching("", ["nodes"], ["UPDATE"])]},
-        "matchConditions": [
-            {"name": "its-account", "expression": f"request.userInfo.username == '{user}'"}
-        ],
-        "validations": [{"expression": each, "message": message} for each in conditions],
-    }
-    return validating(f"trimtab-{service}", spec)
 
 
 def mutating(name: str, spec: Manifest) -> list[Manifest]:

@@ -4,6 +4,7 @@ Values stay exactly what Prometheus printed: its JSON carries the shortest text 
 back as the same double, so a comparison with our own arithmetic can be exact.
 """
 
+import asyncio
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +15,26 @@ import msgspec
 from msgspec import Struct, field
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError, Unavailable
-from trimtab.prom.pace import RequestPacer
+
+# A least time between two requests, for servers that ask for it.
+
+
+class RequestPacer:
+    """Requests take turns; those that come at the same time wait one after the other."""
+
+    def __init__(self, least_s: float = 0.0) -> None:
+        self._least_s, self._next_at = least_s, 0.0
+        self.turns = 0
+
+    async def turn(self) -> None:
+        """Wait until the next request may be sent."""
+        self.turns += 1
+        now = asyncio.get_running_loop().time()
+        at = max(self._next_at, now)
+        self._next_at = at + self._least_s
+        if at > now:
+            await asyncio.sleep(at - now)
+
 
 # Whom a connection to Prometheus trusts, and what a failed handshake means.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from builders.labs.pages import Opened
+from builders.labs.pages import Opened, check_fits
 from builders.values.outcomes import a_scenario
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec
@@ -38,11 +38,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_chart_has_data(opened: Opened) -> None:
-    for chart in CHARTS:
-        assert opened.page.locator(f"#{chart} canvas, #{chart} svg").first.is_visible()
-        series = opened.series(chart)
-        assert series
-        assert all(each["count"] > 0 for each in series), (chart, series)
+    opened.check_charts(CHARTS)
     assert [each["count"] for each in opened.series("chart-imbalance")] == [20, 20]
     assert opened.series("chart-heat-left")[0]["count"] == 20 * 6
     assert opened.series("chart-map-before")[0]["count"] == 40
@@ -81,8 +77,4 @@ def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path
 
 @pytest.mark.parametrize("width", [390, 1600])
 def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
-    opened = Opened(browser, report, color_scheme="dark").drawn()
-    opened.page.set_viewport_size({"width": width, "height": 900})
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.complaints == []
-    opened.context.close()
+    check_fits(browser, report, width)

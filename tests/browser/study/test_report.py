@@ -42,11 +42,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_chart_has_data(opened: Opened) -> None:
-    for chart in CHARTS:
-        assert opened.page.locator(f"#{chart} canvas, #{chart} svg").first.is_visible()
-        series = opened.series(chart)
-        assert series
-        assert all(s["count"] > 0 for s in series if s["name"] != "intervals"), (chart, series)
+    opened.check_charts(CHARTS)
 
 
 def test_charts_show_what_the_study_found(opened: Opened) -> None:

@@ -5,25 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser
 
+from builders.labs.pages import BrowserPage
 from builders.programs.served_page import ServedPage
 
 
-class OpenPage:
-    """The page with everything that it complained about and asked for."""
-
-    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
-        options = {"viewport": {"width": 1280, "height": 900}, **options}
-        self.context: BrowserContext = browser.new_context(**options)
-        self.page: Page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(address)
+class OpenPage(BrowserPage):
+    """The page of a cluster."""
 
     def drawn(self, number: int = 1) -> "OpenPage":
         """Waits for picture `number`."""

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.web.conftest import Opener
+from builders.labs.apiserver import await_served
 from builders.programs.served_page import ServedPage
 from builders.values.manifests import one
 from conformance.apiserver import ApiServer, running_apiserver
@@ -18,7 +19,6 @@ from trimtab.balancer.wire import REBALANCE_PLANS, PlannedMove, RebalancePlanSpe
 from trimtab.install.balancer.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, CRDS, NAMESPACES, NODES
 
 pytestmark = [pytest.mark.browser, pytest.mark.engines]
@@ -47,14 +47,7 @@ async def install(client: Client) -> None:
         await apply(client, CRDS, definition, force=True)
     for name in ("n1", "n2"):
         await client.create(NODES, {"metadata": {"name": name}})
-    async with asyncio.timeout(300):
-        while True:
-            try:
-                await client.list(REBALANCE_PLANS)
-            except NotFound:
-                await asyncio.sleep(0.1)
-            else:
-                return
+    await await_served(client, REBALANCE_PLANS)
 
 
 async def propose(client: Client) -> None:

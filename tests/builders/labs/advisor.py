@@ -10,14 +10,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from builders.waiting import LIMIT_S
+from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
@@ -148,7 +148,7 @@ class Desk:
             answered = status.get("observedGeneration") == config["metadata"]["generation"]
             return answered and status.get("phase") in phases
 
-        wait(there, lambda: f"{name} is not {phases}: {told(config)}", limit_s)
+        wait_until(there, lambda: f"{name} is not {phases}: {told(config)}", limit_s)
         status: Free = config["status"]
         return status
 
@@ -185,13 +185,6 @@ def a_config(profile: str, action: str = "DryRun", **spec: Any) -> Free:
         "metadata": {"name": profile},
         "spec": {"profile": profile, "action": action, **spec},
     }
-
-
-def wait(holds: Callable[[], bool], otherwise: Callable[[], str], limit_s: float = LIMIT_S) -> None:
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {limit_s} s: {otherwise()}"
-        time.sleep(0.1)
 
 
 def install(desk: Desk, release: Release | None = "5.32") -> None:

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import httpx2
 
 from builders.values.exporter import by_node
-from builders.waiting import LIMIT_S
+from builders.waiting import LIMIT_S, wait_until
 
 _PORT = re.compile(r'"port": (\d+), "event": "exporter listening"')
 
@@ -89,7 +88,7 @@ def running_exporter(directory: Path, *flags: str) -> Iterator[ExporterProcess]:
     try:
         exporter = ExporterProcess(process, log, _port(process, log))
         with closing(exporter.http):
-            _await_ready(exporter)
+            wait_until(lambda: _is_ready(exporter), "the exporter is not ready")
             yield exporter
     finally:
         process.kill()
@@ -97,21 +96,17 @@ def running_exporter(directory: Path, *flags: str) -> Iterator[ExporterProcess]:
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + LIMIT_S
-    while (found := _PORT.search(log.read_text())) is None:
+    def found() -> re.Match[str] | None:
         assert process.poll() is None, f"it ended: {log.read_text()}"
-        assert time.monotonic() < deadline, f"it does not listen: {log.read_text()}"
-        time.sleep(0.02)
-    return int(found[1])
+        return _PORT.search(log.read_text())
+
+    listening = wait_until(found, "it does not listen")
+    assert listening is not None
+    return int(listening[1])
 
 
-def _await_ready(exporter: ExporterProcess) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while True:
-        try:
-            if exporter.get("/readyz").status_code == 200:
-                return
-        except httpx2.TransportError:
-            pass
-        assert time.monotonic() < deadline, f"not ready: {exporter.log}"
-        time.sleep(0.02)
+def _is_ready(exporter: Endpoint) -> bool:
+    try:
+        return exporter.get("/readyz").status_code == 200
+    except httpx2.TransportError:  # it does not listen yet
+        return False

@@ -14,6 +14,8 @@ SCRAPE_S = 60
 DELAY = 0.02
 """Cores that every VM waits for."""
 GIB = 2**30
+Put = Callable[[str, str, float, float], None]
+"""Takes a metric, its labels, a time and a value."""
 OVERLAP_S = 180
 """Before a move both nodes tell of the VM: at the target its domain waits for the memory."""
 
@@ -77,29 +79,34 @@ def write_openmetrics(
                 _tell(put, vm, each, used.get(_series(vm, each), 0.0), at, start, version)
         for node, cores in nodes.items():
             idle = (at - start) - on_node[node] / cores
-            for cpu in range(cores):
-                put(
-                    "node_cpu_seconds_total", f'instance="{node}",cpu="{cpu}",mode="idle"', at, idle
-                )
-            memory = sum(vm.memory for vm in vms if vm.node(at) == node)
-            cpu_share = (beside + sum(vm.use(at) for vm in vms if vm.node(at) == node)) / cores
-            put("descheduler:nodeutilization:cpu:avg1m", f'instance="{node}"', at, cpu_share)
-            put(
-                "descheduler:nodeutilization:memory:avg1m",
-                f'instance="{node}"',
-                at,
-                memory / (64 * GIB),
-            )
-            put("node_memory_MemAvailable_bytes", f'instance="{node}"', at, 64 * GIB - memory)
-            put("node_memory_MemTotal_bytes", f'instance="{node}"', at, 64 * GIB)
+            _tell_node(put, node, cores, idle, beside, [v for v in vms if v.node(at) == node], at)
         before = at
+    path.write_text(_as_openmetrics(lines))
+
+
+def _tell_node(
+    put: Put, node: str, cores: int, idle: float, beside: float, vms: list[VmHistory], at: float
+) -> None:
+    """What node-exporter and OpenShift's rules said of a node with these VMs at a moment."""
+    instance, memory = f'instance="{node}"', sum(vm.memory for vm in vms)
+    for cpu in range(cores):
+        put("node_cpu_seconds_total", f'{instance},cpu="{cpu}",mode="idle"', at, idle)
+    cpu_share = (beside + sum(vm.use(at) for vm in vms)) / cores
+    put("descheduler:nodeutilization:cpu:avg1m", instance, at, cpu_share)
+    put("descheduler:nodeutilization:memory:avg1m", instance, at, memory / (64 * GIB))
+    put("node_memory_MemAvailable_bytes", instance, at, 64 * GIB - memory)
+    put("node_memory_MemTotal_bytes", instance, at, 64 * GIB)
+
+
+def _as_openmetrics(lines: dict[str, list[str]]) -> str:
+    """The samples of every metric together, those of a series side by side."""
     text = []
     for metric, samples in lines.items():
         counter = metric.endswith("_total")
         family = metric.removesuffix("_total") if counter else metric
         text.append(f"# TYPE {family} {'counter' if counter else 'gauge'}")
         text += sorted(samples, key=lambda line: line.rpartition(" ")[0].rpartition(" ")[0])
-    path.write_text("\n".join([*text, "# EOF", ""]))
+    return "\n".join([*text, "# EOF", ""])
 
 
 def _series(vm: VmHistory, node: str) -> str:
@@ -109,7 +116,7 @@ def _series(vm: VmHistory, node: str) -> str:
 
 
 def _tell(
-    put: Callable[[str, str, float, float], None],
+    put: Put,
     vm: VmHistory,
     node: str,
     used: float,

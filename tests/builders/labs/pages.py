@@ -1,17 +1,18 @@
 """A page in a real browser, with everything it complained about."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 
-class Opened:
-    """One of our files, opened."""
+class BrowserPage:
+    """An address, opened; `complaints` and `requests` are all that the page said and asked for."""
 
-    def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
         options = {"viewport": {"width": 1280, "height": 900}, **options}
-        self.context = browser.new_context(**options)
+        self.context: BrowserContext = browser.new_context(**options)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -19,7 +20,14 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(report.as_uri())
+        self.page.goto(address)
+
+
+class Opened(BrowserPage):
+    """One of our files, opened."""
+
+    def __init__(self, browser: Browser, report: Path, **options: Any) -> None:
+        super().__init__(browser, report.as_uri(), **options)
 
     def drawn(self) -> "Opened":
         self.page.wait_for_selector("html[data-drawn]", state="attached")
@@ -35,6 +43,14 @@ class Opened:
         )
         return found
 
+    def check_charts(self, charts: Iterable[str]) -> None:
+        """Every chart is drawn and every series in it has data; intervals may have none."""
+        for chart in charts:
+            assert self.page.locator(f"#{chart} canvas, #{chart} svg").first.is_visible()
+            series = self.series(chart)
+            assert series
+            assert all(s["count"] > 0 for s in series if s["name"] != "intervals"), (chart, series)
+
     def texts(self, chart: str) -> list[dict[str, Any]]:
         """Every visible piece of text in a chart with the box it takes on the screen."""
         found: list[dict[str, Any]] = self.page.evaluate(
@@ -45,3 +61,12 @@ class Opened:
             chart,
         )
         return found
+
+
+def check_fits(browser: Browser, report: Path, width: int) -> None:
+    """The dark page has nothing to scroll to the side on a screen of this width."""
+    opened = Opened(browser, report, color_scheme="dark").drawn()
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.complaints == []
+    opened.context.close()

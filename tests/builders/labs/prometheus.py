@@ -1,14 +1,13 @@
 """A real Prometheus on a free loopback port, for as long as a `with` block."""
 
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from builders.waiting import LIMIT_S
+from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import free_port
 from trimtab.engines import locate
 
@@ -38,13 +37,13 @@ def running_prometheus(directory: Path, config: str, **files: str) -> Iterator[s
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
+    def answers() -> bool:
         if process.poll() is not None:
             raise AssertionError(f"Prometheus ended at once:\n{log.read_text()}")
         try:
             with urllib.request.urlopen(url, timeout=20):
-                return
+                return True
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.05)
-    raise AssertionError(f"Prometheus was not ready in time:\n{log.read_text()}")
+            return False
+
+    wait_until(answers, f"Prometheus is not ready, see {log}")

@@ -111,10 +111,17 @@ class KillProxy:
         writing: list[str],
     ) -> None:
         while data := await source.read(65536):
-            if (write := _write_in(data)) and not await self._passes(write, back, writing):
+            if not await self._lets_through(data, back, writing):
                 return
             to.write(data)
             await to.drain()
+
+    async def _lets_through(
+        self, data: bytes, back: asyncio.StreamWriter, writing: list[str]
+    ) -> bool:
+        """Does this piece of a request reach the API server?"""
+        write = _write_in(data)
+        return not write or await self._passes(write, back, writing)
 
     async def _answers(
         self, source: asyncio.StreamReader, to: asyncio.StreamWriter, writing: list[str]

@@ -102,19 +102,13 @@ class ReadTroubleProxy(KillProxy):
         super().__init__(lab, service)
         self._plural, self.refusing, self.refused = f"/{plural}".encode(), False, 0
 
-    async def _requests(
-        self,
-        source: asyncio.StreamReader,
-        to: asyncio.StreamWriter,
-        back: asyncio.StreamWriter,
-        writing: list[str],
-    ) -> None:
-        while data := await source.read(65536):
-            line = data.partition(b"\r\n")[0]
-            if self.refusing and line.startswith(b"GET ") and self._plural in line:
-                self.refused += 1
-                back.write(_refusal("ServiceUnavailable"))
-                await back.drain()
-                return
-            to.write(data)
-            await to.drain()
+    async def _lets_through(
+        self, data: bytes, back: asyncio.StreamWriter, writing: list[str]
+    ) -> bool:
+        line = data.partition(b"\r\n")[0]
+        if not (self.refusing and line.startswith(b"GET ") and self._plural in line):
+            return True
+        self.refused += 1
+        back.write(_refusal("ServiceUnavailable"))
+        await back.drain()
+        return False

@@ -1,6 +1,7 @@
 """Pods, VMs and nodes as the exporter reads them, in a line each."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -26,6 +27,7 @@ from trimtab.kube.resources import Condition, Key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = float(1024**3)
+LAB_NODES = ["kwok-node-1", "kwok-node-2", "kwok-node-3"]
 REFERENCE_NODE = NodeFacts(cores=32.0, bytes=128 * GIB)
 
 
@@ -114,3 +116,41 @@ def samples(page: str) -> list[Sample]:
 def by_node(page: str, name: str) -> dict[str, float]:
     """One metric by its label `node`."""
     return {each.labels["node"]: each.value for each in samples(page) if each.name == name}
+
+
+def hot(**vms: str) -> dict[str, Any]:
+    """A scenario of node-classifier-sim: each VM on its node, with a tenth of its CPU."""
+    use = {"cpu_consumption": 0.1, "memory_consumption": 0.05}
+    return {
+        "nodes": [
+            {"name": node, "vms": [{"id": vm} | use for vm in vms if vms[vm] == node]}
+            for node in LAB_NODES
+        ]
+    }
+
+
+WISHES = [
+    {"vm_id": "a", "from_node": "kwok-node-1", "to_node": "kwok-node-3"},
+    {"vm_id": "b", "from_node": "kwok-node-2"},
+    {"vm_id": "c", "from_node": "kwok-node-1"},
+    {"vm_id": "a", "from_node": "kwok-node-1"},
+    {"vm_id": "b", "from_node": "kwok-node-1", "to_node": "nowhere"},
+]
+"""Migrations to ask for while `a` and `b` are on the first node: only the first is possible."""
+
+
+def check_answered(answer: dict[str, Any]) -> None:
+    """What /feedback says to `WISHES`."""
+    first, *others = answer["migrations"]
+    assert first == {
+        "vm_id": "a",
+        "from_node": "kwok-node-1",
+        "requested_node": "kwok-node-3",
+        "actual_node": "kwok-node-3",
+    }
+    assert [each["error"] for each in others] == [
+        'VM "b" is on node "kwok-node-1"',
+        'there is no VM "c"',
+        'VM "a" is named twice',
+        'there is no node "nowhere"',
+    ]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install, wait
+from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install
+from builders.waiting import wait_until
 from conformance.apiserver import running_apiserver
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.install.advisor.admission import policies
@@ -195,7 +196,7 @@ def policed(desk: Desk) -> Desk:
             return False
         return False
 
-    wait(in_force, lambda: "the policy for approvals is not in force")
+    wait_until(in_force, "the policy for approvals is not in force")
     return desk
 
 

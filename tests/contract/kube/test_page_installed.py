@@ -1,6 +1,5 @@
 """The page as k8s/page installs it: what its account may do, who may look, who may say yes."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import msgspec
 import pytest
 import yaml
 
+from builders.labs.apiserver import await_served
 from builders.programs.page_over_http import enter, page_over_http
 from builders.values.manifests import K8S
 from trimtab.balancer.wire import REBALANCE_PLANS, PlannedMove, RebalancePlanSpec, plan_id
@@ -19,7 +19,7 @@ from trimtab.install.balancer.crd import crds
 from trimtab.install.page.manifests import VIEWER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, Forbidden, NotFound
+from trimtab.kube.errors import AlreadyExists, Forbidden
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     CRDS,
@@ -121,7 +121,7 @@ async def test_a_plan_is_approved_and_cancelled_as_the_person_who_asks(
 ) -> None:
     for definition in crds():
         await apply(client, CRDS, definition, force=True)
-    await served(client)
+    await await_served(client, REBALANCE_PLANS)
     identity = await a_proposed_plan(client, "plan-a")
     looker, owner = [await token_of(client, name) for name in ("looker", "owner")]
     verbs = {"apiGroups": ["trimtab.dev"], "resources": ["rebalanceplans"]}
@@ -147,14 +147,3 @@ async def test_a_plan_is_approved_and_cancelled_as_the_person_who_asks(
         assert (await say(http, owner, "cancel")).status_code == 200
         assert (await client.get(REBALANCE_PLANS, "plan-a")).spec.cancelled
         assert (await say(http, owner, "rollback")).status_code == 404
-
-
-async def served(client: Client) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await client.list(REBALANCE_PLANS)
-            except NotFound:
-                await asyncio.sleep(0.1)
-            else:
-                return

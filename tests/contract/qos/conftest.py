@@ -1,15 +1,15 @@
 """One API server for all tests here, with our definitions and policies; a namespace per test."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from itertools import count
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from builders.labs.apiserver import apiserver, mark_engines, namespace
 from builders.values.kube import pod_to_create
 from builders.waiting import LIMIT_S
-from conformance.apiserver import ApiServer, running_apiserver
+from conformance.apiserver import ApiServer
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.rbac import qos_rbac
@@ -22,25 +22,15 @@ from trimtab.kube.resources import (
     PODS,
     Free,
     Kind,
-    Namespace,
-    ObjectMeta,
     free_kind,
 )
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 
-_numbers = count()
+__all__ = ["apiserver", "namespace"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "apiserver" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.engines)
-
-
-@pytest.fixture(scope="session")
-def apiserver() -> Iterator[ApiServer]:
-    with running_apiserver() as server:
-        yield server
+    mark_engines(items)
 
 
 @pytest.fixture
@@ -48,13 +38,6 @@ async def client(apiserver: ApiServer) -> AsyncIterator[Client]:
     async with Client.from_kubeconfig(apiserver.kubeconfig, writes_per_s=1000) as client:
         await install(client)
         yield client
-
-
-@pytest.fixture
-async def namespace(client: Client) -> str:
-    name = f"test-{next(_numbers)}"
-    await client.create(NAMESPACES, Namespace(metadata=ObjectMeta(name=name)))
-    return name
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ computed by NumPy; that the means themselves agree is shown in test_both_back_en
 
 import json
 import threading
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 
 from builders.labs.prometheus import running_prometheus
-from builders.waiting import LIMIT_S
+from builders.waiting import LIMIT_S, wait_until
 from builders.worlds.clusters import Cluster, clusters, node_names
 from trimtab.scores import CATALOG, Mode, RuleSettings, evaluate_many, evaluate_means_many, window
 from trimtab.scores.arrays.window import Floats
@@ -122,12 +121,9 @@ def query(url: str, expression: str, at: float | None = None) -> list[tuple[dict
 
 def evaluated_at(url: str, turn: int) -> float:
     """The timestamp of an evaluation that saw this cluster from the first rule to the last."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        if query(url, f"test:first == {turn} and test:last == {turn}"):
-            return query(url, f"timestamp(test:last == {turn})")[0][1]
-        time.sleep(0.2)
-    raise AssertionError(f"cluster {turn} was not evaluated in time")
+    seen = f"test:first == {turn} and test:last == {turn}"
+    wait_until(lambda: query(url, seen), f"cluster {turn} is not evaluated")
+    return query(url, f"timestamp(test:last == {turn})")[0][1]
 
 
 def records(url: str, at: float) -> Found:

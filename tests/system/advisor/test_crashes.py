@@ -17,10 +17,9 @@ from builders.labs.advisor import (
     a_config,
     advisor_cluster,
     operator,
-    wait,
 )
 from builders.proxies.advisor import OperatorKillProxy
-from builders.waiting import until
+from builders.waiting import until, wait_until
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.plan.diff import sanitised
 
@@ -129,7 +128,7 @@ def test_an_api_server_that_restarts_delays_and_breaks_nothing(desk: Desk) -> No
         desk.await_phase(EXAMPLE, "ReviewRequired")
         desk.server.kill()
         desk.server.start()
-        wait(lambda: desk.attempt("get", "--raw", "/readyz").returncode == 0, lambda: "not ready")
+        wait_until(lambda: desk.attempt("get", "--raw", "/readyz").returncode == 0, "not ready")
         desk.act(EXAMPLE, action="Apply")
         desk.await_phase(EXAMPLE, "Completed")
         desk.patch(*CONFIG_MAP[:2], {"data": {"enabled": "no"}}, "-n", CONFIG_MAP[2])

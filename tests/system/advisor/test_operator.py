@@ -27,8 +27,8 @@ from builders.labs.advisor import (
     item,
     namespace,
     operator,
-    wait,
 )
+from builders.waiting import wait_until
 from conformance.apiserver import free_port
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.profiles.registry import built_in
@@ -85,7 +85,7 @@ def test_profiles_are_advertised_ignored_and_come_back(
     bare: Desk, running: OperatorProcess
 ) -> None:
     for profile in (built_in().get(LOAD_AWARE), built_in().get(DENSITY)):
-        wait(lambda p=profile: bare.exists("virtplatformconfig", p.name), lambda: "not advertised")  # type: ignore[misc]
+        wait_until(lambda p=profile: bare.exists("virtplatformconfig", p.name), "not advertised")  # type: ignore[misc]
         status = bare.await_phase(profile.name, "Ignored")
         meta = bare.config(profile.name)["metadata"]
         notes = {name: meta["annotations"][f"advisor.kubevirt.io/{name}"] for name in NOTES}
@@ -101,7 +101,7 @@ def test_profiles_are_advertised_ignored_and_come_back(
     bare.act(DENSITY, action="Apply")
     first = bare.config(DENSITY)["metadata"]["uid"]
     bare.forget(DENSITY)
-    wait(
+    wait_until(
         lambda: (
             bare.exists("virtplatformconfig", DENSITY)
             and bare.config(DENSITY)["metadata"]["uid"] != first
@@ -115,7 +115,7 @@ def test_missing_definitions_are_named_and_noticed_when_they_come(
     bare: Desk, running: OperatorProcess
 ) -> None:
     advertised = (LOAD_AWARE, DENSITY)
-    wait(
+    wait_until(
         lambda: all(bare.exists("virtplatformconfig", name) for name in advertised),
         lambda: "they are not advertised",
     )
@@ -158,7 +158,7 @@ def finalize(desk: Desk) -> None:
     body["spec"]["finalizers"] = []
     body["metadata"].pop("managedFields", None)
     desk.run("replace", "--raw", path, "-f", "-", text=json.dumps(body))
-    wait(lambda: not desk.exists("namespace", HOME), lambda: "the namespace stays")
+    wait_until(lambda: not desk.exists("namespace", HOME), "the namespace stays")
 
 
 def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Desk) -> None:
@@ -226,7 +226,7 @@ def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None
     thread = threading.Thread(target=rival)
     thread.start()
     try:
-        wait(
+        wait_until(
             lambda: is_true(example.status(EXAMPLE), "EditWar"),
             lambda: f"no end of the war: {example.status(EXAMPLE)['phase']}",
         )
@@ -249,7 +249,7 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(examp
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
     example.patch("configmap", "example-config", {"data": {"foreign": "x"}}, "-n", HOME)
-    wait(
+    wait_until(
         lambda: is_true(example.status(EXAMPLE), "EditWar"),
         lambda: f"accepted: {example.status(EXAMPLE)['phase']}",
     )

@@ -18,8 +18,8 @@ from builders.labs.advisor import (
     install_release,
     item,
     operator,
-    wait,
 )
+from builders.waiting import wait_until
 from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
@@ -40,7 +40,7 @@ def desk() -> Iterator[Desk]:
 def applied(desk: Desk) -> Desk:
     """The descheduler as planned, without PSI: nothing reboots."""
     options = {"loadAware": {"enablePSIMetrics": False}}
-    wait(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), lambda: "it is not advertised")
+    wait_until(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
     desk.apply(
         a_config(LOAD_AWARE, options=options, ignore=[], accepted=[]),
         flags=("--server-side", "--force-conflicts"),

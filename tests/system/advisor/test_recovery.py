@@ -17,8 +17,8 @@ from builders.labs.advisor import (
     is_true,
     item,
     operator,
-    wait,
 )
+from builders.waiting import wait_until
 from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
@@ -33,7 +33,7 @@ def desk() -> Iterator[Desk]:
     with advisor_cluster("5.32") as desk:
         desk.apply(*policies())
         with operator(desk.server):
-            wait(
+            wait_until(
                 lambda: desk.exists("virtplatformconfig", LOAD_AWARE),
                 lambda: "it is not advertised",
             )
@@ -50,7 +50,7 @@ def approved(desk: Desk) -> Free:
     status = reviewed(desk)
     desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
     desk.await_phase(LOAD_AWARE, "InProgress")
-    wait(lambda: desk.exists(*MACHINE), lambda: "the MachineConfig is not applied")
+    wait_until(lambda: desk.exists(*MACHINE), "the MachineConfig is not applied")
     return desk.status(LOAD_AWARE)
 
 
@@ -101,7 +101,7 @@ def test_an_owner_of_a_later_item_is_noticed_before_a_node_restarts(desk: Desk) 
     desk.apply(theirs, flags=flags)
     assert desk.get(*DESCHEDULER)["spec"] == before, "nothing but the owner is another one"
     desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
-    wait(
+    wait_until(
         lambda: is_true(desk.status(LOAD_AWARE), "ReviewAgain"),
         lambda: f"nothing said: {desk.status(LOAD_AWARE)}",
     )
@@ -113,14 +113,14 @@ def test_an_owner_of_a_later_item_is_noticed_before_a_node_restarts(desk: Desk) 
     assert not desk.exists(*MACHINE), "no node restarts for it"
 
     desk.act(LOAD_AWARE, approvedPlan=status["planId"])  # reviewed now, so it is taken
-    wait(lambda: desk.exists(*MACHINE), lambda: "the MachineConfig is not applied")
+    wait_until(lambda: desk.exists(*MACHINE), "the MachineConfig is not applied")
 
 
 def test_a_machine_config_deleted_while_its_pool_rolls_is_named_and_reviewed(desk: Desk) -> None:
     """It waited for the pool for ever before, and blamed it (A-D8)."""
     approved(desk)
     desk.run("delete", *MACHINE)
-    wait(
+    wait_until(
         lambda: is_true(desk.status(LOAD_AWARE), "ReviewAgain"),
         lambda: f"nothing said: {desk.status(LOAD_AWARE)}",
     )
@@ -136,7 +136,7 @@ def test_a_machine_config_deleted_while_its_pool_rolls_is_named_and_reviewed(des
     desk.act(LOAD_AWARE, action="DryRun")  # the same plan once more, as the message says
     desk.await_phase(LOAD_AWARE, "ReviewRequired")
     desk.act(LOAD_AWARE, action="Apply")
-    wait(lambda: desk.exists(*MACHINE), lambda: "it is not applied again")
+    wait_until(lambda: desk.exists(*MACHINE), "it is not applied again")
     desk.roll()
     desk.await_phase(LOAD_AWARE, "Completed")
 
@@ -154,7 +154,7 @@ def test_an_object_made_anew_says_what_a_stopped_plan_left_and_takes_it_back(des
         config = desk.config(LOAD_AWARE)
         return config["metadata"]["uid"] != uid and is_true(config.get("status") or {}, "Ignored")
 
-    wait(ignored, lambda: "it is not advertised again")
+    wait_until(ignored, "it is not advertised again")
     message = condition(desk.status(LOAD_AWARE), "Ignored")["message"]
     assert "stopped halfway and left its mark on MachineConfig 99-worker-psi-karg" in message
     assert "action: Rollback takes it back" in message
@@ -162,7 +162,7 @@ def test_an_object_made_anew_says_what_a_stopped_plan_left_and_takes_it_back(des
     desk.act(LOAD_AWARE, action="Rollback")
     status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
     desk.act(LOAD_AWARE, approvedPlan=status["planId"])
-    wait(lambda: not desk.exists(*MACHINE), lambda: "the MachineConfig is not taken back")
+    wait_until(lambda: not desk.exists(*MACHINE), "the MachineConfig is not taken back")
     desk.roll()
     desk.await_phase(LOAD_AWARE, "RolledBack")
     assert desk.get(*DESCHEDULER)["spec"] == before

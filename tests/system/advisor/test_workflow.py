@@ -19,7 +19,6 @@ from builders.labs.advisor import (
     is_true,
     item,
     operator,
-    wait,
 )
 from builders.waiting import wait_until
 from trimtab.advisor.api import MANAGER
@@ -73,7 +72,7 @@ def test_from_preview_to_drift_and_back(
     desk: Desk, running: OperatorProcess, release: Release
 ) -> None:
     before = desk.get(*DESCHEDULER)
-    wait(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), lambda: "it is not advertised")
+    wait_until(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
     desk.apply(a_config(LOAD_AWARE, waitTimeout="10m"))
     status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
     assert [each["name"] for each in status["items"]] == [PSI, LOAD]
@@ -89,7 +88,7 @@ def test_from_preview_to_drift_and_back(
 
     desk.act(LOAD_AWARE, action="Apply")
     status = desk.await_phase(LOAD_AWARE, "InProgress")
-    wait(lambda: desk.exists(*MACHINE), lambda: "the MachineConfig is not applied")
+    wait_until(lambda: desk.exists(*MACHINE), "the MachineConfig is not applied")
     status = desk.status(LOAD_AWARE)
     assert item(status, LOAD)["state"] == "Pending", "PSI comes first"
     assert PROFILES[release] not in str(desk.get(*DESCHEDULER)["spec"])
@@ -116,7 +115,7 @@ def test_from_preview_to_drift_and_back(
         ("delete", "MachineConfig"),
     ]
     desk.act(LOAD_AWARE, approvedPlan=status["planId"])
-    wait(lambda: not desk.exists(*MACHINE), lambda: "the MachineConfig is not deleted")
+    wait_until(lambda: not desk.exists(*MACHINE), "the MachineConfig is not deleted")
     assert desk.status(LOAD_AWARE)["phase"] == "RollingBack", "the nodes still run it"
     desk.roll()
     desk.await_phase(LOAD_AWARE, "RolledBack")

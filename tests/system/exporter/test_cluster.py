@@ -1,38 +1,25 @@
 """The exporter in a real control plane: what pods do shows on its page, what it writes happens."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from builders.labs.exporter_http import Endpoint, running_exporter
 from builders.labs.lab import RunningLab
-from builders.values.exporter import samples
+from builders.values.exporter import LAB_NODES, WISHES, check_answered, hot, samples
 from builders.waiting import wait_until
 from trimtab.kube.machines import INITIAL_NODE
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines
 
-NODES = ["kwok-node-1", "kwok-node-2", "kwok-node-3"]
 VM = """
 apiVersion: trimtab.dev/v1alpha1
 kind: VirtualMachine
 metadata: {name: %s, annotations: {trimtab.dev/initial-node: kwok-node-2}}
 spec: {resources: {cpu: "8", memory: 32Gi}, utilization: {cpu: %s, memory: 0.5}}
 """
-
-
-def hot(**vms: str) -> dict[str, Any]:
-    """A scenario of node-classifier-sim: each VM on its node, with a tenth of its CPU."""
-    use = {"cpu_consumption": 0.1, "memory_consumption": 0.05}
-    return {
-        "nodes": [
-            {"name": node, "vms": [{"id": vm} | use for vm in vms if vms[vm] == node]}
-            for node in NODES
-        ]
-    }
 
 
 def uids(lab: RunningLab) -> dict[str, str]:
@@ -164,36 +151,17 @@ def test_a_node_that_is_not_here_is_left_to_the_scheduler(exporter: Endpoint) ->
     loaded = exporter.post("/scenario", scenario).json()
     assert loaded["status"] == "success"
     assert '"elsewhere" is not in this cluster' in loaded["warnings"][0]
-    assert exporter.places()["a"] in NODES
+    assert exporter.places()["a"] in LAB_NODES
 
 
 def test_feedback_tells_where_each_vm_really_goes(lab: RunningLab, exporter: Endpoint) -> None:
     exporter.post("/scenario", hot(a="kwok-node-1", b="kwok-node-1"))
-    wishes = [
-        {"vm_id": "a", "from_node": "kwok-node-1", "to_node": "kwok-node-3"},
-        {"vm_id": "b", "from_node": "kwok-node-2"},
-        {"vm_id": "c", "from_node": "kwok-node-1"},
-        {"vm_id": "a", "from_node": "kwok-node-1"},
-        {"vm_id": "b", "from_node": "kwok-node-1", "to_node": "nowhere"},
-    ]
-    answer = exporter.post("/feedback", {"migrations": wishes}).json()
+    answer = exporter.post("/feedback", {"migrations": WISHES}).json()
     assert answer["status"] == "partial"
-    first, *others = answer["migrations"]
-    assert first == {
-        "vm_id": "a",
-        "from_node": "kwok-node-1",
-        "requested_node": "kwok-node-3",
-        "actual_node": "kwok-node-3",
-    }
-    assert [each["error"] for each in others] == [
-        'VM "b" is on node "kwok-node-1"',
-        'there is no VM "c"',
-        'VM "a" is named twice',
-        'there is no node "nowhere"',
-    ]
+    check_answered(answer)
     wait_until(lambda: exporter.places()["a"] == "kwok-node-3", "a did not move")
     lab.kubectl("wait", "vm/a", "--for=jsonpath={.status.phase}=Running", "--timeout=300s")
-    one_each = dict(zip(NODES, (1, 0, 1), strict=True))
+    one_each = dict(zip(LAB_NODES, (1, 0, 1), strict=True))
     wait_until(lambda: exporter.metric("node_vm_count") == one_each, "its source still counts")
     (asked,) = lab.get("virtualmachinemigrations")["items"]
     (owner,) = asked["metadata"]["ownerReferences"]

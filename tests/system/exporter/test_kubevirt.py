@@ -8,6 +8,7 @@ import pytest
 from builders.labs.exporter_http import Endpoint
 from builders.labs.kubevirt import KubevirtLab, needs_kubevirt
 from builders.labs.loops import LoopLab, running_loop
+from builders.values.exporter import WISHES, check_answered, hot
 from builders.waiting import wait_until
 from trimtab.kube.kubevirt import HOSTNAME
 from trimtab.model.scenarios.expand import expand
@@ -18,8 +19,6 @@ from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 
 pytestmark = [pytest.mark.engines, pytest.mark.full, needs_kubevirt]
-
-NODES = ["kwok-node-1", "kwok-node-2", "kwok-node-3"]
 
 
 def empty() -> Scenario:
@@ -53,16 +52,6 @@ def exporter(loop: LoopLab) -> Iterator[Endpoint]:
     endpoint.http.timeout = 600.0
     with endpoint.http:
         yield endpoint
-
-
-def hot(**vms: str) -> dict[str, Any]:
-    use = {"cpu_consumption": 0.1, "memory_consumption": 0.05}
-    return {
-        "nodes": [
-            {"name": node, "vms": [{"id": vm} | use for vm in vms if vms[vm] == node]}
-            for node in NODES
-        ]
-    }
 
 
 def load(exporter: Endpoint, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -119,27 +108,8 @@ def test_feedback_becomes_migrations_of_kubevirt(kubevirt: KubevirtLab, exporter
     load(exporter, hot(a="kwok-node-1", b="kwok-node-1"))
     for name in "ab":  # KubeVirt refuses to migrate a VM that does not run yet
         kubevirt.await_running(name)
-    wishes = [
-        {"vm_id": "a", "from_node": "kwok-node-1", "to_node": "kwok-node-3"},
-        {"vm_id": "b", "from_node": "kwok-node-2"},
-        {"vm_id": "c", "from_node": "kwok-node-1"},
-        {"vm_id": "a", "from_node": "kwok-node-1"},
-        {"vm_id": "b", "from_node": "kwok-node-1", "to_node": "nowhere"},
-    ]
-    answer = exporter.post("/feedback", {"migrations": wishes}).json()
-    first, *others = answer["migrations"]
-    assert first == {
-        "vm_id": "a",
-        "from_node": "kwok-node-1",
-        "requested_node": "kwok-node-3",
-        "actual_node": "kwok-node-3",
-    }
-    assert [each["error"] for each in others] == [
-        'VM "b" is on node "kwok-node-1"',
-        'there is no VM "c"',
-        'VM "a" is named twice',
-        'there is no node "nowhere"',
-    ]
+    answer = exporter.post("/feedback", {"migrations": WISHES}).json()
+    check_answered(answer)
     kubevirt.await_all_over()
     (asked,) = kubevirt.migrations()
     assert asked.spec.added_node_selector == {HOSTNAME: "kwok-node-3"}

@@ -88,14 +88,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from trimtab.engines import locate
 from trimtab.errors import TrimtabError
-from trimtab.lab import NONE, Home, Means, Wish, up
+from trimtab.lab import NONE, Home, Means, LabRequest, up
 import trimtab.lab.starting.start as module
 
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=20_000)
 for needed in (module.NEEDED_DISK, 0):
     module.NEEDED_DISK = needed
     try:
-        up(Home(Path(sys.argv[1])), Wish(name="test", nodes=1), means, None)
+        up(Home(Path(sys.argv[1])), LabRequest(name="test", nodes=1), means, None)
     except TrimtabError as error:
         print(f"<<{error}>>")
 """
@@ -135,9 +135,9 @@ import sys, time
 from pathlib import Path
 from subprocess import run
 from trimtab.engines import locate
-from trimtab.lab import NONE, Home, Means, Wish, down, look, up
+from trimtab.lab import NONE, Home, Means, LabRequest, down, look, up
 
-home, wish = Home(Path(sys.argv[1])), Wish(name="test", nodes=1)
+home, wish = Home(Path(sys.argv[1])), LabRequest(name="test", nodes=1)
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=21_000, report=print)
 lab = home.lab("test")
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from builders import virtualtime
-from trimtab.prom.pace import RequestPacer
+from trimtab.prom.client import RequestPacer
 
 
 def times_of(least_s: float, work_s: list[float]) -> list[float]:

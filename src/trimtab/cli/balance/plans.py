@@ -1,17 +1,48 @@
 """`trimtab balance approve|apply|cancel|resume|history|undo`: plans of a running balancer."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, TypeVar
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from trimtab.balancer.learning import prediction_error
 from trimtab.balancer.requests import PlanRequests, Undone
 from trimtab.balancer.wire import RebalancePlan
-from trimtab.cli.balance.where import HERE, PlansOptions, talk
+from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.examples import examples
+from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.common.output import Flag, Json, emit
 from trimtab.view.rebalance_plans import show_moves, show_plans, show_undone
-from trimtab.view.terminal import err
+from trimtab.view.terminal import err, progress
+
+# Which cluster a command about plans means, and talking to it.
+T = TypeVar("T")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PlansOptions(ClusterOptions):
+    """Which cluster, and how long to wait."""
+
+    timeout: Annotated[Seconds, Parameter(help="Seconds to wait for the end of a plan.")] = 600.0
+
+
+HERE = PlansOptions()
+
+
+def talk(where: PlansOptions, ask: Callable[[PlanRequests], Awaitable[T]]) -> T:
+    """Make a request; waiting is shown on stderr."""
+    cluster = where.cluster()
+
+    async def run() -> T:
+        with progress("balance") as steps:
+            async with cluster.connect() as client:
+                return await ask(PlanRequests(client, say=steps.note))
+
+    return asyncio.run(run())
 
 
 def add_commands(app: App) -> None:
