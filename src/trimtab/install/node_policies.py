@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.install.policies import either, matching, same, validating
 from trimtab.kube.kubevirt import COOL_LABEL
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.virt.soft_taints import EFFECT, KEYS
 
 Manifest = dict[str, Any]

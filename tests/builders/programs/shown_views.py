@@ -22,9 +22,9 @@ from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationU
 from trimtab.stacks.loop.state.recent_cycles import RecentCycle, Request
 from trimtab.view.lab import show_labs, show_started, show_status
 from trimtab.view.loop import frame
-from trimtab.view.qos import show_history, show_queue
+from trimtab.view.services.qos import show_history, show_queue
+from trimtab.view.services.vm import show_migrations, show_vms
 from trimtab.view.terminal import out
-from trimtab.view.vm import show_migrations, show_vms
 
 NOW = datetime.now(UTC)
 UNITS = ("etcd", "kube-apiserver", "kube-controller-manager", "prometheus", "vm-controller")

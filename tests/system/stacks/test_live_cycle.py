@@ -10,7 +10,7 @@ import pytest
 
 from builders.labs.loops import LoopLab
 from builders.waiting import wait_until
-from trimtab.cli.sim.commands import app
+from trimtab.cli.simulation.sim.commands import app
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 
 pytestmark = pytest.mark.engines

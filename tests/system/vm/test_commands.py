@@ -11,7 +11,7 @@ import pytest
 from builders.labs.vm import trimtab
 from builders.labs.vmcluster import Cluster
 from builders.waiting import LIMIT_S
-from trimtab.cli.vm.commands import app
+from trimtab.cli.services.vm.commands import app
 from trimtab.errors import ConfigError
 from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION
 from trimtab.vm.operations import SimpleVm, Synced, VmOperations

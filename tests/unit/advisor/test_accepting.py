@@ -15,7 +15,7 @@ from trimtab.advisor.plan.diff import has_changes
 from trimtab.advisor.plan.plan import PlatformPlan, differs
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
-from trimtab.view.advisor import exceptions
+from trimtab.view.services.advisor import exceptions
 
 ITEM = "enable-load-aware-descheduling"
 OPTIONS = load_aware(enable_psi_metrics=False)

@@ -21,7 +21,7 @@ from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
 from trimtab.kube.resources import Condition
 from trimtab.model.recorded.archive import write_recording
-from trimtab.view.advisor import coloured
+from trimtab.view.services.advisor import coloured
 
 
 def trimtab(*arguments: str) -> Any:

@@ -9,7 +9,7 @@ from builders.worlds.openshift import a_cluster, added, planned
 from trimtab.advisor.api import CONFIGS, VirtPlatformConfig
 from trimtab.advisor.mocks.manifests import generate, sample
 from trimtab.advisor.profiles.registry import built_in
-from trimtab.cli.advisor.where import options_of
+from trimtab.cli.services.advisor.where import options_of
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples" / "platform-configs").glob("*.yaml"))

@@ -17,7 +17,7 @@ from trimtab.advisor.plan.profile import OptionError
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
-from trimtab.view.advisor import exceptions
+from trimtab.view.services.advisor import exceptions
 
 ITEM = "enable-load-aware-descheduling"
 MODE = Ignore(field="spec.mode")

@@ -10,7 +10,7 @@ from trimtab.advisor.plan.diff import changing, with_changes
 from trimtab.advisor.plan.fields import leaves, lookup, parse_path
 from trimtab.advisor.profiles.eviction_limits import all_in_words, in_words
 from trimtab.cli.main import app
-from trimtab.view.advisor import show_diffs, show_plan
+from trimtab.view.services.advisor import show_diffs, show_plan
 
 EXAMPLE = "example-profile"
 UPSTREAM = load_aware(target="upstream")

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders.worlds.recordings import a_recording
-from trimtab.cli.balance.commands import app
+from trimtab.cli.services.balance.commands import app
 from trimtab.model.recorded.archive import write_recording
 from trimtab.model.recorded.latest import latest_snapshot
 from trimtab.model.snapshot import USE_NOT_KNOWN

@@ -15,8 +15,8 @@ import pytest
 
 from builders.labs.lab import a_lab_on_disk
 from conformance.apiserver import free_port
-from trimtab.cli.sim.commands import app
-from trimtab.cli.sim.live import lab_token
+from trimtab.cli.simulation.sim.commands import app
+from trimtab.cli.simulation.sim.live import lab_token
 from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
 

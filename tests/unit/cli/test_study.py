@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli.study import INTERRUPTED, run
+from trimtab.cli.simulation.study import INTERRUPTED, run
 from trimtab.study.execution import run as execution
 from trimtab.study.results.store import StudyStore
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders.worlds.fidelity import SCORE, a_run
-from trimtab.cli.fidelity.commands import fidelity
+from trimtab.cli.simulation.fidelity.commands import fidelity
 from trimtab.errors import ConfigError
 from trimtab.fidelity.runs import RunFigures, ranges
 from trimtab.fidelity.steps import doing_nothing

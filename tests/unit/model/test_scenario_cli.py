@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.cli.scenario import app
+from trimtab.cli.simulation.scenario import app
 from trimtab.errors import ConfigError
 from trimtab.model.scenarios.io import load_scenario
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trimtab.cli.sim.live import live_nodes
+from trimtab.cli.simulation.sim.live import live_nodes
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.api import NodeVms, Scene, VmUse
 from trimtab.observe.live_cycle import LiveNode, LiveVm, Targets, decide_live, query_of

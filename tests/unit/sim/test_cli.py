@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.cli.sim.commands import app
+from trimtab.cli.simulation.sim.commands import app
 from trimtab.errors import ConfigError
 from trimtab.study import run_directory
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from trimtab.cli.engines.build_display import BuildDisplay
 from trimtab.cli.lab.with_loop import Chosen
+from trimtab.cli.setup.engines.build_display import BuildDisplay
 from trimtab.engines import build, cache_dir
 from trimtab.engines import chosen as chosen_programs
 from trimtab.engines.cache import find

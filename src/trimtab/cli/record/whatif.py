@@ -9,7 +9,7 @@ from trimtab.cli.common.output import Json, emit
 from trimtab.cli.record.answer_files import write_files, write_pages
 from trimtab.cli.record.options import AnswerOptions, QuestionOptions, RunOptions
 from trimtab.cli.record.runs import engine_of, simulated
-from trimtab.cli.sim.options import policy_text
+from trimtab.cli.simulation.sim.options import policy_text
 from trimtab.view.terminal import progress
 
 _QUESTIONS, _RUNS, _ANSWER = QuestionOptions(), RunOptions(), AnswerOptions()

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trimtab.cli.doctor import probes
-from trimtab.cli.doctor.commands import doctor
-from trimtab.cli.doctor.probes import (
+from trimtab.cli.setup.doctor import probes
+from trimtab.cli.setup.doctor.commands import doctor
+from trimtab.cli.setup.doctor.probes import (
     BUILD_BYTES,
     GB,
     PORTS,

@@ -1,0 +1,1 @@
+"""Commands that say what a descheduler did and what is wrong with its policy."""

@@ -1,0 +1,1 @@
+"""Commands that simulate, and those about what a run is made of: scenarios, scores, rules."""

@@ -1,0 +1,70 @@
+"""`trimtab fidelity`: its options and its help; `examination` does the work."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Json
+
+NAME = "fidelity"
+
+app = App(
+    name="fidelity",
+    help="Is the lab predicted right? Cycles beside predictions, runs beside simulated ones.",
+    help_epilogue=examples(
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml",
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml --seeds 0 --scale 15",
+        "trimtab fidelity my.yaml --runs 5 --cycles 15 --out results/fidelity",
+        "trimtab fidelity my.yaml --json | jq .passed",
+    ),
+)
+
+
+@app.default
+def fidelity(
+    scenario: str,
+    /,
+    *,
+    algorithm: str | None = None,
+    policy: Path | None = None,
+    runs: int = 1,
+    cycles: int = 15,
+    seeds: int = 400,
+    scale: int = 10,
+    name: str = NAME,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    json: Json = False,
+) -> int:
+    """Play a scenario in a lab of its own, and say whether trimtab had predicted what happened.
+
+    Every cycle of the real descheduler is predicted from what was recorded just before it;
+    the runs as a whole are compared with simulated ones. Exits with 1 if a prediction is wrong.
+
+    Parameters
+    ----------
+    scenario
+        A scenario file; it should lead to ten evictions or more and have no events.
+    algorithm
+        The node score that the policy asks for. Default: the policy's own.
+    policy
+        The descheduler's policy file. Default: 0 to 10 points around the mean.
+    runs
+        Runs in the lab; five or more say something about the simulator.
+    cycles
+        Descheduling cycles of each run.
+    seeds
+        Simulated runs; 0 leaves them out.
+    scale
+        How fast the lab's time goes, 1 to 15. What cannot be scaled, such as the API server's
+        answers, weighs more in a faster lab.
+    name
+        The lab's name; it is made for this and removed afterwards.
+    out
+        A directory for the recordings and the verdict.
+    """
+    from trimtab.cli.simulation.fidelity.examination import asked_for, compare
+
+    wanted = asked_for(scenario, algorithm, policy, runs, cycles, seeds)
+    return compare(scenario, wanted, scale=scale, name=name, out=out, json=json)
