@@ -11,7 +11,7 @@ without taints, every VM can migrate and has the default priority.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
 from trimtab.observe.node_classes import LiveView
@@ -79,7 +79,7 @@ class LiveDecision(Struct, frozen=True, rename="camel"):
     nodes: tuple[LiveNodeClass, ...]
     low: float | None
     high: float | None
-    wishes: tuple[IntendedMove, ...]
+    intended_moves: tuple[IntendedMove, ...] = field(name="wishes")
     quiet: str = ""
     """Why nobody goes, if nobody does."""
     error: str = ""
@@ -169,8 +169,8 @@ def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> LiveD
     run = cycle.runs[0] if cycle.runs else None
     reason = cycle.skipped or (run.exit if run else None)
     figures = run.figures if run else None
-    wishes = tuple(_intended(nodes, cycle.nodes, run)) if run else ()
-    if not wishes and not reason and not error and run and not run.error:
+    intended_moves = tuple(_intended(nodes, cycle.nodes, run)) if run else ()
+    if not intended_moves and not reason and not error and run and not run.error:
         stops = ", ".join(f"{visit.node}: {visit.stop.name.lower()}" for visit in run.visits)
         quiet = f"no VM may go ({stops.replace('_', ' ')})"
     else:
@@ -179,7 +179,7 @@ def _decision(nodes: Sequence[LiveNode], cycle: Cycle, error: str = "") -> LiveD
         nodes=tuple(_node_classes(nodes, cycle.nodes, run)),
         low=figures.low[METRIC_RESOURCE] if figures else None,
         high=figures.high[METRIC_RESOURCE] if figures else None,
-        wishes=wishes,
+        intended_moves=intended_moves,
         quiet=quiet,
         error=error or (run.error.text if run and run.error else ""),
     )

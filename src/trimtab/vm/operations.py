@@ -41,20 +41,20 @@ class VmOperations:
     def __init__(
         self, client: Client, namespace: str = "default", *, timeout_s: float = 60.0
     ) -> None:
-        self._desk = VmRequests(client, namespace, timeout_s=timeout_s)
+        self._requests = VmRequests(client, namespace, timeout_s=timeout_s)
 
     async def create_pod(self, vm: SimpleVm, node_name: str | None = None) -> str:
         """Create the VM and wait until its pod runs; the pod's name.
 
         The scheduler chooses the node, unless `node_name` is given.
         """
-        await self._desk.create(vm.id, spec_of(vm), node=node_name or "")
-        return (await self._desk.await_running(vm.id)).status.pod_name
+        await self._requests.create(vm.id, spec_of(vm), node=node_name or "")
+        return (await self._requests.await_running(vm.id)).status.pod_name
 
     async def delete_pod(self, vm_id: str) -> None:
         """Delete the VM and wait until its pod is gone."""
-        await self._desk.delete(vm_id)
-        await self._desk.await_gone(vm_id)
+        await self._requests.delete(vm_id)
+        await self._requests.await_gone(vm_id)
 
     async def migrate_vm_pod(self, vm_id: str, from_node: str, to_node: str | None = None) -> str:
         """Migrate the VM away from `from_node`; the node where it runs then.
@@ -62,35 +62,35 @@ class VmOperations:
         With `to_node` only that node will do.
         """
         await self._check_node(vm_id, from_node)
-        name = await self._desk.migrate(vm_id, to=to_node or "", force=bool(to_node))
-        return (await self._desk.await_migrated(name)).status.target_node
+        name = await self._requests.migrate(vm_id, to=to_node or "", force=bool(to_node))
+        return (await self._requests.await_migrated(name)).status.target_node
 
     async def move_vm(self, vm_id: str, from_node: str, to_node: str = "") -> str:
         """The same, but `to_node` is a wish: the scheduler has the last word."""
         await self._check_node(vm_id, from_node)
-        name = await self._desk.migrate(vm_id, to=to_node)
-        return (await self._desk.await_migrated(name)).status.target_node
+        name = await self._requests.migrate(vm_id, to=to_node)
+        return (await self._requests.await_migrated(name)).status.target_node
 
     async def get_pod_node_assignment(self, vm_id: str) -> str | None:
         """Where the VM's pod was placed; None as long as it has no node."""
-        return (await self._desk.get(vm_id)).status.node_name or None
+        return (await self._requests.get(vm_id)).status.node_name or None
 
     async def update_vm_node_assignments(
         self, vm_ids: Iterable[str] | None = None
     ) -> dict[str, str | None]:
         """The nodes of these VMs, or of all in the namespace, in one request."""
-        nodes = {vm.metadata.name: vm.status.node_name or None for vm in await self._desk.all()}
+        nodes = {vm.metadata.name: vm.status.node_name or None for vm in await self._requests.all()}
         return nodes if vm_ids is None else {name: nodes.get(name) for name in vm_ids}
 
     async def sync_pods_with_vms(self, vms: Sequence[SimpleVm]) -> Synced:
         """Make the namespace hold exactly these VMs: create what is missing, delete the rest."""
         wanted = {vm.id: vm for vm in vms}
-        present = {vm.metadata.name for vm in await self._desk.all()}
+        present = {vm.metadata.name for vm in await self._requests.all()}
         missing = sorted(wanted.keys() - present)
         for name in missing:
-            await self._desk.create(name, spec_of(wanted[name]))
+            await self._requests.create(name, spec_of(wanted[name]))
         for name in missing:
-            await self._desk.await_running(name)
+            await self._requests.await_running(name)
         surplus = sorted(present - wanted.keys())
         for name in surplus:
             await self.delete_pod(name)

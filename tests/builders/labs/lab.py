@@ -74,8 +74,8 @@ class RunningLab:
         """What `trimtab lab up` does; options are the fields of `LabRequest`."""
         if own_scheduler_config is not None:
             options["own_scheduler_config"] = True
-        wish = LabRequest(name=self.lab.name, **options)
-        outcome, _ = up(self.home, wish, self._means, own_scheduler_config)
+        request = LabRequest(name=self.lab.name, **options)
+        outcome, _ = up(self.home, request, self._means, own_scheduler_config)
         self.processes()
         return outcome
 

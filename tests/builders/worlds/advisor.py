@@ -138,8 +138,11 @@ class World:
             return self.trouble
         given = self.config.spec.options
         chosen = (given.load_aware if given else None) or LoadAwareOptions()
-        wishes = (self._machine(),) if chosen.enable_psi_metrics else ()
-        return Draft((*wishes, self._descheduler(chosen, bool(wishes))), {"limit": self.limit})
+        desired_objects = (self._machine(),) if chosen.enable_psi_metrics else ()
+        return Draft(
+            (*desired_objects, self._descheduler(chosen, bool(desired_objects))),
+            {"limit": self.limit},
+        )
 
     def _machine(self) -> DesiredObject:
         body: Free = {
@@ -240,12 +243,12 @@ class World:
         draft = self.draft()
         if isinstance(draft, Trouble):
             return structs.replace(seen, draft=draft, plan=draft)
-        previews = {wish.name: self._preview(wish.desired) for wish in draft.wishes}
-        wished = [target_of(wish.desired) for wish in draft.wishes]
-        going = leaving(self.record, wished, live)
+        previews = {wanted.name: self._preview(wanted.desired) for wanted in draft.desired_objects}
+        desired_targets = [target_of(wanted.desired) for wanted in draft.desired_objects]
+        going = leaving(self.record, desired_targets, live)
         plan = make_plan(draft, previews, s.config.spec.options, going, live)
         health = {"machine": self.pool} if any(i.name == "machine" for i in plan.items) else {}
-        live |= {target_of(w.desired): previews[w.name].live for w in draft.wishes}
+        live |= {target_of(w.desired): previews[w.name].live for w in draft.desired_objects}
         return structs.replace(seen, draft=draft, plan=plan, live=live, health=health)
 
     def _previews(self, s: ConfigSituation) -> dict[str, Preview]:

@@ -76,5 +76,8 @@ def planned(
 
 def said(draft: Draft) -> str:
     """Every warning of a draft, as one text."""
-    lines = [*draft.warnings, *(line for wish in draft.wishes for line in wish.warnings)]
+    lines = [
+        *draft.warnings,
+        *(line for wanted in draft.desired_objects for line in wanted.warnings),
+    ]
     return "\n".join(lines)

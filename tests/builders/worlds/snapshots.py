@@ -33,6 +33,10 @@ from trimtab.model.snapshot import (
     Toleration,
     Volume,
 )
+from trimtab.policy.cycle import Cycle
+from trimtab.policy.decide import decide
+from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
+from trimtab.truth.explain.outcome_texts import answers_of
 
 NOON = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)
 WORKER = {"kubevirt.io/schedulable": "true"}
@@ -326,4 +330,15 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
         maxNoOfPodsToEvictPerNode=draw(limits),
         maxNoOfPodsToEvictPerNamespace=draw(limits),
         nodeSelector=draw(st.sampled_from((None, "kubevirt.io/schedulable=true", "team!=red"))),
+    )
+
+
+def decide_as_answered(snapshot: Snapshot) -> Cycle:
+    """The cycle on this snapshot, with the answers that its VMs would get."""
+    return decide(
+        SnapshotView(snapshot),
+        policy_of(snapshot),
+        inflight_of(snapshot),
+        background=snapshot.evictions_in_background,
+        answer=answers_of(snapshot),
     )

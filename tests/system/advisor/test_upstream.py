@@ -78,7 +78,7 @@ def await_projected(loop: LoopLab) -> str:
 
 def test_an_approved_plan_is_what_the_loop_goes_by(loop: LoopLab) -> None:
     assert ASKED not in await_projected(loop)
-    wish = {
+    wanted = {
         "apiVersion": "advisor.kubevirt.io/v1alpha1",
         "kind": "VirtPlatformConfig",
         "metadata": {"name": NAME},
@@ -94,7 +94,7 @@ def test_an_approved_plan_is_what_the_loop_goes_by(loop: LoopLab) -> None:
             },
         },
     }
-    loop.apply(yaml.safe_dump(wish))
+    loop.apply(yaml.safe_dump(wanted))
     status = await_phase(loop, "ReviewRequired")
     by_name = {item["name"]: item["diff"] for item in status["items"]}
     assert "(no changes)" in by_name["configure-recording-rules"]

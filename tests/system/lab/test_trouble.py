@@ -137,7 +137,7 @@ from subprocess import run
 from trimtab.engines import locate
 from trimtab.lab import NONE, Home, Means, LabRequest, down, look, up
 
-home, wish = Home(Path(sys.argv[1])), LabRequest(name="test", nodes=1)
+home, request = Home(Path(sys.argv[1])), LabRequest(name="test", nodes=1)
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=21_000, report=print)
 lab = home.lab("test")
 
@@ -164,10 +164,10 @@ def filled():
     return any(unit.state == "gave-up" for unit in look(lab).units)
 
 try:
-    up(home, wish, means, None)
+    up(home, request, means, None)
     until(filled)
     (home.path / "filler").unlink()
-    print(up(home, wish, means, None)[0])
+    print(up(home, request, means, None)[0])
     until(lambda: not look(lab).warnings)
     print(look(lab).phase)
 finally:

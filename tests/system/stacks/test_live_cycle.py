@@ -31,7 +31,7 @@ def live(loop: LoopLab, capsys: pytest.CaptureFixture[bytes], *options: str) -> 
 
 
 def victims(told: Any) -> list[tuple[str, str]]:
-    return [(wish["vmId"], wish["fromNode"]) for wish in told["decision"]["wishes"]]
+    return [(move["vmId"], move["fromNode"]) for move in told["decision"]["wishes"]]
 
 
 def places(loop: LoopLab) -> dict[str, str]:

@@ -65,8 +65,8 @@ def test_a_field_that_is_gone_may_stay_away() -> None:
 
 def test_the_profile_does_not_plan_otherwise_because_of_it() -> None:
     profile, cluster = built_in().get("load-aware-rebalancing"), a_cluster()
-    wishes = profile.draft(OPTIONS, cluster.facts(profile, OPTIONS)).wishes
-    assert not differs([item(HOURLY)], wishes)
+    desired_objects = profile.draft(OPTIONS, cluster.facts(profile, OPTIONS)).desired_objects
+    assert not differs([item(HOURLY)], desired_objects)
     assert has_changes(item().diff)
 
 

@@ -29,7 +29,7 @@ def density(**options: Any) -> Options:
 
 
 def hyperconverged(options: Options | None = None) -> Free:
-    spec: Free = drafted(a_cluster(), options, DENSITY).wishes[-1].desired["spec"]
+    spec: Free = drafted(a_cluster(), options, DENSITY).desired_objects[-1].desired["spec"]
     return spec
 
 
@@ -56,24 +56,24 @@ def test_by_default_swap_comes_first(options: Options | None) -> None:
 
 
 def test_no_swap_alone_is_a_valid_wish() -> None:
-    (wish,) = drafted(a_cluster(), density(enable_swap=False), DENSITY).wishes
-    density_of = wish.desired["spec"]["higherWorkloadDensity"]
+    (wanted,) = drafted(a_cluster(), density(enable_swap=False), DENSITY).desired_objects
+    density_of = wanted.desired["spec"]["higherWorkloadDensity"]
     assert density_of == {"memoryOvercommitPercentage": 120}
-    assert wish.depends_on == ()
+    assert wanted.depends_on == ()
 
 
 def test_a_ratio_of_ones_own_is_used_and_named() -> None:
-    wish = drafted(a_cluster(), density(memory_to_request_ratio=200), DENSITY).wishes[-1]
-    assert wish.desired["spec"]["higherWorkloadDensity"]["memoryOvercommitPercentage"] == 200
-    assert "200 %" in wish.message
+    wanted = drafted(a_cluster(), density(memory_to_request_ratio=200), DENSITY).desired_objects[-1]
+    assert wanted.desired["spec"]["higherWorkloadDensity"]["memoryOvercommitPercentage"] == 200
+    assert "200 %" in wanted.message
 
 
 def test_without_ksm_nothing_is_said_of_it() -> None:
     options = density(ksm_configuration=KsmConfiguration(enabled=False))
-    wish = drafted(a_cluster(), options, DENSITY).wishes[-1]
-    assert "ksmConfiguration" not in wish.desired["spec"]
-    assert not [path for path in wish.managed_fields if "ksm" in path]
-    assert "KSM" not in wish.message
+    wanted = drafted(a_cluster(), options, DENSITY).desired_objects[-1]
+    assert "ksmConfiguration" not in wanted.desired["spec"]
+    assert not [path for path in wanted.managed_fields if "ksm" in path]
+    assert "KSM" not in wanted.message
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_high_ratio_needs_swap() -> None:
     with pytest.raises(OptionError, match="needs swap"):
         drafted(a_cluster(), density(enable_swap=False, memory_to_request_ratio=150), DENSITY)
     fine = density(enable_swap=False, memory_to_request_ratio=120)
-    assert len(drafted(a_cluster(), fine, DENSITY).wishes) == 1
+    assert len(drafted(a_cluster(), fine, DENSITY).desired_objects) == 1
 
 
 def test_a_foreign_ratio_is_an_input_unless_the_user_gave_one() -> None:

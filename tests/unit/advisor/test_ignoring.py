@@ -125,8 +125,8 @@ def test_a_key_that_an_ignored_manager_adds_is_not_counted() -> None:
 
 
 def test_the_same_wish_is_not_another_plan_because_something_is_ignored() -> None:
-    wishes = [w for w in _draft() if w.name == ITEM]
-    assert not differs([item(MODE, NESTED)], wishes)
+    desired_objects = [w for w in _draft() if w.name == ITEM]
+    assert not differs([item(MODE, NESTED)], desired_objects)
     assert differs([item(MODE)], [w for w in _draft(deschedulingInterval=90) if w.name == ITEM])
 
 
@@ -135,7 +135,7 @@ def _draft(deschedulingInterval: int = 60) -> tuple[Any, ...]:
         enable_psi_metrics=False, descheduling_interval_seconds=deschedulingInterval
     )
     profile, cluster = built_in().get("load-aware-rebalancing"), a_cluster()
-    return profile.draft(options, cluster.facts(profile, options)).wishes
+    return profile.draft(options, cluster.facts(profile, options)).desired_objects
 
 
 def config(*rules: Ignore) -> VirtPlatformConfig:

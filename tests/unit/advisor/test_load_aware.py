@@ -37,7 +37,7 @@ CUSTOMIZED = {
 
 
 def descheduler(cluster: Directory, options: Options | None = None) -> Free:
-    spec: Free = drafted(cluster, options).wishes[-1].desired["spec"]
+    spec: Free = drafted(cluster, options).desired_objects[-1].desired["spec"]
     return spec
 
 
@@ -106,9 +106,9 @@ def test_each_release_gets_what_its_schema_offers(
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_simulate_only_means_simulate_only(release: Release) -> None:
-    wish = drafted(a_cluster(release), load_aware(mode="Predictive")).wishes[-1]
-    assert wish.desired["spec"]["mode"] == "Predictive"
-    assert "nothing is evicted" in wish.impact
+    wanted = drafted(a_cluster(release), load_aware(mode="Predictive")).desired_objects[-1]
+    assert wanted.desired["spec"]["mode"] == "Predictive"
+    assert "nothing is evicted" in wanted.impact
 
 
 def test_evictions_that_begin_are_announced() -> None:
@@ -133,9 +133,9 @@ def test_the_interval_is_the_users_unless_it_makes_no_sense(wanted: int, used: i
 
 def test_without_psi_the_descheduler_is_all_there_is() -> None:
     options = load_aware(enable_psi_metrics=False, descheduling_interval_seconds=900)
-    (wish,) = drafted(a_cluster(), options).wishes
-    assert (wish.name, wish.depends_on) == (ITEM, ())
-    assert wish.desired["spec"]["deschedulingIntervalSeconds"] == 900
+    (wanted,) = drafted(a_cluster(), options).desired_objects
+    assert (wanted.name, wanted.depends_on) == (ITEM, ())
+    assert wanted.desired["spec"]["deschedulingIntervalSeconds"] == 900
     needs = built_in().get(LOAD_AWARE).needs(options)
     assert [need.resource.kind for need in needs] == ["KubeDescheduler"]
     with_psi = built_in().get(LOAD_AWARE).needs(None)
@@ -174,10 +174,10 @@ def test_profiles_that_do_not_contradict_stay(there: list[str], kept: list[str])
 
 
 def test_a_new_descheduler_has_our_profile_alone() -> None:
-    wish = drafted(a_cluster(without=[DESCHEDULER])).wishes[-1]
-    assert wish.desired["spec"]["profiles"] == [GA]
-    assert wish.severity == "Medium"
-    assert drafted(a_cluster()).wishes[-1].severity == "Low"
+    wanted = drafted(a_cluster(without=[DESCHEDULER])).desired_objects[-1]
+    assert wanted.desired["spec"]["profiles"] == [GA]
+    assert wanted.severity == "Medium"
+    assert drafted(a_cluster()).desired_objects[-1].severity == "Low"
 
 
 @pytest.mark.parametrize(
@@ -312,13 +312,13 @@ def test_a_limit_per_node_above_the_total_is_refused() -> None:
 def test_long_lifecycle_warns_and_offers_background_evictions() -> None:
     plain = drafted(a_cluster("5.10"))
     assert "backgroundEvictions: true" in said(plain)
-    assert "profileCustomizations" not in plain.wishes[-1].desired["spec"]
+    assert "profileCustomizations" not in plain.desired_objects[-1].desired["spec"]
     chosen = drafted(a_cluster("5.10"), load_aware(background_evictions=True))
-    assert chosen.wishes[-1].desired["spec"]["profileCustomizations"] == {
+    assert chosen.desired_objects[-1].desired["spec"]["profileCustomizations"] == {
         "devEnableEvictionsInBackground": True
     }
     assert "backgroundEvictions: true" not in said(chosen)
-    assert "spec.profileCustomizations" in chosen.wishes[-1].managed_fields
+    assert "spec.profileCustomizations" in chosen.desired_objects[-1].managed_fields
 
 
 def test_what_the_descheduler_operator_would_refuse_is_said_before() -> None:

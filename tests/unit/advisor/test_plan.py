@@ -31,8 +31,8 @@ BODY: dict[str, Any] = {
 
 
 def a_wish(**changes: Any) -> DesiredObject:
-    wish = DesiredObject("i", BODY, ("spec.a",), "Low", "words", "message")
-    return structs.replace(wish, **changes)
+    wanted = DesiredObject("i", BODY, ("spec.a",), "Low", "words", "message")
+    return structs.replace(wanted, **changes)
 
 
 def an_item(**changes: Any) -> Item:
@@ -83,7 +83,7 @@ def test_what_happened_to_an_item_is_not_its_logic() -> None:
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "desired_objects",
     [
         pytest.param([], id="one less"),
         pytest.param([a_wish(), a_wish(name="j")], id="one more"),
@@ -95,8 +95,8 @@ def test_what_happened_to_an_item_is_not_its_logic() -> None:
         pytest.param([a_wish(severity="High")], id="another severity"),
     ],
 )
-def test_other_logic_differs(wishes: list[DesiredObject]) -> None:
-    assert differs([an_item()], wishes)
+def test_other_logic_differs(desired_objects: list[DesiredObject]) -> None:
+    assert differs([an_item()], desired_objects)
 
 
 def test_severity_can_be_left_out() -> None:

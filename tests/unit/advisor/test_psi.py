@@ -33,17 +33,17 @@ def scheduler(**spec: object) -> Free:
     ],
 )
 def test_severity_is_about_reboots(arguments: list[str], severity: str) -> None:
-    wish = drafted(running_with(a_cluster(), *arguments)).wishes[0]
-    assert wish.severity == severity
-    assert ("already effective in pool 'worker'" in wish.message) == (severity == "Low")
+    wanted = drafted(running_with(a_cluster(), *arguments)).desired_objects[0]
+    assert wanted.severity == severity
+    assert ("already effective in pool 'worker'" in wanted.message) == (severity == "Low")
 
 
 def test_without_a_pool_the_worst_is_assumed() -> None:
     alone = a_cluster(without=[MACHINE_CONFIG_POOLS.ref(name) for name in ("worker", "master")])
-    assert drafted(alone).wishes[0].severity == "High"
+    assert drafted(alone).desired_objects[0].severity == "High"
     unknown = pool("worker", WORKERS, 3)
     unknown["status"]["configuration"] = {"name": ""}
-    assert drafted(added(a_cluster(), unknown)).wishes[0].severity == "High"
+    assert drafted(added(a_cluster(), unknown)).desired_objects[0].severity == "High"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_masters_get_it_where_vms_run_on_them(
     workers: int, masters: int, schedulable: bool, items: list[str]
 ) -> None:
     cluster = added(compact(workers, masters), scheduler(mastersSchedulable=schedulable))
-    wishes = drafted(cluster).wishes
-    assert [wish.name for wish in wishes[:-1]] == items
-    assert wishes[-1].depends_on == tuple(items)
+    desired_objects = drafted(cluster).desired_objects
+    assert [wanted.name for wanted in desired_objects[:-1]] == items
+    assert desired_objects[-1].depends_on == tuple(items)
 
 
 def test_a_custom_pool_that_takes_worker_configs_reboots_too() -> None:
@@ -80,11 +80,11 @@ def test_a_custom_pool_that_takes_worker_configs_reboots_too() -> None:
     role = "machineconfiguration.openshift.io/role"
     expression = {"key": role, "operator": "In", "values": ["worker", "infra"]}
     infra["spec"]["machineConfigSelector"] = {"matchExpressions": [expression]}
-    wish = drafted(added(a_cluster(), infra, *configs("infra"))).wishes[0]
-    assert wish.impact == "reboots the 5 machines of pool 'worker', 'infra', one after another"
+    wanted = drafted(added(a_cluster(), infra, *configs("infra"))).desired_objects[0]
+    assert wanted.impact == "reboots the 5 machines of pool 'worker', 'infra', one after another"
 
 
 def test_a_paused_pool_is_said_before() -> None:
     paused = pool("worker", WORKERS, 3)
     paused["spec"]["paused"] = True
-    assert "is paused" in drafted(added(a_cluster(), paused)).wishes[0].warnings[0]
+    assert "is paused" in drafted(added(a_cluster(), paused)).desired_objects[0].warnings[0]

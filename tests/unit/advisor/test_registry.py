@@ -59,8 +59,11 @@ def test_every_target_is_of_a_kind_that_the_profile_says_it_writes(name: str) ->
 
 
 def test_the_example_writes_one_config_map_and_has_no_options() -> None:
-    (wish,) = drafted(a_cluster(), None, EXAMPLE).wishes
-    assert (wish.name, wish.desired["data"]["replicas"]) == ("configure-example-component", "3")
+    (wanted,) = drafted(a_cluster(), None, EXAMPLE).desired_objects
+    assert (wanted.name, wanted.desired["data"]["replicas"]) == (
+        "configure-example-component",
+        "3",
+    )
     with pytest.raises(OptionError, match="example-profile has none"):
         drafted(a_cluster(), load_aware(), EXAMPLE)
 
@@ -70,4 +73,4 @@ def test_the_examples_namespace_must_exist() -> None:
     with pytest.raises(MissingError, match="openshift-cnv"):
         drafted(alone, None, EXAMPLE)
     named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-cnv"}}
-    assert drafted(added(alone, named), None, EXAMPLE).wishes
+    assert drafted(added(alone, named), None, EXAMPLE).desired_objects

@@ -53,8 +53,10 @@ def upstream(**options: Any) -> Options:
 
 
 def policy_of(cluster: Directory, options: Options) -> dict[str, Any]:
-    wish = next(w for w in drafted(cluster, options).wishes if target_of(w.desired) == POLICY)
-    text = wish.desired["data"][POLICY_KEY]
+    wanted = next(
+        w for w in drafted(cluster, options).desired_objects if target_of(w.desired) == POLICY
+    )
+    text = wanted.desired["data"][POLICY_KEY]
     read_policy(text, "the plan's policy")
     tree: dict[str, Any] = yaml.safe_load(text)
     return tree
@@ -101,8 +103,8 @@ def test_algorithm_thresholds_and_limits_reach_the_policy() -> None:
 
 
 def test_rules_record_what_the_policy_asks_for() -> None:
-    wish = drafted(a_cluster(), upstream(algorithm="cpu_focused")).wishes[0]
-    groups = yaml.safe_load(wish.desired["data"][RULES_KEY])["groups"]
+    wanted = drafted(a_cluster(), upstream(algorithm="cpu_focused")).desired_objects[0]
+    groups = yaml.safe_load(wanted.desired["data"][RULES_KEY])["groups"]
     records = {rule.get("record") for group in groups for rule in group["rules"]}
     assert "descheduler:node:cpu_focused:avg1m" in records
 
@@ -146,15 +148,15 @@ def test_an_unknown_algorithm_names_the_option() -> None:
 def test_simulating_needs_a_deployment_and_is_refused_without() -> None:
     with pytest.raises(OptionError, match="evictions would be real"):
         drafted(a_cluster(), upstream(mode="Predictive"))
-    wish = drafted(a_cluster(deployment(*ARGS)), upstream(mode="Predictive")).wishes[-1]
-    (container,) = wish.desired["spec"]["template"]["spec"]["containers"]
+    wanted = drafted(a_cluster(deployment(*ARGS)), upstream(mode="Predictive")).desired_objects[-1]
+    (container,) = wanted.desired["spec"]["template"]["spec"]["containers"]
     assert "--dry-run=true" in container["args"]
 
 
 def test_a_changed_policy_restarts_the_deployment() -> None:
     def note(**options: Any) -> str:
-        wish = drafted(a_cluster(deployment(*ARGS)), upstream(**options)).wishes[-1]
-        annotations = wish.desired["spec"]["template"]["metadata"]["annotations"]
+        wanted = drafted(a_cluster(deployment(*ARGS)), upstream(**options)).desired_objects[-1]
+        annotations = wanted.desired["spec"]["template"]["metadata"]["annotations"]
         return str(annotations["trimtab-policy"])
 
     assert note() == note()

@@ -63,19 +63,19 @@ class Sides(ThreadingHTTPServer):
         result = [{"metric": {label: n}, "value": [1.0, str(v)]} for n, v in found.items()]
         return 200, {"status": "success", "data": {"resultType": "vector", "result": result}}
 
-    def _move(self, wishes: list[dict[str, Any]]) -> tuple[int, Any]:
+    def _move(self, intended_moves: list[dict[str, Any]]) -> tuple[int, Any]:
         if self.refuses:
             return 403, {"title": "Not allowed", "status": 403, "detail": self.refuses}
-        self.feedback += wishes
+        self.feedback += intended_moves
         moved = [
             {
-                "vm_id": wish["vm_id"],
-                "from_node": wish["from_node"],
-                "requested_node": wish.get("to_node"),
+                "vm_id": move["vm_id"],
+                "from_node": move["from_node"],
+                "requested_node": move.get("to_node"),
                 "actual_node": self.lands_on,
             }
             | ({"error": self.stuck} if self.stuck else {})
-            for wish in wishes
+            for move in intended_moves
         ]
         return 200, {"status": "success", "migrations": moved}
 
@@ -126,8 +126,8 @@ def test_the_vms_are_moved_and_both_nodes_told(
     sides: Sides, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert live(sides) == 0
-    assert [wish["from_node"] for wish in sides.feedback] == ["n1", "n1"]
-    assert [wish["to_node"] for wish in sides.feedback] == ["n3", "n3"]
+    assert [move["from_node"] for move in sides.feedback] == ["n1", "n1"]
+    assert [move["to_node"] for move in sides.feedback] == ["n3", "n3"]
     text = capsys.readouterr().out
     assert "over-utilised" in text
     assert text.count("as intended") == 2

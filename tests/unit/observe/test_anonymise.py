@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot, snapshots
+from builders.worlds.snapshots import (
+    a_launcher,
+    a_policy,
+    a_snapshot,
+    decide_as_answered,
+    snapshots,
+)
 from trimtab.model.snapshot import Sample, Snapshot, encode
 from trimtab.observe.anonymise import anonymise
 from trimtab.observe.pseudonyms import Pseudonyms
 from trimtab.policy import Cycle, PluginRun
-from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER, decide_as_answered
+from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 
 SECRETS = ("payroll", "acme", "ledger", "important", "team", "red", "blue", "n-a", "vm-", "gold")
 

@@ -31,13 +31,13 @@ def test_vms_leave_the_hot_node_within_the_limits() -> None:
         ("hot", 90.0, "over"), ("mild", 20.0, "under"), ("cold", 10.0, "under"),
     ]  # fmt: skip
     assert (decision.low, decision.high) == (40.0, 50.0)
-    assert [wish.from_node for wish in decision.wishes] == ["hot", "hot"]  # two a node
-    assert {wish.vm_id for wish in decision.wishes} <= {"hot-vm0", "hot-vm1", "hot-vm2"}
+    assert [move.from_node for move in decision.intended_moves] == ["hot", "hot"]  # two a node
+    assert {move.vm_id for move in decision.intended_moves} <= {"hot-vm0", "hot-vm1", "hot-vm2"}
 
 
 def test_the_seed_decides_who_goes() -> None:
     answer = vector(hot=0.9, mild=0.2, cold=0.1)
-    chosen = {decide_live(HOT, answer, POLICY, seed).wishes for seed in range(20)}
+    chosen = {decide_live(HOT, answer, POLICY, seed).intended_moves for seed in range(20)}
     assert len(chosen) > 1
     assert decide_live(HOT, answer, POLICY, 3) == decide_live(HOT, answer, POLICY, 3)
 
@@ -65,14 +65,14 @@ def test_without_a_target_the_scheduler_alone_decides() -> None:
 
 def test_a_level_cluster_says_why_nobody_goes() -> None:
     decision = decide_live(HOT, vector(hot=0.4, mild=0.4, cold=0.3), POLICY)
-    assert decision.wishes == ()
+    assert decision.intended_moves == ()
     assert "under target utilization" in decision.quiet
 
 
 def test_over_utilised_nodes_without_vms_are_no_source() -> None:
     nodes = [a_node("hot"), *HOT[1:]]
     decision = decide_live(nodes, vector(hot=0.9, mild=0.2, cold=0.1), POLICY)
-    assert decision.wishes == ()
+    assert decision.intended_moves == ()
     assert decision.quiet == "no VM may go (hot: no candidates)"
 
 
@@ -81,7 +81,7 @@ def test_a_node_that_nobody_measures_is_not_ready_and_not_looked_at() -> None:
     decision = decide_live(nodes, vector(hot=0.9, mild=0.2, cold=0.1), POLICY)
     assert decision.error == ""
     assert decision.nodes[3].kind == "not looked at"
-    assert decision.wishes
+    assert decision.intended_moves
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_would_fail_the_descheduler_fails_here(
 ) -> None:
     decision = decide_live(HOT, answer, POLICY)
     assert error in decision.error
-    assert decision.wishes == ()
+    assert decision.intended_moves == ()
 
 
 def policy_with(old: str, new: str) -> Policy:

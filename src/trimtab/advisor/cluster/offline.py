@@ -15,7 +15,7 @@ from trimtab.advisor.cluster.server_apply import forced_apply, schema_of
 from trimtab.advisor.decide.accepted_drift import accepting
 from trimtab.advisor.kinds import NAMESPACES, resource_of
 from trimtab.advisor.plan.ignored_fields import ignoring, overlooked, to_write
-from trimtab.advisor.plan.plan import PlatformPlan, Preview, make_plan, target_of, wished_item
+from trimtab.advisor.plan.plan import PlatformPlan, Preview, desired_item, make_plan, target_of
 from trimtab.advisor.plan.profile import (
     ClusterFacts,
     DesiredObject,
@@ -89,14 +89,16 @@ def plan_offline(
         said = "; ".join(f"{need.resource.crd} ({need.hint})" for need in missing)
         raise MissingError(f"profile {profile.name}: missing definitions: {said}")
     draft = profile.draft(options, directory.facts(profile, options))
-    live = {w.name: directory.objects.get(target_of(w.desired)) for w in draft.wishes}
+    live = {w.name: directory.objects.get(target_of(w.desired)) for w in draft.desired_objects}
     draft = ignoring(accepting(draft, accepted, live), ignore, live)
-    previews = {wish.name: _preview(wish, directory, ignore) for wish in draft.wishes}
+    previews = {
+        wanted.name: _preview(wanted, directory, ignore) for wanted in draft.desired_objects
+    }
     return make_plan(draft, previews, options)
 
 
-def _preview(wish: DesiredObject, directory: Directory, ignore: tuple[Ignore, ...]) -> Preview:
-    item = wished_item(wish)
+def _preview(wanted: DesiredObject, directory: Directory, ignore: tuple[Ignore, ...]) -> Preview:
+    item = desired_item(wanted)
     ref, live = item.target_ref, directory.objects.get(item.target_ref)
     resource = resource_of(ref.api_version, ref.kind)
     schema = None

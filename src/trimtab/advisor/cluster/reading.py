@@ -14,10 +14,10 @@ from trimtab.advisor.plan.ignored_fields import ignoring, overlooked, to_write
 from trimtab.advisor.plan.plan import (
     PlatformPlan,
     Preview,
+    desired_item,
     make_plan,
     plan_of,
     target_of,
-    wished_item,
 )
 from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.advisor.plan.profile import (
@@ -126,24 +126,24 @@ class ClusterReader:
         try:
             draft = await self._with_exceptions(draft, s.config.spec)
             previews = {
-                wish.name: await self._preview(wished_item(wish), s.config.spec.ignore)
-                for wish in draft.wishes
+                wanted.name: await self._preview(desired_item(wanted), s.config.spec.ignore)
+                for wanted in draft.desired_objects
             }
         except OptionError as error:
             return structs.replace(seen, plan=Trouble("prerequisite", str(error)))
         except (Invalid, Forbidden, NotFound) as error:
             return structs.replace(seen, draft=draft, plan=refusal(error))
-        wished = [target_of(wish.desired) for wish in draft.wishes]
-        old = await self._recorded(wished)
-        going = leaving(self._record, wished, old)
+        desired_targets = [target_of(wanted.desired) for wanted in draft.desired_objects]
+        old = await self._recorded(desired_targets)
+        going = leaving(self._record, desired_targets, old)
         plan = make_plan(draft, previews, s.config.spec.options, going, old)
-        live = old | {target_of(w.desired): previews[w.name].live for w in draft.wishes}
+        live = old | {target_of(w.desired): previews[w.name].live for w in draft.desired_objects}
         return await self._planned(structs.replace(seen, draft=draft), plan, live)
 
     async def _with_exceptions(self, draft: Draft, spec: Spec) -> Draft:
         if not spec.ignore and not spec.accepted:
             return draft
-        refs = {wish.name: target_of(wish.desired) for wish in draft.wishes}
+        refs = {wanted.name: target_of(wanted.desired) for wanted in draft.desired_objects}
         live = {name: await self._access.get(ref) for name, ref in refs.items()}
         return ignoring(accepting(draft, spec.accepted, live), spec.ignore, live)
 
@@ -166,8 +166,8 @@ class ClusterReader:
         health = await self._health(plan.items, live)
         return structs.replace(seen, plan=plan, live=live, health=health)
 
-    async def _recorded(self, wished: Iterable[TargetRef]) -> Live:
-        kept = set(wished)
+    async def _recorded(self, desired_targets: Iterable[TargetRef]) -> Live:
+        kept = set(desired_targets)
         refs = [prior.ref for prior in self._record.priors if prior.ref not in kept]
         return {ref: await self._access.get(ref) for ref in refs}
 

@@ -20,31 +20,37 @@ def accepting(draft: Draft, given: tuple[Accepted, ...], live: Mapping[str, Free
     """The draft with what was accepted; acceptances that no longer hold are named."""
     if not given:
         return draft
-    wishes = tuple(_with(wish, given, live.get(wish.name)) for wish in draft.wishes)
-    used = {(wish.name, each.field) for wish in wishes for each in wish.accepted}
+    desired_objects = tuple(
+        _with(wanted, given, live.get(wanted.name)) for wanted in draft.desired_objects
+    )
+    used = {(wanted.name, each.field) for wanted in desired_objects for each in wanted.accepted}
     idle = tuple(
         f"spec.accepted: {each.field} of {each.item} is not {shown(each)} any more; "
         "the acceptance has no effect"
         for each in given
         if (each.item, each.field) not in used
     )
-    return structs.replace(draft, wishes=wishes, warnings=(*draft.warnings, *idle))
+    return structs.replace(
+        draft, desired_objects=desired_objects, warnings=(*draft.warnings, *idle)
+    )
 
 
-def _with(wish: DesiredObject, given: Iterable[Accepted], live: Free | None) -> DesiredObject:
-    held = tuple(each for each in given if each.item == wish.name and _holds(each, wish, live))
-    desired = wish.desired
+def _with(wanted: DesiredObject, given: Iterable[Accepted], live: Free | None) -> DesiredObject:
+    held = tuple(each for each in given if each.item == wanted.name and _holds(each, wanted, live))
+    desired = wanted.desired
     for each in held:
         path = parse_path(each.field)
         desired = left_out(desired, [path])
         if not each.removed:
             put(desired, path, each.value)
-    return structs.replace(wish, desired=desired, accepted=held)
+    return structs.replace(wanted, desired=desired, accepted=held)
 
 
-def _holds(each: Accepted, wish: DesiredObject, live: Free | None) -> bool:
+def _holds(each: Accepted, wanted: DesiredObject, live: Free | None) -> bool:
     path = parse_path(each.field)
-    if live is None or not any(_is_inside(path, parse_path(root)) for root in wish.managed_fields):
+    if live is None or not any(
+        _is_inside(path, parse_path(root)) for root in wanted.managed_fields
+    ):
         return False
     there, value = lookup(live, path)
     return not there if each.removed else there and value == each.value

@@ -302,6 +302,6 @@ def _settled(s: ConfigSituation) -> dict[str, Any]:
         "operator_version": s.status.operator_version or s.version,
     }
     draft = s.seen.draft
-    if isinstance(draft, Draft) and not differs(items, draft.wishes, severities=False):
+    if isinstance(draft, Draft) and not differs(items, draft.desired_objects, severities=False):
         changes["inputs"] = stored(draft.inputs)
     return changes

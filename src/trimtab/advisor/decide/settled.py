@@ -50,7 +50,7 @@ def _upgraded(s: ConfigSituation, draft: Draft) -> WriteStatus | None:
         if not is_true(s.status, UPGRADE):
             return None
         return WriteStatus(mark(s, s.status, UPGRADE, False, "Applied", "Applied by this version"))
-    if differs(s.status.items, draft.wishes, severities=False):
+    if differs(s.status.items, draft.desired_objects, severities=False):
         text = f"Version {s.version} plans differently; set action: DryRun to see how"
         status = mark(s, s.status, UPGRADE, True, "LogicChanged", text)
         return become(s, "CompletedWithUpgrade", text, status=status)
@@ -98,7 +98,9 @@ def upgradable(s: ConfigSituation) -> Step:
     if s.edited:
         return begun_anew(s)
     draft = s.seen.draft
-    if isinstance(draft, Draft) and not differs(s.status.items, draft.wishes, severities=False):
+    if isinstance(draft, Draft) and not differs(
+        s.status.items, draft.desired_objects, severities=False
+    ):
         return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
     return WaitForChange(CHECK_S)
 
@@ -146,7 +148,7 @@ def _lacking(s: ConfigSituation) -> WriteStatus | None:
 def inputs_changed(s: ConfigSituation, draft: Draft) -> bool:
     """Whether other inputs lead to another plan."""
     same = stored(draft.inputs) == s.status.inputs
-    return not same and differs(s.status.items, draft.wishes, severities=False)
+    return not same and differs(s.status.items, draft.desired_objects, severities=False)
 
 
 def input_drift(s: ConfigSituation, draft: Draft) -> WriteStatus:

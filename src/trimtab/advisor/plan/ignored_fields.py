@@ -66,27 +66,31 @@ def ignoring(draft: Draft, rules: tuple[Ignore, ...], live: Mapping[str, Free | 
     """The draft without what is ignored; rules that are about nothing are named."""
     if not rules:
         return draft
-    wishes = tuple(_lessened(wish, rules, live.get(wish.name)) for wish in draft.wishes)
-    hit = {each.field for wish in wishes for each in wish.ignored}
+    desired_objects = tuple(
+        _lessened(wanted, rules, live.get(wanted.name)) for wanted in draft.desired_objects
+    )
+    hit = {each.field for wanted in desired_objects for each in wanted.ignored}
     idle = tuple(
         f"spec.ignore: no item of this plan manages {rule.field}; the rule has no effect"
         for rule in rules
         if rule.field and rule.field not in hit
     )
-    return structs.replace(draft, wishes=wishes, warnings=(*draft.warnings, *idle))
+    return structs.replace(
+        draft, desired_objects=desired_objects, warnings=(*draft.warnings, *idle)
+    )
 
 
-def _lessened(wish: DesiredObject, rules: tuple[Ignore, ...], live: Free | None) -> DesiredObject:
-    found = ignored(rules, wish.name, wish.managed_fields, wish.desired, live)
+def _lessened(wanted: DesiredObject, rules: tuple[Ignore, ...], live: Free | None) -> DesiredObject:
+    found = ignored(rules, wanted.name, wanted.managed_fields, wanted.desired, live)
     if not found:
-        return wish
-    desired = left_out(wish.desired, paths_of(found))
+        return wanted
+    desired = left_out(wanted.desired, paths_of(found))
     if not set(desired) - set(_HEAD):
         raise OptionError(
-            f"spec.ignore leaves nothing of item {wish.name}; ignore single fields of it"
+            f"spec.ignore leaves nothing of item {wanted.name}; ignore single fields of it"
         )
-    managed = managed_without(wish.managed_fields, wish.desired, paths_of(found))
-    return structs.replace(wish, desired=desired, managed_fields=managed, ignored=found)
+    managed = managed_without(wanted.managed_fields, wanted.desired, paths_of(found))
+    return structs.replace(wanted, desired=desired, managed_fields=managed, ignored=found)
 
 
 def managed_without(

@@ -1,4 +1,4 @@
-"""Plans: what a profile wishes and what the API server would make of it, as items to review.
+"""Plans: what a profile wants and what the API server would make of it, as items to review.
 
 Pure: a `Preview` holds what the dry run said, be it the API server's or that of planning
 offline, so that both give the same items, diffs and plan id.
@@ -49,28 +49,31 @@ def target_of(desired: Free) -> TargetRef:
     )
 
 
-def wished_item(wish: DesiredObject) -> Item:
+def desired_item(wanted: DesiredObject) -> Item:
     """As far as the profile knows it."""
     return Item(
-        name=wish.name,
-        target_ref=target_of(wish.desired),
-        impact_severity=wish.severity,
-        impact=wish.impact,
-        desired_state=wish.desired,
-        message=wish.message,
-        managed_fields=wish.managed_fields,
-        depends_on=wish.depends_on,
-        warnings=wish.warnings,
-        reasons=tuple(reasons_of(wish.managed_fields, wish.desired, wish.reasons)),
-        ignored=wish.ignored,
-        accepted=wish.accepted,
+        name=wanted.name,
+        target_ref=target_of(wanted.desired),
+        impact_severity=wanted.severity,
+        impact=wanted.impact,
+        desired_state=wanted.desired,
+        message=wanted.message,
+        managed_fields=wanted.managed_fields,
+        depends_on=wanted.depends_on,
+        warnings=wanted.warnings,
+        reasons=tuple(reasons_of(wanted.managed_fields, wanted.desired, wanted.reasons)),
+        ignored=wanted.ignored,
+        accepted=wanted.accepted,
     )
 
 
-def item_of(wish: DesiredObject, preview: Preview) -> Item:
-    item = with_changes(wished_item(wish), preview.live, preview.after)
+def item_of(wanted: DesiredObject, preview: Preview) -> Item:
+    item = with_changes(desired_item(wanted), preview.live, preview.after)
     diff = object_diff(item.target_ref, preview.live, preview.after)
-    warnings = (*wish.warnings, *given_up(wish.desired, preview.live, preview.after))
+    warnings = (
+        *wanted.warnings,
+        *given_up(wanted.desired, preview.live, preview.after),
+    )
     return structs.replace(item, diff=diff, takes=preview.takes, warnings=warnings)
 
 
@@ -85,10 +88,13 @@ def make_plan(
 
     `live` is what is known of the objects of `leaving`; the others are in the previews.
     """
-    items = (*(item_of(wish, previews[wish.name]) for wish in draft.wishes), *leaving)
-    wished = {target_of(w.desired): previews[w.name].live for w in draft.wishes}
+    items = (
+        *(item_of(wanted, previews[wanted.name]) for wanted in draft.desired_objects),
+        *leaving,
+    )
+    desired_targets = {target_of(w.desired): previews[w.name].live for w in draft.desired_objects}
     inputs = stored(draft.inputs)
-    return plan_of(items, {**(live or {}), **wished}, inputs, options, draft.warnings)
+    return plan_of(items, {**(live or {}), **desired_targets}, inputs, options, draft.warnings)
 
 
 def plan_of(
@@ -132,7 +138,7 @@ def changes_nothing(items: Iterable[Item]) -> bool:
 
 
 def differs(
-    items: Iterable[Item], wishes: Sequence[DesiredObject], *, severities: bool = True
+    items: Iterable[Item], desired_objects: Sequence[DesiredObject], *, severities: bool = True
 ) -> bool:
     """Whether the profile would now make other items.
 
@@ -140,19 +146,19 @@ def differs(
     cluster, which is less when it was done.
     """
     mine = {item.name: item for item in items if item.verb == "apply"}
-    if mine.keys() != {wish.name for wish in wishes}:
+    if mine.keys() != {wanted.name for wanted in desired_objects}:
         return True
-    return any(_differs(mine[wish.name], wish, severities) for wish in wishes)
+    return any(_differs(mine[wanted.name], wanted, severities) for wanted in desired_objects)
 
 
-def _differs(item: Item, wish: DesiredObject, severities: bool) -> bool:
+def _differs(item: Item, wanted: DesiredObject, severities: bool) -> bool:
     paths = paths_of(item.ignored)
     apart = (*paths, *(parse_path(each.field) for each in item.accepted))
     return (
-        item.target_ref != target_of(wish.desired)
-        or left_out(item.desired_state or {}, apart) != left_out(stored(wish.desired), apart)
-        or item.managed_fields != managed_without(wish.managed_fields, wish.desired, paths)
-        or (severities and item.impact_severity != wish.severity)
+        item.target_ref != target_of(wanted.desired)
+        or left_out(item.desired_state or {}, apart) != left_out(stored(wanted.desired), apart)
+        or item.managed_fields != managed_without(wanted.managed_fields, wanted.desired, paths)
+        or (severities and item.impact_severity != wanted.severity)
     )
 
 

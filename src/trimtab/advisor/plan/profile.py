@@ -97,11 +97,11 @@ class DesiredObject(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """A profile's answer: its wishes in order, and the inputs it derived them from."""
+    """A profile's answer: the objects it wants, in order, and the inputs it derived them from."""
 
-    wishes: tuple[DesiredObject, ...]
+    desired_objects: tuple[DesiredObject, ...]
     inputs: Mapping[str, Any] = {}
-    """Values from outside the options that shaped the wishes (HyperConverged's limits, the
+    """Values from outside the options that shaped them (HyperConverged's limits, the
     descheduler CRD's capabilities, PSI in effect), by name; a later change re-plans."""
     warnings: tuple[str, ...] = ()
 

@@ -110,9 +110,11 @@ def forgotten(record: RollbackRecord, refs: Iterable[TargetRef]) -> RollbackReco
     return RollbackRecord(tuple(prior for prior in record.priors if prior.ref not in gone))
 
 
-def leaving(record: RollbackRecord, wished: Iterable[TargetRef], live: Live) -> tuple[Item, ...]:
-    """Items for what we once applied and the profile no longer wishes for; last come first."""
-    kept = set(wished)
+def leaving(
+    record: RollbackRecord, desired_targets: Iterable[TargetRef], live: Live
+) -> tuple[Item, ...]:
+    """Items for what we once applied and the profile no longer wants; last come first."""
+    kept = set(desired_targets)
     going = [prior for prior in reversed(record.priors) if prior.ref not in kept]
     return tuple(reverse_item(prior, live.get(prior.ref)) for prior in going)
 

@@ -37,15 +37,15 @@ LOW_THRESHOLDS, REAL_LOAD = "devLowNodeUtilizationThresholds", "devActualUtiliza
 _ALWAYS = ("spec.managementState", "spec.deschedulingIntervalSeconds", "spec.mode", "spec.profiles")
 
 
-def descheduler_wish(
+def descheduler_object(
     options: LoadAwareOptions, able: Capabilities, facts: ClusterFacts, depends_on: tuple[str, ...]
 ) -> tuple[DesiredObject, dict[str, Any]]:
-    """The wish, and the values of HyperConverged that shaped it."""
+    """The object that is wanted, and the values of HyperConverged that shaped it."""
     live = facts.get(DESCHEDULER)
     limits = _limits(options, able, facts)
     spec = _spec(options, able, live, limits)
     optional = [f"spec.{name}" for name in ("profileCustomizations", "evictionLimits")]
-    wish = DesiredObject(
+    wanted = DesiredObject(
         name=ITEM,
         desired=_object(spec),
         managed_fields=(*_ALWAYS, *(path for path in optional if path[5:] in spec)),
@@ -60,7 +60,7 @@ def descheduler_wish(
             *([limits.doubt] if limits and limits.doubt and "node" in able.limits else []),
         ),
     )
-    return wish, dict(limits.inputs) if limits else {}
+    return wanted, dict(limits.inputs) if limits else {}
 
 
 def interval_s(options: LoadAwareOptions) -> int:

@@ -58,7 +58,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def chosen(options: Options | None) -> Choice:
-    """Swap decides the default ratio, so `enableSwap: false` alone is a valid wish."""
+    """Swap decides the default ratio, so `enableSwap: false` alone is valid."""
     given = (options and options.virt_higher_density) or HigherDensityOptions()
     swapping = given.enable_swap is not False
     ksm = given.ksm_configuration or KsmConfiguration()
@@ -111,11 +111,11 @@ class HigherDensity:
         choice = chosen(options)
         require(namespace_of(HYPERCONVERGED), facts)
         _require_hyperconverged(facts)
-        wishes = [_swap_wish(facts)] if choice.swap else []
-        depends_on = tuple(wish.name for wish in wishes)
-        wishes.append(_density_wish(choice, facts, depends_on))
+        desired_objects = [_swap_object(facts)] if choice.swap else []
+        depends_on = tuple(wanted.name for wanted in desired_objects)
+        desired_objects.append(_density_object(choice, facts, depends_on))
         inputs = {} if choice.explicit_ratio else {RATIO_INPUT: _foreign_ratio(choice, facts)}
-        return Draft(wishes=tuple(wishes), inputs=inputs)
+        return Draft(desired_objects=tuple(desired_objects), inputs=inputs)
 
 
 def _require_hyperconverged(facts: ClusterFacts) -> None:
@@ -125,7 +125,7 @@ def _require_hyperconverged(facts: ClusterFacts) -> None:
         raise MissingError(f"{ref} was not found; install OpenShift Virtualization first")
 
 
-def _swap_wish(facts: ClusterFacts) -> DesiredObject:
+def _swap_object(facts: ClusterFacts) -> DesiredObject:
     desired = swap.machine_config()
     pools = taken_by(desired, facts.all(MACHINE_CONFIG_POOLS))
     names = ", ".join(f"'{dig(pool, 'metadata', 'name')}'" for pool in pools) or "'worker'"
@@ -147,7 +147,7 @@ def _swap_wish(facts: ClusterFacts) -> DesiredObject:
     )
 
 
-def _density_wish(
+def _density_object(
     choice: Choice, facts: ClusterFacts, depends_on: tuple[str, ...]
 ) -> DesiredObject:
     ref, prefix = served(facts)

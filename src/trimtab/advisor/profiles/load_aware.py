@@ -20,9 +20,9 @@ from trimtab.advisor.kinds import (
 )
 from trimtab.advisor.plan.pools import reads as rendered_configs
 from trimtab.advisor.plan.profile import ClusterFacts, Draft, MissingError, Prerequisite, Resource
-from trimtab.advisor.profiles.descheduling import descheduler_wish
+from trimtab.advisor.profiles.descheduling import descheduler_object
 from trimtab.advisor.profiles.eviction_limits import HYPERCONVERGED_REFS
-from trimtab.advisor.profiles.psi import capabilities, machine_config, psi_wishes
+from trimtab.advisor.profiles.psi import capabilities, machine_config, psi_objects
 from trimtab.advisor.profiles.upstream import upstream_draft
 
 UPSTREAM_TARGETS = (POLICY, RULES, UPSTREAM_DESCHEDULER)
@@ -96,14 +96,14 @@ def require(namespace: TargetRef, facts: ClusterFacts) -> None:
 def _openshift_draft(wanted: LoadAwareOptions, facts: ClusterFacts) -> Draft:
     able = capabilities(facts.crds.get(KUBE_DESCHEDULERS.crd))
     pools = facts.all(MACHINE_CONFIG_POOLS)
-    psi = psi_wishes(facts, pools) if wanted.enable_psi_metrics else ()
-    descheduler, limits = descheduler_wish(
-        wanted, able, facts, depends_on=tuple(wish.name for wish in psi)
+    psi = psi_objects(facts, pools) if wanted.enable_psi_metrics else ()
+    descheduler, limits = descheduler_object(
+        wanted, able, facts, depends_on=tuple(each.name for each in psi)
     )
     inputs = {
         "descheduler.profile": able.profile,
         "descheduler.customizations": list(able.customizations or ()),
         "descheduler.evictionLimits": list(able.limits),
-        "psi.pools": [wish.desired["metadata"]["name"] for wish in psi],
+        "psi.pools": [each.desired["metadata"]["name"] for each in psi],
     }
-    return Draft(wishes=(*psi, descheduler), inputs=inputs | limits)
+    return Draft(desired_objects=(*psi, descheduler), inputs=inputs | limits)

@@ -29,9 +29,9 @@ ITEM = "enable-psi-metrics"
 MASTER = "master"
 
 
-def psi_wishes(facts: ClusterFacts, pools: tuple[Free, ...]) -> tuple[DesiredObject, ...]:
+def psi_objects(facts: ClusterFacts, pools: tuple[Free, ...]) -> tuple[DesiredObject, ...]:
     """The MachineConfigs, workers first."""
-    return tuple(_wish(role, facts, pools) for role in roles(facts))
+    return tuple(_desired_object(role, facts, pools) for role in roles(facts))
 
 
 def roles(facts: ClusterFacts) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def machine_config(role: str) -> Free:
     }
 
 
-def _wish(role: str, facts: ClusterFacts, pools: tuple[Free, ...]) -> DesiredObject:
+def _desired_object(role: str, facts: ClusterFacts, pools: tuple[Free, ...]) -> DesiredObject:
     desired = machine_config(role)
     name, taking = desired["metadata"]["name"], taken_by(desired, pools)
     severity, impact, message = _consequence(role, name, facts, taking)

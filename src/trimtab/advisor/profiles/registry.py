@@ -92,7 +92,7 @@ class Example:
         if options is not None:
             raise OptionError("spec.options: example-profile has none; remove them")
         require(namespace_of(EXAMPLE), facts)
-        wish = DesiredObject(
+        wanted = DesiredObject(
             name=ITEM,
             desired={
                 "apiVersion": "v1",
@@ -106,4 +106,4 @@ class Example:
             message=f"ConfigMap '{EXAMPLE.name}' will be configured",
             reasons={"data": "an example of what a profile sets"},
         )
-        return Draft(wishes=(wish,))
+        return Draft(desired_objects=(wanted,))

@@ -50,11 +50,11 @@ def upstream_draft(options: LoadAwareOptions, facts: ClusterFacts) -> Draft:
             f"{UPSTREAM_DESCHEDULER.namespace}/{UPSTREAM_DESCHEDULER.name} to run with --dry-run, "
             "so evictions would be real; use Automatic, or install the descheduler as one"
         )
-    wishes = [_rules_wish(score, facts), _policy_wish(score, policy, facts, options)]
+    desired_objects = [_rules_object(score, facts), _policy_object(score, policy, facts, options)]
     if deployment is not None:
-        wishes.append(_deployment_wish(options, policy, deployment))
+        desired_objects.append(_deployment_object(options, policy, deployment))
     return Draft(
-        wishes=tuple(wishes),
+        desired_objects=tuple(desired_objects),
         inputs={"descheduler.deployment": deployment is not None} | limits.inputs,
         warnings=tuple(_warnings(options, deployment is not None, limits)),
     )
@@ -110,7 +110,7 @@ def _score(options: LoadAwareOptions) -> Score:
         raise OptionError(f"options.loadAware.algorithm: {error}") from error
 
 
-def _policy_wish(
+def _policy_object(
     score: Score, text: str, facts: ClusterFacts, options: LoadAwareOptions
 ) -> DesiredObject:
     exists = facts.get(POLICY) is not None
@@ -131,7 +131,7 @@ def _policy_wish(
     )
 
 
-def _rules_wish(score: Score, facts: ClusterFacts) -> DesiredObject:
+def _rules_object(score: Score, facts: ClusterFacts) -> DesiredObject:
     exists = facts.get(RULES) is not None
     return DesiredObject(
         name=RULES_ITEM,
@@ -144,7 +144,7 @@ def _rules_wish(score: Score, facts: ClusterFacts) -> DesiredObject:
     )
 
 
-def _deployment_wish(options: LoadAwareOptions, policy: str, live: Free) -> DesiredObject:
+def _deployment_object(options: LoadAwareOptions, policy: str, live: Free) -> DesiredObject:
     containers = dig(live, "spec", "template", "spec", "containers") or ()
     there = next((c for c in containers if c.get("name") == _CONTAINER), None)
     if there is None:

@@ -39,7 +39,7 @@ def lab_of(experiment: QueueExperiment, side: Side, means: Means) -> Iterator[La
     """A lab for one side and one seed, gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="trimtab-qos-") as directory:
         home = Home(Path(directory))
-        wish = LabRequest(
+        request = LabRequest(
             name=side,
             stacks=("qos",),
             nodes=experiment.nodes,
@@ -50,7 +50,7 @@ def lab_of(experiment: QueueExperiment, side: Side, means: Means) -> Iterator[La
         stack = side_stack(side)
         apart = structs.replace(means, stacks={stack.name: stack}, port_shift=_port_shift())
         try:
-            up(home, wish, apart, None)
+            up(home, request, apart, None)
             yield home.lab(side)
         finally:
             down(home.lab(side))

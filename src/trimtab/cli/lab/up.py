@@ -123,24 +123,24 @@ def up(
     level = with_balancer.stack_for(home, name, chosen, stacks.balancer)
     others = {each.name: each for each in (queue, platform, vms, level)}
     known = {**chosen.stacks, **others}
-    wish = _wish(name, chosen, plane)
+    request = _request(name, chosen, plane)
     file = plane.scheduler_config
     own = None if file is None else context.read_scheduler_config(file)
     context.warn_of(plane.listen)
     with_loop.warn_of(chosen.scenario)
     with_kubevirt.build_what_is_missing(chosen.names)
     if foreground:
-        stay_up(home, wish, context.means(StartDisplay(), known), own)
+        stay_up(home, request, context.means(StartDisplay(), known), own)
         return
     with context.interruptible(), progress(f"lab {name}") as steps:
         means = context.means(StartDisplay(steps), known)
-        outcome, status = start(home, wish, means, own)
+        outcome, status = start(home, request, means, own)
         if chosen.has_loop:
             with_loop.await_loop(home.lab(name), steps.note)
     show_started(outcome, status)
 
 
-def _wish(name: str, chosen: with_loop.Chosen, plane: PlaneOptions) -> LabRequest:
+def _request(name: str, chosen: with_loop.Chosen, plane: PlaneOptions) -> LabRequest:
     old = context.home().lab(name).read_spec()
     count, cpu, memory, pods = with_loop.nodes_for(chosen, old, plane.nodes)
     return LabRequest(

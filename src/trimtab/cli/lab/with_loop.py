@@ -200,7 +200,7 @@ def _changed(settings: LoopSettings, given: LoopOptions) -> LoopSettings:
 
 
 def _policy(lab: LabDir, given: LoopOptions, usual: str | None) -> str | None:
-    """The policy to wish for, if there is a new wish; `usual` where no file was given."""
+    """The policy to ask for, if it is a new one; `usual` where no file was given."""
     if given.policy is not None:
         text = read_policy_file(given.policy)
     elif usual is not None:

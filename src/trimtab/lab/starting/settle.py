@@ -45,12 +45,12 @@ class LabRequest(Struct, frozen=True, kw_only=True):
 
 
 def settle(
-    wish: LabRequest, old: LabSpec | None, *, running: bool, now: float, created: str
+    request: LabRequest, old: LabSpec | None, *, running: bool, now: float, created: str
 ) -> LabSpec:
     """The lab as it shall be; equal to `old` when nothing changes."""
     if old is None:
-        return check_spec(_new(wish, now, created))
-    spec = check_spec(_changed(wish, old, now))
+        return check_spec(_new(request, now, created))
+    spec = check_spec(_changed(request, old, now))
     if spec.nodes < old.nodes:
         raise ConfigError(
             f"--nodes {spec.nodes}: lab {old.name} has {old.nodes} and only grows; "
@@ -69,44 +69,44 @@ def settle(
     return spec
 
 
-def _new(wish: LabRequest, now: float, created: str) -> LabSpec:
+def _new(request: LabRequest, now: float, created: str) -> LabSpec:
     size = NodeSize()
     return LabSpec(
-        name=wish.name,
+        name=request.name,
         created=created,
-        clock=LabClock(now, _or(wish.scale, 1)),
-        stacks=_or(wish.stacks, ("none",)),
-        nodes=_or(wish.nodes, 5),
-        node_size=_size(wish, size),
-        placement=_or(wish.placement, "spread"),
-        own_scheduler_config=wish.own_scheduler_config,
-        listen=_or(wish.listen, LOOPBACK),
-        hosts=wish.hosts,
+        clock=LabClock(now, _or(request.scale, 1)),
+        stacks=_or(request.stacks, ("none",)),
+        nodes=_or(request.nodes, 5),
+        node_size=_size(request, size),
+        placement=_or(request.placement, "spread"),
+        own_scheduler_config=request.own_scheduler_config,
+        listen=_or(request.listen, LOOPBACK),
+        hosts=request.hosts,
     )
 
 
-def _changed(wish: LabRequest, old: LabSpec, now: float) -> LabSpec:
-    scale = _or(wish.scale, old.clock.scale)
+def _changed(request: LabRequest, old: LabSpec, now: float) -> LabSpec:
+    scale = _or(request.scale, old.clock.scale)
     # asking for a placement means ours, and drops a configuration given earlier
-    own = wish.own_scheduler_config or (old.own_scheduler_config and wish.placement is None)
+    own = request.own_scheduler_config or (old.own_scheduler_config and request.placement is None)
     return structs.replace(
         old,
         clock=old.clock if scale == old.clock.scale else old.clock.rescaled(scale, now),
-        stacks=_or(wish.stacks, old.stacks),
-        nodes=_or(wish.nodes, old.nodes),
-        node_size=_size(wish, old.node_size),
-        placement=_or(wish.placement, old.placement),
+        stacks=_or(request.stacks, old.stacks),
+        nodes=_or(request.nodes, old.nodes),
+        node_size=_size(request, old.node_size),
+        placement=_or(request.placement, old.placement),
         own_scheduler_config=own,
-        listen=_or(wish.listen, old.listen),
-        hosts=wish.hosts if wish.listen else old.hosts,
+        listen=_or(request.listen, old.listen),
+        hosts=request.hosts if request.listen else old.hosts,
     )
 
 
-def _size(wish: LabRequest, size: NodeSize) -> NodeSize:
+def _size(request: LabRequest, size: NodeSize) -> NodeSize:
     return NodeSize(
-        cpu=_or(wish.node_cpu, size.cpu),
-        memory=_or(wish.node_memory, size.memory),
-        pods=_or(wish.node_pods, size.pods),
+        cpu=_or(request.node_cpu, size.cpu),
+        memory=_or(request.node_memory, size.memory),
+        pods=_or(request.node_pods, size.pods),
     )
 
 

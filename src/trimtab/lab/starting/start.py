@@ -61,15 +61,15 @@ class _Order(Struct, frozen=True):
 
 
 def up(
-    home: Home, wish: LabRequest, means: Means, own_scheduler_config: str | None
+    home: Home, request: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
     """Make or resume the lab and wait until it is ready."""
-    lab = home.lab(wish.name)
+    lab = home.lab(request.name)
     with _turn(home, lab):
         if is_running(lab):
-            return _join(home, lab, wish, means, own_scheduler_config)
+            return _join(home, lab, request, means, own_scheduler_config)
         end_leftovers(lab)
-        order = _order(home, lab, wish, means, own_scheduler_config)
+        order = _order(home, lab, request, means, own_scheduler_config)
         with _on_disk(lab), launching(lab) as supervisor:
             order.write()
             supervisor.go()
@@ -81,15 +81,17 @@ def _await_ready(home: Home, lab: LabDir, means: Means) -> LabStatus:
     return await_ready(lab, means.progress, mover.mend)
 
 
-def stay_up(home: Home, wish: LabRequest, means: Means, own_scheduler_config: str | None) -> None:
+def stay_up(
+    home: Home, request: LabRequest, means: Means, own_scheduler_config: str | None
+) -> None:
     """Be the supervisor ourselves: make or resume the lab, tell what happens, until Ctrl-C."""
     from trimtab.lab.supervisor import supervise  # 0.15 s of imports
 
-    lab = home.lab(wish.name)
+    lab = home.lab(request.name)
     with _turn(home, lab):
         check_stopped(lab)
         end_leftovers(lab)
-        order = _order(home, lab, wish, means, own_scheduler_config)
+        order = _order(home, lab, request, means, own_scheduler_config)
         with _on_disk(lab):
             order.write()
     mover = PortMover(lambda lines: _move_ports(home, lab, means, lines))
@@ -111,11 +113,11 @@ def stay_up(home: Home, wish: LabRequest, means: Means, own_scheduler_config: st
 
 
 def _order(
-    home: Home, lab: LabDir, wish: LabRequest, means: Means, own_scheduler_config: str | None
+    home: Home, lab: LabDir, request: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> _Order:
     """Agree on the lab, or refuse before anything is touched."""
     old = lab.read_spec()
-    spec = settle(wish, old, running=False, now=time.time(), created=_now())
+    spec = settle(request, old, running=False, now=time.time(), created=_now())
     stacks = choose(spec.stacks, means.stacks)
     check_address(spec.listen)
     _check_disk(home)
@@ -193,12 +195,12 @@ def _chosen(
 
 
 def _join(
-    home: Home, lab: LabDir, wish: LabRequest, means: Means, own_scheduler_config: str | None
+    home: Home, lab: LabDir, request: LabRequest, means: Means, own_scheduler_config: str | None
 ) -> tuple[Outcome, LabStatus]:
     """It runs already: grow if that was asked, repair what is broken, change nothing else."""
     old = lab.read_spec()
     assert old is not None, "a running lab has a lab.json"
-    spec = settle(wish, old, running=True, now=time.time(), created=old.created)
+    spec = settle(request, old, running=True, now=time.time(), created=old.created)
     _refuse_other_config(lab, own_scheduler_config)
     repaired = control.ask(lab, control.Repair())
     found = repaired.found if isinstance(repaired, control.Repaired) else ()

@@ -98,7 +98,7 @@ class ComponentUnit:
                 self._asked.clear()
                 self._quick_deaths = 0
             else:
-                await self._mourn(death, time.monotonic() - begin, position)
+                await self._report_death(death, time.monotonic() - begin, position)
 
     async def restart(self) -> None:
         """End its process if it has one, and start it without delay."""
@@ -199,7 +199,7 @@ class ComponentUnit:
                 return reason
         return ""
 
-    async def _mourn(self, death: str, lived_s: float, position: int) -> None:
+    async def _report_death(self, death: str, lived_s: float, position: int) -> None:
         """Tell how it died, then wait as long as its rule says."""
         verdict = after_death(self.component.restart, self._quick_deaths, lived_s)
         self._quick_deaths = verdict.quick_deaths

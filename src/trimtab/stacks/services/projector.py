@@ -37,12 +37,14 @@ class ProjectorSettings(Listening, frozen=True, kw_only=True):
 
 async def serve(connect: Connect, settings: ProjectorSettings) -> None:
     from trimtab.lab import LabDir
-    from trimtab.stacks.loop.projector.parts import metrics_proxy, wishes
+    from trimtab.stacks.loop.projector.parts import metrics_proxy, wanted_texts
     from trimtab.stacks.loop.projector.programs import LabPrograms
     from trimtab.stacks.loop.projector.projector import Projector, serve
 
     directory, prometheus = settings.lab.resolve(), settings.prometheus
-    parts = wishes(directory, settings.scale, prometheus, settings.promtool, focused=settings.focus)
+    parts = wanted_texts(
+        directory, settings.scale, prometheus, settings.promtool, focused=settings.focus
+    )
     service = Projector(connect(), parts, LabPrograms(LabDir(directory), prometheus), directory)
     proxy = metrics_proxy(
         settings.descheduler,

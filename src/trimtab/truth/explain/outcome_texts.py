@@ -1,11 +1,9 @@
 """The rules' outcomes in sentences, for people; the ids are those of docs/reference/policy.md."""
 
 from trimtab.model.snapshot import Snapshot
-from trimtab.policy.choices import Answer, Answers, Choose, as_given, willing
-from trimtab.policy.cycle import Class, Cycle, PodOutcome, VisitEnd
-from trimtab.policy.decide import decide
+from trimtab.policy.choices import Answer, Answers, willing
+from trimtab.policy.cycle import Class, PodOutcome, VisitEnd
 from trimtab.policy.file.settings import HighNodeUtilization, Plugin
-from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
 from trimtab.policy.view import PodView
 
 STOPS = {
@@ -84,15 +82,3 @@ def refusal_of(snapshot: Snapshot, uid: str) -> str:
         if pod.uid == uid and word == Answer.REFUSED.value:
             return why
     return ""
-
-
-def decide_as_answered(snapshot: Snapshot, choose: Choose = as_given) -> Cycle:
-    """The cycle on this snapshot, with the answers that its VMs would get."""
-    return decide(
-        SnapshotView(snapshot),
-        policy_of(snapshot),
-        inflight_of(snapshot),
-        choose,
-        background=snapshot.evictions_in_background,
-        answer=answers_of(snapshot),
-    )

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders.worlds.snapshots import NOON, SOFT, WORKER, a_launcher, a_policy, a_snapshot
+from builders.worlds.snapshots import (
+    NOON,
+    SOFT,
+    WORKER,
+    a_launcher,
+    a_policy,
+    a_snapshot,
+    decide_as_answered,
+)
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,
@@ -20,7 +28,7 @@ from trimtab.model.snapshot import (
     encode,
 )
 from trimtab.truth.explain.explanation import Explanation, explain
-from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER, decide_as_answered
+from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 
 HOT: dict[str, float] = {"n1": 80, "n2": 30, "n3": 10}
 

@@ -5,11 +5,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import assume, given, settings
 
-from builders.worlds.snapshots import snapshots
+from builders.worlds.snapshots import decide_as_answered, snapshots
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.truth.explain.changes.thresholds import nearest
 from trimtab.truth.explain.explanation import explain
-from trimtab.truth.explain.outcome_texts import decide_as_answered
 
 
 def check(snapshot: Snapshot) -> None:

@@ -67,7 +67,7 @@ def history(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE
         The name of one plan.
     """
     if plan:
-        emit(talk(where, lambda desk: desk.get(plan)), json, show_moves)
+        emit(talk(where, lambda requests: requests.get(plan)), json, show_moves)
         return
     plans = talk(where, PlanRequests.all)
     emit(plans, json, partial(show_plans, error=prediction_error(plans)))
@@ -81,7 +81,7 @@ def approve(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE
     plan
         Its name; without one the newest that waits.
     """
-    done = talk(where, lambda desk: desk.approve(plan))
+    done = talk(where, lambda requests: requests.approve(plan))
     emit(done, json, lambda it: err.print(f"{it.metadata.name} approved", markup=False))
 
 
@@ -94,9 +94,9 @@ def apply(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE) 
         Its name; without one the newest that waits.
     """
 
-    async def ask(desk: PlanRequests) -> RebalancePlan:
-        approved = await desk.approve(plan)
-        return await desk.await_over(approved.metadata.name, where.timeout)
+    async def ask(requests: PlanRequests) -> RebalancePlan:
+        approved = await requests.approve(plan)
+        return await requests.await_over(approved.metadata.name, where.timeout)
 
     done = talk(where, ask)
     emit(done, json, show_moves)
@@ -111,7 +111,7 @@ def cancel(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE)
     plan
         Its name; without one the newest that is not over.
     """
-    done = talk(where, lambda desk: desk.cancel(plan))
+    done = talk(where, lambda requests: requests.cancel(plan))
     emit(done, json, lambda it: err.print(f"{it.metadata.name} is being cancelled", markup=False))
 
 
@@ -137,11 +137,11 @@ def undo(
         Return when it is over.
     """
 
-    async def ask(desk: PlanRequests) -> Undone:
-        undone = await desk.undo(plan)
+    async def ask(requests: PlanRequests) -> Undone:
+        undone = await requests.undo(plan)
         if not wait or undone.plan is None:
             return undone
-        over = await desk.await_over(undone.plan.metadata.name, where.timeout)
+        over = await requests.await_over(undone.plan.metadata.name, where.timeout)
         return Undone(over, undone.staying)
 
     done = talk(where, ask)

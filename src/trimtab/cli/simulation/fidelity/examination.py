@@ -85,7 +85,7 @@ def _lab(
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
     chosen = with_loop.choose(home, name, ["loop"], with_loop.LoopOptions(scenario=scenario))
     count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
-    wish = LabRequest(
+    request = LabRequest(
         name=name,
         stacks=chosen.names,
         nodes=count,
@@ -97,7 +97,7 @@ def _lab(
     with_loop.warn_of(wanted.order.scenario)
     try:
         with context.interruptible():
-            up(home, wish, context.means(StartDisplay(steps), chosen.stacks), None)
+            up(home, request, context.means(StartDisplay(steps), chosen.stacks), None)
             with_loop.await_loop(lab, steps.note)
             yield lab
     finally:

@@ -60,8 +60,8 @@ class ExporterClient:
     async def scene(self) -> Scene:
         return await self._call("GET", "/scenario", Scene)
 
-    async def feedback(self, wishes: Sequence[IntendedMove]) -> Sequence[Moved]:
-        body = {"migrations": [_asked(wish) for wish in wishes]}
+    async def feedback(self, intended_moves: Sequence[IntendedMove]) -> Sequence[Moved]:
+        body = {"migrations": [_asked(move) for move in intended_moves]}
         return (await self._call("POST", "/feedback", FeedbackResult, body)).migrations
 
     async def _call(self, verb: str, path: str, kind: type[T], body: Any = None) -> T:
@@ -82,9 +82,9 @@ class ExporterClient:
             ) from error
 
 
-def _asked(wish: IntendedMove) -> dict[str, str]:
-    asked = {"vm_id": wish.vm_id, "from_node": wish.from_node}
-    return asked | ({"to_node": wish.intended_node} if wish.intended_node else {})
+def _asked(move: IntendedMove) -> dict[str, str]:
+    asked = {"vm_id": move.vm_id, "from_node": move.from_node}
+    return asked | ({"to_node": move.intended_node} if move.intended_node else {})
 
 
 def _detail(body: bytes) -> str:
@@ -181,11 +181,13 @@ async def _run(cycle: LiveCycle, prometheus: str, exporter: str) -> LiveResult:
         use = [await server.by_label(name, "node") for name in _USE]
         answer = await _samples(server, cycle.query)
         decision = decide_live(live_nodes(scene, use), answer, cycle.policy, cycle.seed)
-        if cycle.dry_run or not decision.wishes:
-            moves = tuple(_planned(wish) for wish in decision.wishes)
+        if cycle.dry_run or not decision.intended_moves:
+            moves = tuple(_planned(move) for move in decision.intended_moves)
         else:
-            moved = await side.feedback(decision.wishes)
-            moves = tuple(_landed(wish, m) for wish, m in zip(decision.wishes, moved, strict=True))
+            moved = await side.feedback(decision.intended_moves)
+            moves = tuple(
+                _landed(move, m) for move, m in zip(decision.intended_moves, moved, strict=True)
+            )
     return LiveResult(cycle.query, cycle.dry_run, decision, moves)
 
 
@@ -216,9 +218,9 @@ def live_nodes(scene: Scene, use: Sequence[Mapping[str, float]]) -> list[LiveNod
     ]
 
 
-def _planned(wish: IntendedMove) -> Landing:
-    return Landing(wish.vm_id, wish.from_node, wish.intended_node, None)
+def _planned(move: IntendedMove) -> Landing:
+    return Landing(move.vm_id, move.from_node, move.intended_node, None)
 
 
-def _landed(wish: IntendedMove, moved: Moved) -> Landing:
-    return Landing(wish.vm_id, wish.from_node, wish.intended_node, moved.actual_node, moved.error)
+def _landed(move: IntendedMove, moved: Moved) -> Landing:
+    return Landing(move.vm_id, move.from_node, move.intended_node, moved.actual_node, moved.error)

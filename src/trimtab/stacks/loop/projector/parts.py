@@ -46,10 +46,10 @@ def rules_part(scale: float, promtool: Path, policy: Path | None = None) -> Part
     return Part(*RULES_MAP, RULES_KEY, RULES_FILE, "prometheus", convert, check)
 
 
-def wishes(
+def wanted_texts(
     directory: Path, scale: float, prometheus: str, promtool: Path, *, focused: bool = False
 ) -> list[WantedText]:
-    """Both parts with the files in which `lab up` left its wishes."""
+    """Both parts with the files in which `lab up` left the texts it wants."""
     policy = directory / POLICY_FILE if focused else None
     return [
         WantedText(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),

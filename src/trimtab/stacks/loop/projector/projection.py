@@ -13,7 +13,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.resources import ConfigMap
 
 WISHED = "trimtab.dev/wished"
-"""Hash of the text that `lab up` last put here; another wish replaces what people applied."""
+"""Hash of the text that `lab up` last put here; another one replaces what people applied."""
 JUDGED = "trimtab.dev/judged"
 """Hash of the newest text that was looked at."""
 RUNNING = "trimtab.dev/running"
@@ -92,6 +92,6 @@ def outcome(why: str) -> str:
     return f"refused: {' '.join(why.split())}"[:LONGEST]
 
 
-def needs_seeding(config: ConfigMap | None, wish: str) -> bool:
+def needs_seeding(config: ConfigMap | None, wanted: str) -> bool:
     """Whether `lab up` asked for another text than the last time it asked."""
-    return config is None or config.metadata.annotations.get(WISHED) != digest(wish)
+    return config is None or config.metadata.annotations.get(WISHED) != digest(wanted)

@@ -55,12 +55,16 @@ class Projector:
     """Follows the ConfigMaps of its parts."""
 
     def __init__(
-        self, client: Client, wishes: Sequence[WantedText], programs: Programs, directory: Path
+        self,
+        client: Client,
+        wanted_texts: Sequence[WantedText],
+        programs: Programs,
+        directory: Path,
     ) -> None:
         self._client, self._programs, self._directory = client, programs, directory
-        self._wishes = wishes
-        self._parts = {Key(w.part.namespace, w.part.name): w.part for w in wishes}
-        self.maps = [self._reflector(wish.part) for wish in wishes]
+        self._wanted_texts = wanted_texts
+        self._parts = {Key(w.part.namespace, w.part.name): w.part for w in wanted_texts}
+        self.maps = [self._reflector(wanted.part) for wanted in wanted_texts]
         self.controller = Controller(NAME, self.reconcile, workers=1, limit_s=300.0)
         for reflector in self.maps:
             self.controller.follow(reflector)
@@ -82,8 +86,8 @@ class Projector:
 
     async def seed(self) -> None:
         """Put what `lab up` asked for into the ConfigMaps, if it asks for something new."""
-        for wish, reflector in zip(self._wishes, self.maps, strict=True):
-            text, part = wish.file.read_text(), wish.part
+        for wanted, reflector in zip(self._wanted_texts, self.maps, strict=True):
+            text, part = wanted.file.read_text(), wanted.part
             if needs_seeding(reflector.store.get(part.name, part.namespace), text):
                 metadata = _named(part, {WISHED: digest(text)})
                 seeded = ConfigMap(metadata=metadata, data={part.key: text})
