@@ -63,11 +63,11 @@ class LoadAwareOptions(Wire, frozen=True, omit_defaults=False):
     """None: from HyperConverged's migration limits."""
     eviction_limit_node: int | None = None
     target: Target = "openshift"
-    """Ours: `upstream` manages the upstream descheduler's policy and the recording rules."""
+    """`upstream` manages the upstream descheduler's policy and the recording rules."""
     algorithm: str = ""
     """Ours, for `upstream`: the node score; empty = the default one."""
     background_evictions: bool = False
-    """Ours: set devEnableEvictionsInBackground also where LongLifecycle is all there is."""
+    """Set devEnableEvictionsInBackground also where LongLifecycle is all there is."""
 
 
 class KsmConfiguration(Wire, frozen=True, omit_defaults=False):
@@ -91,7 +91,7 @@ class Options(Wire, frozen=True):
 
 
 class Ignore(Wire, frozen=True):
-    """Ours: a field by its path, or all fields that a manager owns, left to others."""
+    """A field by its path, or all fields that a manager owns, left to others."""
 
     field: str = ""
     manager: str = ""
@@ -100,14 +100,14 @@ class Ignore(Wire, frozen=True):
 
 
 class Ignored(Wire, frozen=True):
-    """Ours: a field that a plan leaves to others, and because of which manager."""
+    """A field that a plan leaves to others, and because of which manager."""
 
     field: str = ""
     manager: str = ""
 
 
 class Accepted(Wire, frozen=True):
-    """Ours: a value that somebody else gave a field and that may stay."""
+    """A value that somebody else gave a field and that may stay."""
 
     item: str = ""
     field: str = ""
@@ -117,7 +117,7 @@ class Accepted(Wire, frozen=True):
 
 
 class FieldChange(Wire, frozen=True):
-    """Ours: a field that is not as it was applied, as it is now."""
+    """A field that is not as it was applied, as it is now."""
 
     field: str = ""
     value: Any = None
@@ -137,11 +137,11 @@ class Spec(Wire, frozen=True):
     """Go duration; empty waits forever."""
     options: Options | None = None
     approved_plan: str = ""
-    """Ours: approves the plan with this id, for one start."""
+    """Approves the plan with this id, for one start."""
     ignore: tuple[Ignore, ...] = ()
-    """Ours: what plans neither write nor compare."""
+    """What plans neither write nor compare."""
     accepted: tuple[Accepted, ...] = ()
-    """Ours: drift that may stay."""
+    """Drift that may stay."""
 
 
 class TargetRef(Wire, frozen=True):
@@ -156,14 +156,14 @@ class TargetRef(Wire, frozen=True):
 
 
 class Taking(Wire, frozen=True):
-    """Ours: a field that another manager owns and this plan takes over."""
+    """A field that another manager owns and this plan takes over."""
 
     field: str = ""
     manager: str = ""
 
 
 class FieldReason(Wire, frozen=True):
-    """Ours: why the profile sets a field; `changes` where the plan gives it another value."""
+    """Why the profile sets a field; `changes` where the plan gives it another value."""
 
     field: str = ""
     why: str = ""
@@ -176,10 +176,10 @@ class Item(Wire, frozen=True):
     name: str = ""
     target_ref: TargetRef = TargetRef()
     verb: Verb = "apply"
-    """Ours: `delete` for objects that leave the plan, `restore` in a rollback."""
+    """`delete` for objects that leave the plan, `restore` in a rollback."""
     impact_severity: Severity | Literal[""] = ""
     impact: str = ""
-    """Ours: the severity in words."""
+    """The severity in words."""
     diff: str = ""
     desired_state: Free | None = None
     state: ItemState = "Pending"
@@ -187,24 +187,24 @@ class Item(Wire, frozen=True):
     last_transition_time: datetime | None = None
     managed_fields: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
-    """Ours: names of items that must be Completed, in effect, before this one starts."""
+    """Names of items that must be Completed, in effect, before this one starts."""
     takes: tuple[Taking, ...] = ()
     warnings: tuple[str, ...] = ()
     reasons: tuple[FieldReason, ...] = ()
     ignored: tuple[Ignored, ...] = ()
-    """Ours: fields that it leaves to others, because the spec says so."""
+    """Fields that it leaves to others, because the spec says so."""
     applied: bool = False
-    """Ours: the write was made; what is still waited for is its effect."""
+    """The write was made; what is still waited for is its effect."""
     drifted: bool = False
-    """Ours: it was Completed, and is not as it was then."""
+    """It was Completed, and is not as it was then."""
     drift: tuple[FieldChange, ...] = ()
-    """Ours: in which fields."""
+    """In which fields."""
     accepted: tuple[Accepted, ...] = ()
-    """Ours: values of others that it leaves as they are."""
+    """Values of others that it leaves as they are."""
 
 
 class Approval(Wire, frozen=True):
-    """Ours: who approved which plan, as admission saw it."""
+    """Who approved which plan, as admission saw it."""
 
     plan_id: str = ""
     by: str = ""
@@ -212,7 +212,7 @@ class Approval(Wire, frozen=True):
 
 
 class Asked(Wire, frozen=True):
-    """Ours: what the spec asked for when it was last looked at; see `approval`."""
+    """What the spec asked for when it was last looked at; see `approval`."""
 
     generation: int = 0
     action: str = ""
@@ -228,7 +228,7 @@ class Asked(Wire, frozen=True):
 
 
 class Remediation(Wire, frozen=True):
-    """Ours: re-applies after drift, for the guard against edit wars."""
+    """Re-applies after drift, for the guard against edit wars."""
 
     at: tuple[datetime, ...] = ()
     running: bool = False
@@ -237,7 +237,7 @@ class Remediation(Wire, frozen=True):
 
 
 class HistoryLine(Wire, frozen=True):
-    """Ours: one line of the bounded audit history."""
+    """One line of the bounded audit history."""
 
     at: datetime | None = None
     what: str = ""
@@ -256,22 +256,22 @@ class PlatformStatus(Wire, frozen=True):
     operator_version: str = ""
     applied_options: Options | None = None
     applied_ignore: tuple[Ignore, ...] = ()
-    """Ours: what the plan was told to leave to others."""
+    """What the plan was told to leave to others."""
     applied_accepted: tuple[Accepted, ...] = ()
     looked_at: datetime | None = None
-    """Ours: as of when the plan holds."""
+    """As of when the plan holds."""
     looked_for: str = ""
-    """Ours: which request for another look that answers."""
+    """Which request for another look that answers."""
     items: tuple[Item, ...] = ()
     conditions: tuple[Condition, ...] = ()
     plan_id: str = ""
-    """Ours: hash of the items and of every input they were made from."""
+    """Hash of the items and of every input they were made from."""
     inputs: Free = field(default_factory=dict)
-    """Ours: the input values the plan was made from, by name; a change re-plans."""
+    """The input values the plan was made from, by name; a change re-plans."""
     approval: Approval | None = None
     asked: Asked | None = None
     reverse: bool = False
-    """Ours: this plan takes back what was applied."""
+    """This plan takes back what was applied."""
     remediation: Remediation | None = None
     warnings: tuple[str, ...] = ()
     history: tuple[HistoryLine, ...] = ()

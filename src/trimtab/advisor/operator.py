@@ -126,7 +126,7 @@ class Operator(Controller):
         return Done()
 
     async def _decoded(self, raw: Free) -> VirtPlatformConfig | None:
-        """One object that does not fit is told so, and the others go on."""
+        """An object that does not fit gets an error in its status; the others go on."""
         try:
             return convert(raw, VirtPlatformConfig)
         except ValidationError as error:

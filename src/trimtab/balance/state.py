@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 class State:
-    """Where everything is, as far as it is planned."""
+    """Where every VM is after the moves planned so far."""
 
     def __init__(self, problem: Problem, *, at_once: bool = False) -> None:
         """at_once: all moves are started together, so a source keeps what its VMs request."""

@@ -109,7 +109,7 @@ def _open_for_writing(file: Path) -> tarfile.TarFile:
 
 
 def _add(tar: tarfile.TarFile, entry: CacheEntry) -> None:
-    """The manifest first, without the owner's name: it is nobody's business elsewhere."""
+    """The manifest first, without the owner's name, which is private."""
     for path, mode in ((entry.path / MANIFEST, 0o644), (entry.binary, 0o755)):
         _add_file(tar, path, f"{entry.path.name}/{path.name}", mode)
 
@@ -173,7 +173,7 @@ def _unpack(file: Path, directory: Path, report: Callable[[str], None]) -> None:
 
 
 def _program_of(member: str) -> str | None:
-    """Whose part a member of that name is; None if nobody's."""
+    """The program that a member of that name belongs to; None if it belongs to none."""
     if _PAGE.fullmatch(member):
         return pages.NAME
     match = _MEMBER.fullmatch(member)

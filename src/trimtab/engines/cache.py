@@ -149,7 +149,7 @@ def put(made: Path, manifest: CacheManifest, cache: Path) -> CacheEntry:
 
 
 def leftovers(cache: Path) -> list[Path]:
-    """Temporary directories; with the lock held nobody works in them any more."""
+    """Temporary directories; with the lock held no process works in them any more."""
     return [path for path in cache.glob(f"{TEMPORARY}*") if path.is_dir()]
 
 

@@ -1,4 +1,4 @@
-"""What a build tells while it is under way; whoever shows it decides how."""
+"""Events of a build under way; the caller decides how to show them."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""One builder at a time: a lock on the cache that tells those who wait whom they wait for.
+"""One builder at a time: a lock on the cache whose file says which process holds it.
 
 The descriptor is also given to `go`, so the lock outlives a killed trimtab until its compilers
 have gone too. Whoever holds it may therefore take every temporary directory for a leftover.

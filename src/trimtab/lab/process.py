@@ -114,6 +114,3 @@ def _pinned(process: ProcessId) -> Iterator[int | None]:
 def _ended(descriptor: int, wait_s: float) -> bool:
     gone, _, _ = select.select([descriptor], [], [], wait_s)
     return bool(gone)
-
-
-#

@@ -148,7 +148,7 @@ class PodMetrics(_Part, frozen=True):
 
 
 class InFlightEviction(_Part, frozen=True):
-    """An eviction in background under way; `assumed_at` is None if only the annotation tells."""
+    """An eviction in background under way; `assumed_at` is None if only the annotation says so."""
 
     pod_uid: str
     node: str
@@ -157,7 +157,7 @@ class InFlightEviction(_Part, frozen=True):
 
 
 USE_NOT_KNOWN = "what it uses is not known"
-"""A reason not to move a VM that goes away when some source tells."""
+"""A reason not to move a VM that goes away once a source has the missing value."""
 
 
 class NextPod(_Part, frozen=True):

@@ -99,7 +99,7 @@ def _text(text: str, key: str, translate: Any) -> str:
 
 
 def _url(url: str) -> str:
-    """Scheme and port are what the traps are about; the host is nobody's business."""
+    """Scheme and port are what the traps are about; the host is private."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""

@@ -49,7 +49,7 @@ class LiveVm(Struct, frozen=True):
 
 
 class LiveNode(Struct, frozen=True):
-    """A node, its VMs, and its use as shares of itself (None: nobody measures it)."""
+    """A node, its VMs, and its use as shares of itself (None: not measured)."""
 
     name: str
     vms: tuple[LiveVm, ...]
@@ -81,7 +81,7 @@ class LiveDecision(Struct, frozen=True, rename="camel"):
     high: float | None
     intended_moves: tuple[IntendedMove, ...] = field(name="wishes")
     quiet: str = ""
-    """Why nobody goes, if nobody does."""
+    """Why no VM moves, if none does."""
     error: str = ""
     """Why the descheduler would have failed."""
 

@@ -286,7 +286,7 @@ async def ask_query(prometheus: Prometheus, query: str) -> QueryResult:
 
 
 class _EveryClass(dict[str, int]):
-    """Where nobody can be asked for priority classes: their values do not change the query."""
+    """Stands in for priority classes that cannot be read; their values do not change the query."""
 
     def __bool__(self) -> bool:
         return True

@@ -107,7 +107,7 @@ def own_machines(vms: Iterable[VirtualMachine]) -> dict[Key, Machine]:
 
 
 def observed_on(pod: wire.Pod, machines: Mapping[Key, Machine]) -> dict[str, str]:
-    """Annotations that carry what the pod's VM tells; none for other pods."""
+    """Annotations with what is known of the pod's VM; none for other pods."""
     meta = pod.metadata
     machine = machines.get(Key(meta.namespace, meta.annotations.get(DOMAIN, "")))
     if machine is None or pod.status.phase in _FINISHED:

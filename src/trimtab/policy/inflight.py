@@ -15,7 +15,7 @@ SWEEP_PERIOD_S = 600.0
 
 
 class KnownEviction(Struct, frozen=True, gc=False):
-    """One eviction under way. `assumed_at` is None if only the pod's annotation told of it."""
+    """One eviction under way. `assumed_at` is None if only the pod's annotation says so."""
 
     pod_uid: str
     node: str

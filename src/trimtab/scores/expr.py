@@ -43,7 +43,7 @@ class Expr(Struct, frozen=True, eq=False):
 
     @property
     def level(self) -> Level:
-        """Whether the value belongs to a node, to the cluster, or to nobody."""
+        """Whether the value belongs to a node, to the cluster, or to neither."""
         levels = {part.level for part in self.parts}
         return "node" if "node" in levels else "cluster" if "cluster" in levels else "number"
 

@@ -22,7 +22,7 @@ from trimtab.sim.spec import RunSpec
 from trimtab.sim.timeline import Slice, Timeline, TimelineEvent
 
 Progress = Callable[[int, int], None]
-"""Told of the cycle that was finished and the number of cycles."""
+"""Called with the cycle that was finished and the number of cycles."""
 
 # Beyond this many VMs in all, more replicas in one batch cost memory and save no time.
 VMS_PER_BATCH = 50_000

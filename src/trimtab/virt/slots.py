@@ -44,7 +44,7 @@ class MigrationPriority(IntEnum):
     SYSTEM_MAINTENANCE = 20
     """Evacuations that the descheduler causes."""
     DEFAULT = 0
-    """Everybody else's: KubeVirt takes a priority from nobody but its own controller."""
+    """Any other request: KubeVirt takes a priority only from its own controller."""
 
 
 class MigrationRequest(Struct, Generic[Key], frozen=True):

@@ -141,7 +141,7 @@ class Executor:
         await self._patch_vm(s, [*test(path, node), {"op": "remove", "path": path}])
 
     async def _patch_vm(self, s: VmSituation, patch: list[Free], subresource: str = "") -> None:
-        """The version is tested too: the same mark may have been set anew meanwhile."""
+        """The version is tested too: the same mark may have been set again meanwhile."""
         name, namespace = s.key.name, s.key.namespace
         same = test("/metadata/resourceVersion", s.the_vm.metadata.resource_version)
         patch = [*same, *patch]

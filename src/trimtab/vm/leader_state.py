@@ -140,7 +140,7 @@ class LeaderState:
         migrating: Callable[[], Mapping[Key, str]],
         wake: Callable[[Key], None],
     ) -> None:
-        """`migrating` tells from the store who migrates; `wake` has a VM looked at again."""
+        """`migrating` reads the VMs under way from the store; `wake` has a VM looked at again."""
         self._settings = settings
         self.slots = Slots(settings.limits, migrating, wake)
         self._copies = CopiesByVm(settings.bandwidth, wake)

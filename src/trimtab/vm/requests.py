@@ -32,7 +32,7 @@ KINDS: tuple[Kind[Any], ...] = (VMS, MIGRATIONS)
 
 
 def _silent(_: str) -> None:
-    """Nobody listens."""
+    """Progress that is not shown."""
 
 
 class VmRequests:

@@ -107,7 +107,7 @@ class Stores:
             return others
 
     def clock(self) -> Clock:
-        """The lab's clock; one that is lost or makes no sense is told once, and the last kept."""
+        """The lab's clock; a missing or invalid one is logged once, and the last one kept."""
         return self._clock_reader.read(self.clocks.store.get(CLOCK, NAMESPACE))
 
     def migrating(self) -> Mapping[Key, str]:

@@ -88,7 +88,7 @@ class ClusterReader:
         return facts
 
     async def _get(self, ref: TargetRef) -> Free | None:
-        """In a namespace that does not exist nobody has rights, and there is no object."""
+        """A namespace that does not exist holds no object, and no one has rights in it."""
         try:
             return await self._access.get(ref)
         except Forbidden:

@@ -69,7 +69,7 @@ class PlanRequests:
         return await self.look(name)
 
     async def look(self, name: str) -> VirtPlatformConfig:
-        """What the operator sees now; whoever may only read gets what it saw last."""
+        """What the operator sees now; a person who may only read gets what it saw last."""
         config = await self.settled(name)
         request = uuid4().hex[:12]
         patch = {"metadata": {"annotations": {LOOK_AGAIN: request}}}

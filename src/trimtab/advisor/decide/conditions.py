@@ -1,4 +1,4 @@
-"""Conditions: one per phase of which exactly one tells, a triple for machines, and markers.
+"""Conditions: one per phase of which exactly one is True, a triple for machines, and markers.
 
 The time of a condition moves only when its status does; reason and text may change without.
 """

@@ -41,7 +41,7 @@ def _has_strayed(item: Item, live: Free | None) -> bool:
 
 
 def drifting(s: ConfigSituation) -> Step | None:
-    """To Drifted, or a Drifted that tells more exactly; None if nothing is to be written."""
+    """Enters Drifted or updates its details; None if nothing is to be written."""
     if not is_drifted(s):
         return None
     if not s.seen.previews:

@@ -54,7 +54,7 @@ def _pause(s: ConfigSituation, remediation: Remediation) -> Step:
 
 
 def resumed(s: ConfigSituation) -> PlatformStatus:
-    """Begun anew: by an edit of the spec, or because all is as it was."""
+    """The status without the count: the spec was edited, or all is as it was applied."""
     status = structs.replace(s.status, remediation=None)
     if not is_true(status, EDIT_WAR):
         return status

@@ -65,7 +65,7 @@ def _strayed(s: ConfigSituation, item: Item) -> str:
 
 
 def _halfway(s: ConfigSituation, strayed: dict[str, str]) -> Step:
-    """The plan stays as it stopped; what changed of its items is told."""
+    """The plan stays as it stopped; the message says which of its items changed."""
     items = tuple(
         structs.replace(item, drifted=True, message=strayed[item.name])
         if item.name in strayed and item.state == "Completed"

@@ -127,7 +127,7 @@ def _settings(migration: Migration) -> Schema:
     }
 
 
-# MachineConfig and MachineConfigPool as OpenShift defines them, as far as anybody here looks.
+# MachineConfig and MachineConfigPool as OpenShift defines them, with the fields that are read here.
 _COUNTS = ("machineCount", "updatedMachineCount", "readyMachineCount")
 _TROUBLE = ("unavailableMachineCount", "degradedMachineCount")
 

@@ -84,7 +84,7 @@ def _is_outdated(before: Prior, live: Free | None) -> bool:
 
 
 def confirmed(record: RollbackRecord, refs: Iterable[TargetRef]) -> RollbackRecord:
-    """With these known to be applied, whoever writes to them from now on."""
+    """The record with these as applied, no matter who writes to them from now on."""
     done = set(refs)
     return RollbackRecord(
         tuple(structs.replace(p, applied=True) if p.ref in done else p for p in record.priors)

@@ -52,7 +52,7 @@ def eviction_limits(
         total, inputs[TOTAL_INPUT] = _derived(config, "parallelMigrationsPerCluster", DEFAULT_TOTAL)
     if node is None:
         node, found = _derived(config, "parallelOutboundMigrationsPerNode", DEFAULT_NODE)
-        if per_node:  # otherwise it shapes nothing, and its changes are nobody's business
+        if per_node:  # otherwise it changes nothing in the plan, and drift of it does not matter
             inputs[NODE_INPUT] = found
     elif node > total:
         raise OptionError(

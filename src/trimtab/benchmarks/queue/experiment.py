@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 NEARLY = 0.05
 """An SLO of 1 cannot be met: even a pod that is served at once waits a moment."""
 LEAST_DEFICIT = 1e-4
-"""A smaller one counts as this: nobody can measure it, and a ratio needs a number."""
+"""A smaller one counts as this: it cannot be measured, and a ratio needs a number."""
 
 
 class DeploymentGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class SideRun(Struct, frozen=True, kw_only=True):
 
 
 class ClassFigures(Struct, frozen=True, kw_only=True):
-    """One class on one side, over all seeds; no figure is told without the others."""
+    """One class on one side, over all seeds; all figures belong together."""
 
     group: str
     slo: float

@@ -21,7 +21,7 @@ _HANDLER = "trimtab.plain"
 
 
 def prepare() -> None:
-    """Make all three usable; what cannot be written is told when it is written."""
+    """Make all three usable; a stream that cannot be written fails at the first write."""
     codecs.register_error(_HANDLER, _plain)
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BytesIO())
@@ -50,7 +50,7 @@ def _tolerate(stream: TextIO) -> None:
 
 
 def _unwritable(number: int) -> TextIO:
-    """A stream in place of a closed one: whoever writes to it hears that it is closed."""
+    """A stream in place of a closed one: a write to it fails because it is closed."""
     closed = os.open(os.devnull, os.O_RDONLY)
     if closed != number:
         os.dup2(closed, number)

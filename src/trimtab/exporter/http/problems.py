@@ -46,7 +46,7 @@ class Refused(TrimtabError):
 
 
 def problem_of(error: TrimtabError) -> Problem:
-    """What to tell whoever asked."""
+    """The answer to the request."""
     if isinstance(error, Refused):
         return error.problem
     if isinstance(error, AccessDenied):

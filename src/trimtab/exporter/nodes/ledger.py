@@ -26,7 +26,7 @@ class NodeFacts:
 
     @property
     def measurable(self) -> bool:
-        """Without capacity there is no ratio, and a lost node has nobody who could tell one."""
+        """False without capacity, which a ratio needs, and for a lost node."""
         return self.ready and self.cores > 0 and self.bytes > 0
 
 

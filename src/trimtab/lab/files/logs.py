@@ -15,7 +15,7 @@ ROTATE_AT = 32 * 1024 * 1024
 
 
 class LogStream(io.TextIOBase):
-    """A log file to print to. A full disk must not stop the printer; `trouble` tells of it."""
+    """A log file to print to. A full disk must not stop the printer; `trouble` holds the error."""
 
     def __init__(self, log: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

@@ -118,7 +118,7 @@ class PortMover:
         self._moved: Counter[str] = Counter()
 
     def mend(self, event: Event) -> bool:
-        """True if the event told of a lost port, and the port has moved."""
+        """True if the event is about a lost port and the port has moved."""
         died = event.state in ("backing-off", "gave-up")
         if not died or self._moved[event.unit] >= TRIES or not self._move(event.last_lines):
             return False

@@ -231,7 +231,7 @@ def _turn(home: Home, lab: LabDir) -> Iterator[None]:
 
 @contextmanager
 def _on_disk(lab: LabDir) -> Iterator[None]:
-    """Trouble with the disk is told in one line; a lab without its `lab.json` leaves no trace."""
+    """A full disk becomes an error of one line; a lab without its `lab.json` leaves no files."""
     try:
         make_private_dir(lab.logs)
         yield

@@ -48,7 +48,7 @@ async def serve(supervisor: "Supervisor") -> AsyncIterator[None]:
         try:
             await _converse(supervisor, reader, writer)
         except ConnectionError:
-            pass  # the asker went away: nobody left to tell
+            pass  # the client has closed its connection: there is no one to answer
         finally:
             talks.discard(task)
             writer.close()

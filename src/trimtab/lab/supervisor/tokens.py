@@ -18,7 +18,7 @@ RETRY_S = 5.0
 
 
 async def keep_tokens(supervisor: "Supervisor") -> None:
-    """Renew each token of the plan when its time has come; a failure is retried soon and told."""
+    """Renew each token of the plan when its time has come; a failure is reported and retried."""
     clock = asyncio.get_running_loop().time
     due: dict[TokenFile, float] = {}
     while True:

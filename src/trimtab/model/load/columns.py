@@ -47,7 +47,7 @@ class Column(Sequence[float]):
 
 def traces_in(table: Table, interval: float = 300.0, *, repeat: bool = True) -> list[Trace]:
     """A trace for each column of a table (moments, traces); nothing of it is copied."""
-    # To whoever reads a trace a column is a tuple; only loads of a run look for the table.
+    # Readers of a trace see a tuple; only the loads of a run look for the table.
     columns = (cast("tuple[float, ...]", Column(table, at)) for at in range(table.shape[1]))
     return [Trace(column, interval, repeat) for column in columns]
 

@@ -96,6 +96,3 @@ def _refuse_percent(shares: Floats, what: str, recording: Recording, where: str)
             f"{where}: {what} of {recording.names[int(np.argmax(wrong))]!r} leaves 0..{MOST:g}; "
             "write shares of the allocation (0.25), not percent (25)"
         )
-
-
-#

@@ -65,7 +65,7 @@ class Account:
         self.incarnations = 0
         self.approximate = 0
         self.gap = 0
-        """Nanoseconds of which nothing is known: the watch had to start anew."""
+        """Nanoseconds of which nothing is known: the watch had to start again."""
         self.history: deque[Transition] = deque(maxlen=HISTORY)
         self.sequence = 0
         self._base: Base | None = None
@@ -84,7 +84,7 @@ class Account:
         gated = known.is_gated
         if not known.learn(facts, sight.changed, until, by_ready=by_ready) and not first:
             return None
-        if len(known.turns) - turns == 2:  # it was not ready in between, for how long nobody saw
+        if len(known.turns) - turns == 2:  # it was not ready in between, for an unknown time
             self.gap += known.turns[-1] - known.turns[-2]
         if gated and known.ungated is not None and not sight.witnessed:
             self.gap += max(0, known.ungated - max(until, known.created))
@@ -125,7 +125,7 @@ class Account:
         there = to.pods.get(uid)
         if there is not None:
             return self.leave(uid, there.created)
-        at = self.leave(uid, self.known_until)  # it is in the other's sums: nobody knows since when
+        at = self.leave(uid, self.known_until)  # it is in the other's sums since an unknown time
         self.gap += max(0, to.known_until - at)
         return at
 
@@ -157,7 +157,7 @@ class Account:
         self.history.append(Transition(at, pod, what))
 
     def lose(self, uid: str, at: int, unknown: int) -> None:
-        """A pod vanished while nobody watched: it counts until `at`, give or take so much."""
+        """A pod vanished unseen: it counts until `at`, give or take `unknown`."""
         pod = self.pods.get(uid)
         if pod is not None and pod.ended is None:
             pod.close(at)
@@ -165,7 +165,7 @@ class Account:
             self._changed()
 
     def unwatched(self, since: int, now: int, *, begun: int = 0, told: int = 0) -> None:
-        """Nobody watched from `since` on, and pods may have come and gone: that is a gap.
+        """The watch was interrupted since `since`; pods may have come and gone: that is a gap.
 
         So much was `told` of it already, and the owner is there since it was `begun`. To a bare
         pod, and to a VM that ran all the time, a pod that nobody saw makes no difference.

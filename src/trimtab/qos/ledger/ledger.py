@@ -39,12 +39,12 @@ class Ledger:
         self.version = 0
         """Changes when an account comes or goes."""
         self.bindings_heard = False
-        """Whether the scheduler tells its bindings at the moment."""
+        """True while the scheduler reports its bindings."""
         self._account_of: dict[str, str] = {}
         self._since: dict[str, int] = {}
         """Pods that changed their account: since when they are in the one that they are in."""
         self._past: dict[str, tuple[Account, str]] = {}
-        """Pods whose past is told: where it was last, and under which name."""
+        """Pods whose past is being replayed: where it was last, and under which name."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -207,7 +207,7 @@ class Ledger:
         self._account_of[uid] = account.owner.uid
 
     def prune(self, present: set[str]) -> None:
-        """Forget where pods were that are gone; the past is told."""
+        """Forget where pods were that are gone; the replay is over."""
         self._past.clear()
         self._since = {uid: at for uid, at in self._since.items() if uid in present}
         for account in self.accounts.values():

@@ -14,9 +14,9 @@ from trimtab.kube.resources import Condition, Container, Kind, Object, ObjectMet
 from trimtab.qos.ledger.time_to_violation import SECOND
 
 MIRROR = "kubernetes.io/config.mirror"
-STAMP = "qos.trimtab.dev/key"
-"""The annotation that holds a pod\'s place in the queue."""
 """Annotation of a static pod's copy: no scheduler has to do with it."""
+STAMP = "qos.trimtab.dev/key"
+"""The annotation that holds a pod's place in the queue."""
 
 
 MOST_TURNS = 64
@@ -163,7 +163,7 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
         told = max(facts.turns[-1], last)
         if facts.is_ready != self.is_ready:
             self.turns.append(told)
-        elif self.is_ready and told - last > SECOND:  # not ready in between, and nobody saw it
+        elif self.is_ready and told - last > SECOND:  # not ready in between, unseen
             self.turns += [min(max(last, known_until), told), told]
         if len(self.turns) > MOST_TURNS:
             lengths = [end - start for start, end in pairwise(self.turns)]
@@ -226,5 +226,5 @@ class Incarnation(Struct, omit_defaults=True, rename="camel"):
 
 
 def _earlier(known: int, told: int) -> int:
-    """The first end counts; the same second told again is no other moment."""
+    """The first end counts; the same second reported again is the same moment."""
     return known if abs(known - told) < SECOND else min(known, told)

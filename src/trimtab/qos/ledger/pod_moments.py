@@ -14,7 +14,7 @@ from trimtab.kube.resources import Condition, ObjectMeta
 from trimtab.qos.ledger.pod_life import Incarnation, LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
 
-_LATE = 3 * SECOND // 2  # whoever looks later than this did not see it happen
+_LATE = 3 * SECOND // 2  # a look later than this did not see it happen
 
 
 class Observation(Struct, frozen=True):
@@ -126,7 +126,7 @@ def changed_at(pod: LifePod, seen_at: int | None = None) -> int:
 
 
 def created_at(meta: ObjectMeta | None) -> int:
-    """When an object was created; 0 if nobody knows."""
+    """When an object was created; 0 if it is not known."""
     return (_ns(meta.creation_timestamp) if meta is not None else None) or 0
 
 

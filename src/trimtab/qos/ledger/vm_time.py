@@ -73,7 +73,7 @@ def vm_spans(pods: Iterable[Incarnation], life: Life, counting: Counting = AS_US
 
 
 def fold_until(pods: Iterable[Incarnation], over: Sequence[Incarnation]) -> int:
-    """Up to when nothing can change any more: whoever lives may still be told of differently."""
+    """Up to when nothing can change any more; reports about running pods may still change."""
     ended = {pod.uid for pod in over}
     living = [pod.created for pod in pods if pod.uid not in ended]
     return min(living, default=max(pod.ended or 0 for pod in over))

@@ -31,7 +31,7 @@ class Feed:
         self._encoded: dict[str, str] = {}
 
     def stream(self, namespace: str) -> AsyncGenerator[str]:
-        """What to send to one more reader; a reader that does not read delays nobody."""
+        """What to send to one more reader; a reader that does not read delays no other."""
         if self._readers >= READERS:
             raise TooManyReaders(
                 f"{READERS} readers follow already; close one, or ask /v1/controllers now and then"

@@ -33,7 +33,7 @@ class PromiseLimits(Struct, frozen=True, kw_only=True):
     """Refuse pods above these limits and cap their promises; otherwise they are warned of and
     counted."""
     contact: str = "whoever runs this cluster"
-    """Whom a refusal tells people to ask."""
+    """The person that a refusal names to be asked."""
 
     def __post_init__(self) -> None:
         if self.budget is not None and not 0 < self.budget <= 100:

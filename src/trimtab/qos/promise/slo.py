@@ -41,7 +41,7 @@ class Declarations(Struct, frozen=True):
 
 
 class PromiseTerms(Struct, frozen=True):
-    """What holds where nobody declared anything."""
+    """What holds where nothing was declared."""
 
     default: float
     by_class: Mapping[str, float]

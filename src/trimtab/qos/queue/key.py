@@ -21,9 +21,9 @@ from trimtab.qos.settings import QosSettings
 ANNOTATION = STAMP
 INFINITE = 10**20 - 1
 LARGEST_RANK = 999_999
-"""Of an SLO of 0, and of whoever has waited for too long."""
+"""Of pods with an SLO of 0, and of those that have waited for too long."""
 TOLERANCE = SECOND // 2
-"""By how much a deadline must move to be written anew; of a large debt or credit a twentieth."""
+"""By how much a deadline must move to be written again; of a large debt or credit a twentieth."""
 MOST_PENALTY_S = 60
 URGENT, WAITING, CAREFREE = 0, 1, 2
 _TEXT = re.compile(r"v1:([0-2]):([0-9]{6}):([0-9]{20})")

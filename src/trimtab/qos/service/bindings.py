@@ -130,7 +130,7 @@ class Skew(Struct):
         if received - sent > WIDEST:
             return
         least, most = second - received, second + SECOND - sent
-        if least > self.most or most < self.least:  # one of the clocks was set: begin anew
+        if least > self.most or most < self.least:  # one of the clocks was set: begin again
             self.least, self.most = least, most
         else:
             self.least, self.most = max(self.least, least), min(self.most, most)
@@ -166,7 +166,7 @@ class ServerTime:
         return self._last
 
     def local(self) -> int:
-        """Our own time, whoever sets the clock."""
+        """Our own time, unchanged when the clock is set."""
         return self._start + self._steady()
 
     def of_wall(self) -> int:

@@ -19,11 +19,6 @@ from trimtab.qos.queue.stamper import Stamper, WaitingPod
 from trimtab.qos.service.metrics import restamps, violations
 from trimtab.qos.tracking.tracker import AccountTracker
 
-#
-"""Whoever looks every second and has not for so long was kept from it."""
-"""For so long after a pause what is heard may be from before its end."""
-
-
 # Events about promises: at risk, broken, kept again, or not to be read; and a count.
 #
 # An account is judged every few seconds. One that has hardly lived is not: everybody waits at

@@ -35,7 +35,7 @@ class RebuildOutcome(Struct, frozen=True):
     accounts: int = 0
     replayed: int = 0
     lost: int = 0
-    """Pods of which nobody knows when they ended."""
+    """Pods whose end has no known time."""
     gap: bool = False
     """The watch could not be continued."""
     as_of: int = 0
@@ -65,7 +65,7 @@ class Rebuild:
         return [each.account.owner for each in self._known.values()]
 
     async def run(self) -> RebuildOutcome:
-        """Make the tracker's ledger what it would be if nobody had been away."""
+        """Make the tracker's ledger what it would be if the service had run all the time."""
         for stored in await self._stored():
             self._adopt(stored)
         tracker = self._tracker
@@ -74,7 +74,7 @@ class Rebuild:
         told_until, told = self._stream_clock, self._gaps()
         self._advance(self._tracker.now(), None)
         self._skip_what_is_in_the_sums()
-        self._tracker.open()  # it was told of those who ended while we replayed
+        self._tracker.open()  # it has heard of those that ended during the replay
         lost = self._close_vanished()
         if gap:
             self._note_unwatched(told_until, told)
@@ -138,7 +138,7 @@ class Rebuild:
                     for event in batch:
                         told = int(event.object.metadata.resource_version or 0)
                         version = max(version, told)
-                        if told <= target:  # the stores tell the rest
+                        if told <= target:  # the stores have the rest
                             self._take(event)
                     if version >= target:
                         break
@@ -195,7 +195,7 @@ class Rebuild:
                 ledger.lost(uid, since, clock, ended=clock if replaced else since)
             ledger.gone(uid, max(since, clock) if replaced else since)
 
-    # What nobody saw
+    # What happened unseen
 
     def _close_vanished(self) -> int:
         present = {pod.metadata.uid for pod in self._tracker.stores.pods.store}

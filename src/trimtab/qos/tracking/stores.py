@@ -36,7 +36,7 @@ from trimtab.qos.ledger.time_to_violation import SECOND
 # of an object does not.
 EVERY_S = 1.0
 STALL = 3 * SECOND
-"""Whoever looks every second and has not for so long was kept from it."""
+"""A loop of one second that was silent for so long was held up."""
 BACKLOG = 5 * SECOND
 """For so long after a pause what is heard may be from before its end."""
 

@@ -22,7 +22,7 @@ from trimtab.qos.tracking.stores import THROUGH, AnyVm, PauseDetector, QosStores
 
 log = get_logger()
 ORPHANED = 3600 * SECOND
-"""An account whose owner nobody watches is dropped after so long without pods."""
+"""An account whose owner is not watched is dropped after so long without pods."""
 YOUNG = 60 * SECOND
 
 
@@ -53,7 +53,7 @@ class AccountTracker:
         self.on_change: Callable[[str], None] = lambda _: None
         """Called with the uid of an account that came, went, or may need other stamps."""
         self.replaying_from: int | None = 0
-        """From which version of the pods on the past is told; None: what is told is now."""
+        """The version of the pods from which the past is replayed; None: changes are live."""
         self._aside: list[tuple[LifePod | None, LifePod | None, int, int]] = []
 
     def follow(self) -> None:
@@ -215,7 +215,7 @@ class AccountTracker:
             account.begin(created)
             self.on_change(meta.uid)
         lives = any(pod.ended is None for pod in account.pods.values())
-        # stopped while nobody watched: it was when its last pod ended
+        # stopped unseen: it was when its last pod ended
         account.want(new.wanted, now if new.wanted or lives else account.latest())
 
     def tidy(self, account: Account, now: int) -> None:

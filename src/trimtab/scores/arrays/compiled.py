@@ -98,7 +98,7 @@ _ELEMENTWISE = (Binary, Function, Clamp, Extreme)
 
 
 def _elementwise(expr: Binary | Function | Clamp | Extreme) -> Compiled:
-    """Into the array of an operand that nobody else holds, if there is one.
+    """Into the array of an operand that is referred to only here, if there is one.
 
     Fresh memory is what costs here: 5,000 nodes, 18 scores, 1.0 ms instead of 2.3.
     """

@@ -36,7 +36,7 @@ class VmPod(Struct, frozen=True, gc=False):
 
     @property
     def name(self) -> str:
-        """Made when asked for: thousands of pods are looked at and few are told of by name."""
+        """Made when asked for: thousands of pods are looked at, and few are ever named."""
         return f"virt-launcher-{self.vm_name}-{self.uid}"
 
     @property

@@ -325,7 +325,7 @@ class Migrations:
         self.failed += 1
         mark.failures += 1
         mark.not_before_s = now + backoff_s(mark.failures, self._model.backoff_s)
-        if mark.wanted_target is not None:  # no evacuation: whoever asked may think again
+        if mark.wanted_target is not None:  # no evacuation: the one who asked for it may ask again
             del self.marks[mark.vm]
         else:
             self._waiting.add(mark)

@@ -55,7 +55,7 @@ class ReplicaPlacement:
         self._plain = _Plain(self)
         groups = None if fleet.rules is None else fleet.rules.groups
         self.apart = None if groups is None else Apart(groups)
-        """Who is where of those that keep apart from each other; None if nobody does."""
+        """Places of the VMs that keep apart from each other; None if no VM does."""
         if (ground := fleet.ground) is not None:
             self.requested_cpu += ground.requested_cpu
             self.requested_memory += ground.requested_memory

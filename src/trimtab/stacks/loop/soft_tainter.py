@@ -96,7 +96,7 @@ class SoftTainter:
 
 
 def _regardless(node: Node) -> Node:
-    """The node as if nobody knew whether it is Ready: OpenShift's tainter does not ask."""
+    """The node without its Ready condition, which OpenShift's tainter does not look at."""
     return structs.replace(node, status=structs.replace(node.status, conditions=()))
 
 
@@ -110,7 +110,7 @@ async def serve(tainter: SoftTainter, *, host: str, port: int) -> None:
 
 
 def wanted(found: Classification) -> Mapping[str, frozenset[str]]:
-    """The taints of each classified node; if nobody is under, appropriate ones go without."""
+    """The taints of each classified node; if none is under-utilised, appropriate ones get none."""
     kinds = {name: node.kind for name, node in found.nodes.items()}
     some_under = "under" in kinds.values()
     return {name: frozenset(keys_of(kind, some_under=some_under)) for name, kind in kinds.items()}

@@ -115,7 +115,7 @@ def _is_there(lab: Lab, script: Script) -> bool:
     """Whether the lab plays this very scenario already, be it in a later run."""
     try:
         played = read_script((lab.dir / SCRIPT_FILE).read_bytes(), SCRIPT_FILE)
-    except (FileNotFoundError, ConfigError):  # a torn one is written anew
+    except (FileNotFoundError, ConfigError):  # one that was cut off is written again
         return False
     return structs.replace(played, run=script.run).digest == script.digest
 
@@ -219,7 +219,7 @@ def _soft_tainter(lab: Lab, settings: LoopSettings) -> Component:
 
 
 def _page(lab: Lab) -> Component:
-    """It starts when the rest is there, so that it keeps nobody waiting."""
+    """It starts after the rest, so that no other component waits for it."""
     options = PageSettings(
         token_file=Path(PAGE_TOKEN_FILE),
         title=f"lab {lab.spec.name}",

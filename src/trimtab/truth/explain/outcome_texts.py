@@ -50,7 +50,7 @@ def listed(names: tuple[str, ...] | list[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-# What the API server would say to an eviction, as far as a look at the VMs told.
+# What the API server would answer to an eviction, by what was seen of the VMs.
 #
 # The descheduler's rules know nothing of VMs; KubeVirt's webhook does. What was seen of it is
 # kept in the snapshot as annotations of our own on the VM's pod, which no rule reads.

@@ -68,7 +68,7 @@ class _Pods:
         found = self._judge.reasons(pod, node)
         if self._destinations:
             return found
-        # Nobody takes anything: that says nothing about the pod's tolerations.
+        # No node takes any pod: that says nothing about the pod's tolerations.
         return tuple(reason for reason in found if reason.rule != "E7b")
 
     def _of_source(self, pod: PodView, visit: Visit) -> PodExplained:

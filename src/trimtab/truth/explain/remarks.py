@@ -37,9 +37,9 @@ class InFlightReport(Struct, frozen=True, rename="camel"):
     marked: int
     """VMs that are marked to leave, but whose pod does not say so yet."""
     further_at_most: int
-    """Unseen entries, whoever asked for the known ones."""
+    """Unseen entries, no matter who asked for the known ones."""
     further_at_most_alone: int
-    """The same if nobody but the descheduler evicts."""
+    """The same if only the descheduler evicts."""
 
 
 def in_flight_report(snapshot: Snapshot, policy: Policy) -> InFlightReport:
@@ -164,7 +164,7 @@ def _fits_elsewhere(eviction: Eviction, nodes: dict[str, NodeView], trial: Trial
 
 
 def _overloads_all(run: PluginRun, pod: PodView, cycle: Cycle, nodes: dict[str, NodeView]) -> bool:
-    """Only with a usage that pods have: with a query nobody knows what a pod adds."""
+    """Only with a usage that pods have: a query does not say what a pod adds."""
     figures = run.figures
     if figures is None or not run.destinations:
         return False

@@ -87,7 +87,7 @@ def _checked(facts: Facts, policy: Policy) -> Iterator[LintFinding]:
 
 
 class _Any(dict[str, int]):
-    """Priority classes where nobody could be asked: each may exist."""
+    """Priority classes that could not be read: each may exist."""
 
     def __bool__(self) -> bool:
         return True

@@ -14,13 +14,13 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class DeschedulerProgram(Struct, frozen=True):
-    """The descheduler that reads the policy; `in_background` is None where nobody knows."""
+    """The descheduler that reads the policy; `in_background` is None where it is not known."""
 
     name: str = ""
     version: str = ""
     in_background: bool | None = None
     openshift: bool | None = None
-    """OpenShift's own build; None where nobody knows."""
+    """OpenShift's own build; None where it is not known."""
 
     @property
     def release(self) -> tuple[int, int] | None:

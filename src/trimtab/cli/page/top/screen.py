@@ -100,7 +100,7 @@ class _Followed:
         try:
             self._loop.run_until_complete(self._task)
         except asyncio.CancelledError:
-            pass  # the screen was left: there is nobody to tell
+            pass  # the person has left the screen: an error has no place to be shown
         except TrimtabError as error:
             self._error = error
         finally:

@@ -46,7 +46,7 @@ class Keep(Struct, frozen=True):
 
 
 class Refuse(Struct, frozen=True):
-    """The old text keeps running; `why` is for whoever applied the new one."""
+    """The old text keeps running; `why` is for the person who applied the new one."""
 
     digest: str
     why: str

@@ -45,7 +45,7 @@ class RuleGroupPace(Struct, frozen=True):
 
 
 class KeepingUp(Struct, frozen=True, kw_only=True):
-    """Numbers of the last two minutes; None where nobody knows."""
+    """Numbers of the last two minutes; None where it is not known."""
 
     groups: tuple[RuleGroupPace, ...] = ()
     missed: int | None = None
@@ -142,7 +142,7 @@ class KeepingUp(Struct, frozen=True, kw_only=True):
 
 
 async def keeping_up(loop: Loop) -> KeepingUp:
-    """Ask Prometheus and the descheduler's log once; trouble is told in the answer."""
+    """Ask Prometheus and the descheduler's log once; the answer says what failed."""
     pace_s = SCRAPE_S / loop.spec.clock.scale
     cycles = read_cycles(loop.lab.log("descheduler"))
     if cycles:

@@ -81,7 +81,7 @@ class LoopState(Struct, frozen=True, kw_only=True):
 
 
 async def read_loop(loop: Loop) -> LoopState:
-    """Look once; a part of the loop that does not answer is told in `problem`."""
+    """Look once; `problem` says which part of the loop does not answer."""
     policy = loop.policy()
     query = next(iter(queries(policy)), "")
     nodes = await loop.api.list(NODES)
@@ -159,7 +159,7 @@ async def _inputs(loop: Loop) -> dict[str, Mapping[str, float]]:
         return {
             name: await loop.prometheus.by_label(series, "node") for name, series in SERIES.items()
         }
-    except TrimtabError:  # told by the verdict's problem
+    except TrimtabError:  # the verdict's problem says it
         return {name: {} for name in SERIES}
 
 

@@ -22,7 +22,7 @@ class Request(Struct, frozen=True):
 
 
 class RecentCycle(Struct, frozen=True, kw_only=True):
-    """One descheduling cycle, as told."""
+    """One descheduling cycle, as the log has it."""
 
     pid: int
     ended: str

@@ -25,7 +25,7 @@ class SnapshotChange(Struct, frozen=True, rename="camel"):
 
 
 class UntriedChange(Struct, frozen=True):
-    """A change and the snapshot that it leads to; nobody has tried it yet."""
+    """A change and the snapshot that it leads to; it was not tried yet."""
 
     change: SnapshotChange
     snapshot: Snapshot
