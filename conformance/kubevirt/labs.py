@@ -16,6 +16,7 @@ from conformance.kubevirt.ours import Ours
 from conformance.kubevirt.recording import Side
 from conformance.kubevirt.theirs import Theirs
 from conformance.kubevirt.world import COPY_S, Place, World
+from trimtab.install.policies import node_selector
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
@@ -105,38 +106,13 @@ def bandwidth_for(scale: float) -> int:
 
 
 def _place_policy() -> list[Free]:
-    rule = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["pods"],
-    }
-    path = f"/spec/nodeSelector/{GROUP_LABEL.replace('/', '~1')}"
-    patch = f'[JSONPatch{{op: "add", path: "{path}", value: object.metadata.namespace}}]'
-    policy = {
-        "apiVersion": f"{_ADMISSION}/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": "conformance-place"},
-        "spec": {
-            "failurePolicy": "Fail",
-            "reinvocationPolicy": "Never",
-            "matchConstraints": {
-                "resourceRules": [rule],
-                "namespaceSelector": {"matchLabels": _LABEL},
-            },
-            "matchConditions": [
-                {"name": "selects", "expression": "has(object.spec.nodeSelector)"},
-            ],
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
-        },
-    }
-    binding = {
-        "apiVersion": f"{_ADMISSION}/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": "conformance-place"},
-        "spec": {"policyName": "conformance-place"},
-    }
-    return [policy, binding]
+    return node_selector(
+        "conformance-place",
+        GROUP_LABEL,
+        "object.metadata.namespace",
+        {"selects": "has(object.spec.nodeSelector)"},
+        namespaceSelector={"matchLabels": _LABEL},
+    )
 
 
 async def _await_policies(world: World, place: Place) -> None:

@@ -1,5 +1,6 @@
 """Admission policies: the two envelopes that each has, the policy and its binding."""
 
+from collections.abc import Mapping
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -46,3 +47,25 @@ def same(field: str, otherwise: str) -> str:
     """An expression: a field is as it was."""
     sides = (either(thing, field, otherwise) for thing in ("object", "oldObject"))
     return " == ".join(sides)
+
+
+def node_selector(
+    name: str, label: str, value: str, conditions: Mapping[str, str], **where: Any
+) -> list[Manifest]:
+    """Gives new pods a node selector: `label` with what the CEL expression `value` says.
+
+    Only pods that fulfil all conditions, which have names, and have a node selector already: a
+    JSON patch cannot add to a map that is not there.
+    """
+    path = f"/spec/nodeSelector/{label.replace('/', '~1')}"
+    patch = f'[JSONPatch{{op: "add", path: "{path}", value: {value}}}]'
+    spec = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [matching("", ["pods"], ["CREATE"])], **where},
+        "matchConditions": [
+            {"name": name, "expression": expression} for name, expression in conditions.items()
+        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+    return mutating(name, spec)

@@ -7,13 +7,13 @@ a node for good, so the policy changes the first launcher pod and no migration's
 
 from typing import Any
 
+from trimtab.install.policies import node_selector
 from trimtab.install.rights import FOLLOW, LOOK, Role, everywhere, granted, right, within
 from trimtab.kube.kubevirt import HOSTNAME, MIGRATION_JOB_LABEL, VMIMS
 from trimtab.kube.machines import INITIAL_NODE, KUBEVIRT
 
 Manifest = dict[str, Any]
 POLICY = "trimtab-initial-node"
-_NOTE = f'object.metadata.annotations["{INITIAL_NODE}"]'
 
 
 def loop_objects() -> list[Manifest]:
@@ -45,46 +45,11 @@ def initial_node_policy() -> list[Manifest]:
     The pod keeps it for life, like one of a directed migration; the next launcher is free. A
     list of requirements would be better, but the API server panics on lists in such a patch.
     """
-    rule = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["pods"],
+    annotations, labels = "object.metadata.annotations", "object.metadata.labels"
+    conditions = {
+        "wanted": f'has({annotations}) && "{INITIAL_NODE}" in {annotations}',
+        "not-a-migration": f'has({labels}) && !("{MIGRATION_JOB_LABEL}" in {labels})',
+        "a-launcher": f'{labels}["kubevirt.io"] == "virt-launcher" && '
+        "has(object.spec.nodeSelector)",
     }
-    path = f"/spec/nodeSelector/{HOSTNAME.replace('/', '~1')}"
-    patch = f'[JSONPatch{{op: "add", path: "{path}", value: {_NOTE}}}]'
-    policy = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": POLICY},
-        "spec": {
-            "failurePolicy": "Fail",
-            "reinvocationPolicy": "Never",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [
-                {
-                    "name": "wanted",
-                    "expression": "has(object.metadata.annotations) && "
-                    f'"{INITIAL_NODE}" in object.metadata.annotations',
-                },
-                {
-                    "name": "not-a-migration",
-                    "expression": "has(object.metadata.labels) && "
-                    f'!("{MIGRATION_JOB_LABEL}" in object.metadata.labels)',
-                },
-                {
-                    "name": "a-launcher",
-                    "expression": 'object.metadata.labels["kubevirt.io"] == "virt-launcher" && '
-                    "has(object.spec.nodeSelector)",
-                },
-            ],
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
-        },
-    }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": POLICY},
-        "spec": {"policyName": POLICY},
-    }
-    return [policy, binding]
+    return node_selector(POLICY, HOSTNAME, f'{annotations}["{INITIAL_NODE}"]', conditions)

@@ -84,17 +84,8 @@ def _mean(values: NDArray[np.float32]) -> float:
 PICTURE_ROWS = 144
 
 
-class MoveRow(Struct, frozen=True, array_like=True):
+class MoveRow(MigrationRecord, frozen=True, array_like=True):
     """A migration without its field names: studies hold many."""
-
-    vm: str
-    source: str
-    target: str | None
-    requested_s: float
-    started_s: float | None
-    ended_s: float | None
-    gb: float
-    outcome: str
 
 
 class Picture(Struct, frozen=True):
