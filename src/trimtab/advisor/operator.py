@@ -197,7 +197,7 @@ class Operator(Controller):
             metrics.reapplies.labels(name).inc(step.status.phase == "InProgress")
         if step.status.phase != before.phase:
             log.info("phase entered", config=name, phase=step.status.phase, was=before.phase)
-        self._tell(config, step.news)
+        self._record_events(config, step.news)
 
     async def _stored(
         self, raw: Free, config: VirtPlatformConfig, step: WriteStatus
@@ -218,7 +218,7 @@ class Operator(Controller):
         body = raw | {"status": encoded(step.status)}
         await self._client.replace(FREE_CONFIGS, body, subresource="status")
 
-    def _tell(self, config: VirtPlatformConfig, news: tuple[Announcement, ...]) -> None:
+    def _record_events(self, config: VirtPlatformConfig, news: tuple[Announcement, ...]) -> None:
         for each in news:
             self._recorder.record(
                 CONFIGS.reference(config),

@@ -16,7 +16,7 @@ from trimtab.advisor.settings import ADVERTISED, NAME, AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.events import Recorder
 from trimtab.kube.http.authorize import Authorizer, authorized
-from trimtab.kube.http.web import Tls, Web, tells
+from trimtab.kube.http.web import Tls, Web, probe_route
 from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
 
@@ -27,7 +27,7 @@ async def serve(client: Client, settings: AdvisorSettings) -> None:
     elector = Elector(client, NAME, settings.namespace, identity)
     recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
     operator = Operator(client.guarded(elector.check), recorder, settings, reading=client)
-    told = tells(ADVERTISED, lambda: operator.advertised)
+    told = probe_route(ADVERTISED, lambda: operator.advertised)
     web = Web([told], host=settings.host, port=settings.port, tls=_tls(settings))
     service = Service(
         NAME,

@@ -81,7 +81,7 @@ class Executor:
             outcome = await self._write(s, step)
         except NotFound as error:
             raise errors.Conflict(f"{s.key} changed meanwhile: {error}") from error
-        self._tell(s, getattr(step, "news", ()))
+        self._record_events(s, getattr(step, "news", ()))
         return outcome
 
     async def _write(self, s: VmSituation, step: Step) -> Outcome:
@@ -167,12 +167,12 @@ class Executor:
             return await self._refused(s, step, error)
         self._own.note(s.key, created, created=True)
         log.info("pod created", pod=meta.name, target=step.target)
-        self._tell(s, step.news)
+        self._record_events(s, step.news)
         return AGAIN
 
     async def _refused(self, s: VmSituation, step: CreatePod, error: ApiError) -> Outcome:
         """The API server does not take the pod: say so, and try again ever later."""
-        self._tell(s, (EventNote("PodRefused", error.message, warning=True),))
+        self._record_events(s, (EventNote("PodRefused", error.message, warning=True),))
         if step.target and s.current is not None:
             why = f"the target pod was refused: {error.message}"
             return await self.do(s, finished(s, s.current, "Failed", why))
@@ -249,7 +249,7 @@ class Executor:
         except (NotFound, Conflict):
             return
 
-    def _tell(self, s: VmSituation, news: tuple[EventNote, ...]) -> None:
+    def _record_events(self, s: VmSituation, news: tuple[EventNote, ...]) -> None:
         for each in news:
             kind: Literal["Normal", "Warning"] = "Warning" if each.warning else "Normal"
             pod = PODS.reference(each.pod) if each.pod else None

@@ -25,7 +25,7 @@ from trimtab.benchmarks.queue.experiment import (
     student,
 )
 from trimtab.benchmarks.queue.side import LABEL, RunningTimes, deployment, priority_classes
-from trimtab.benchmarks.queue.table import told
+from trimtab.benchmarks.queue.table import gain_text
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 
@@ -169,7 +169,7 @@ def test_an_interval_is_over_seeds_however_many_deployments_there_are() -> None:
     ],
 )
 def test_a_gain_is_told_as_smaller_or_larger(gain: Gain, words: str) -> None:
-    assert words in told(gain)
+    assert words in gain_text(gain)
 
 
 def test_the_order_of_the_sides_is_drawn_for_every_seed() -> None:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.observe.descheduler_log import parse_cycles
-from trimtab.stacks.loop.state.recent_cycles import read_cycles, told
+from trimtab.stacks.loop.state.recent_cycles import read_cycles, recent_cycle
 
 HERE = Path(__file__).parent
 WORKED, FAILED = ((HERE / f"{name}.log").read_text() for name in ("worked", "failed"))
-(WHOLE,) = (told(cycle) for cycle in parse_cycles(WORKED.splitlines()))
+(WHOLE,) = (recent_cycle(cycle) for cycle in parse_cycles(WORKED.splitlines()))
 
 
 def test_a_line_without_its_last_field_is_passed_over(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_any_line_may_end_anywhere(which: int) -> None:
     lines = WORKED.splitlines()
     for cut in range(0, len(lines[which]), 3):
         torn = [*lines[:which], lines[which][:cut], *lines[which + 1 :]]
-        assert len([told(cycle) for cycle in parse_cycles(torn)]) <= 1
+        assert len([recent_cycle(cycle) for cycle in parse_cycles(torn)]) <= 1
 
 
 @given(
@@ -43,7 +43,7 @@ def test_what_is_missing_or_garbled_never_hides_the_cycles_after_it(
 ) -> None:
     damaged = WORKED[: min(start, end)] + garbage + WORKED[max(start, end) :]
     other = WORKED.replace(" 9858 ", " 7777 ")
-    cycles = [told(c) for c in parse_cycles((damaged + "\n" + other + FAILED).splitlines())]
+    cycles = [recent_cycle(c) for c in parse_cycles((damaged + "\n" + other + FAILED).splitlines())]
     assert cycles[-1].errors
     assert cycles[-2].classes == WHOLE.classes
     assert cycles[-2].requests == WHOLE.requests

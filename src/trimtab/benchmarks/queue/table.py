@@ -36,13 +36,13 @@ def show_report(report: Report) -> None:
     out.print(f"demand {report.demand:.2f} of capacity, seeds {report.seeds}", markup=False)
     for side, gain in (("qos", report.gain), ("rank", report.rank_gain)):
         if gain is not None:
-            out.print(f"upper classes, stock over {side}: {told(gain)}", markup=False)
+            out.print(f"upper classes, stock over {side}: {gain_text(gain)}", markup=False)
     for group, fairer in report.fairer.items():
         word = "lower than" if fairer else "NOT lower than"
         out.print(f"Gini in {group}: {word} with ranks alone", markup=False)
 
 
-def told(gain: Gain) -> str:
+def gain_text(gain: Gain) -> str:
     """In words: smaller or larger, and whether the seeds agree."""
     smaller = gain.ratio >= 1
     times, word = (gain.ratio, "smaller") if smaller else (1 / gain.ratio, "larger")

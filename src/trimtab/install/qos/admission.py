@@ -36,10 +36,10 @@ def slo_policy() -> list[Manifest]:
         "matchConstraints": {"resourceRules": _declaring()},
         "matchConditions": [{"name": "declares-an-slo", "expression": f"{_OWN} || {_TEMPLATE}"}],
         "validations": [
-            _readable(f"!({_OWN}) || {_fits('object.metadata')}", _told("object.metadata")),
+            _readable(f"!({_OWN}) || {_fits('object.metadata')}", _complaint("object.metadata")),
             _readable(
                 f"!({_TEMPLATE}) || {_fits('object.spec.template.metadata')}",
-                _told("object.spec.template.metadata"),
+                _complaint("object.spec.template.metadata"),
             ),
         ],
     }
@@ -61,7 +61,7 @@ def _fits(meta: str) -> str:
     return f"{meta}.annotations['{SLO}'].matches('{_QUOTED}')"
 
 
-def _told(meta: str) -> str:
+def _complaint(meta: str) -> str:
     return (
         f"'annotation {SLO}: \"' + {meta}.annotations['{SLO}'] + "
         "'\" is not an SLO; write a number from 0 to 1 like 0.95, or 95%'"

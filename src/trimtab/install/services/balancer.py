@@ -75,7 +75,7 @@ def kinds() -> list[dict[str, Any]]:
 
 
 def admission() -> list[dict[str, Any]]:
-    from trimtab.install.node_policies import balancer_policy
+    from trimtab.install.policies import balancer_policy
 
     return balancer_policy()
 

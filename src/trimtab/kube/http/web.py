@@ -121,7 +121,7 @@ class Tls(Struct, frozen=True):
             context.load_verify_locations(self.client_ca)
 
 
-def tells(word: str, holds: Callable[[], bool]) -> Route:
+def probe_route(word: str, holds: Callable[[], bool]) -> Route:
     """GET /word: 200 once it holds, 503 before; probes ask for it."""
 
     async def answer(_: Request) -> Response:

@@ -64,13 +64,13 @@ class Store(Generic[T]):
         old = self._objects.get(key)
         self._objects[key] = obj
         self._reindex(key, old, obj)
-        self._tell(old, obj)
+        self._notify(old, obj)
 
     def discard(self, key: Key) -> None:
         old = self._objects.pop(key, None)
         if old is not None:
             self._reindex(key, old, None)
-            self._tell(old, None)
+            self._notify(old, None)
 
     def swap(self, objects: Iterable[T]) -> None:
         """Become exactly `objects`; subscribers hear the differences once all is in place."""
@@ -86,7 +86,7 @@ class Store(Generic[T]):
         for old, new in changes:
             self._reindex(metadata(old if new is None else new).key, old, new)
         for old, new in changes:
-            self._tell(old, new)
+            self._notify(old, new)
 
     def _reindex(self, key: Key, old: T | None, new: T | None) -> None:
         for name, values_for in self._index_by.items():
@@ -101,7 +101,7 @@ class Store(Generic[T]):
                 for value in values_for(new):
                     index.setdefault(value, {})[key] = new
 
-    def _tell(self, old: T | None, new: T | None) -> None:
+    def _notify(self, old: T | None, new: T | None) -> None:
         if not self._subscribers:
             return
         reborn = old is not None and new is not None and metadata(old).uid != metadata(new).uid

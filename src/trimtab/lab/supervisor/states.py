@@ -46,7 +46,7 @@ class UnitStates:
             new = structs.replace(new, since=time.time())
         self.units[name] = new
         if (new.state, new.message) != (old.state, old.message):
-            self._tell(new)
+            self._publish(new)
         self.touch()
 
     def warn(self, topic: str, text: str) -> None:
@@ -107,7 +107,7 @@ class UnitStates:
                 queue.get_nowait()
             queue.put_nowait(None)
 
-    def _tell(self, unit: UnitStatus) -> None:
+    def _publish(self, unit: UnitStatus) -> None:
         event = _event(unit)
         say = log.warning if unit.state in ("backing-off", "gave-up", "unhealthy") else log.info
         say("state changed", unit=unit.name, state=unit.state, message=unit.message, pid=unit.pid)

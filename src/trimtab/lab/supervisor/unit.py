@@ -177,16 +177,16 @@ class ComponentUnit:
         pause = _Pause()
         target = ProbeTarget(self._shared.lab.path, self._log, position)
         while reason := await self._missing(target, lasting=False):
-            self._tell("starting", reason)
+            self._publish("starting", reason)
             await pause()
-        self._tell("ready", "")
+        self._publish("ready", "")
         await self._do_all(self.component.after, "ready")
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             reason = await self._missing(target, lasting=True)
-            self._tell("unhealthy" if reason else "ready", reason)
+            self._publish("unhealthy" if reason else "ready", reason)
 
-    def _tell(self, state: State, message: str) -> None:
+    def _publish(self, state: State, message: str) -> None:
         """What a process shows while it is being ended says nothing about the next one."""
         if not self._asked.is_set():
             self._post(state, message)

@@ -82,24 +82,26 @@ class Ledger:
         before = copy(known) if known is not None else None
         pod = account.observe(facts, sight)
         if joined is not None and known is not None:
-            self._tell(account, known, JOINED, joined)
+            self._notify(account, known, JOINED, joined)
         if pod is not None:
-            self._tell_news(account, before, pod)
+            self._notify_changes(account, before, pod)
 
-    def _tell_news(self, account: Account, before: Incarnation | None, pod: Incarnation) -> None:
+    def _notify_changes(
+        self, account: Account, before: Incarnation | None, pod: Incarnation
+    ) -> None:
         """Every transition that is known now and was not before."""
         if before is None:
-            self._tell(account, pod, "created", pod.created)
+            self._notify(account, pod, "created", pod.created)
             before = Incarnation(pod.uid, pod.created)
             if pod.gated:
-                self._tell(account, pod, "gated", pod.created)
+                self._notify(account, pod, "gated", pod.created)
         for what, was, now in (
             ("ungated", before.ungated, pod.ungated),
             ("bound", before.bound, pod.bound),
             ("ended", before.ended, pod.ended),
         ):
             if was is None and now is not None:
-                self._tell(account, pod, what, now)
+                self._notify(account, pod, what, now)
 
     def observe_past(self, facts: Incarnation, owner: AccountOwner, sight: Observation) -> None:
         """How a pod was before it came to an account that was written down later."""
@@ -117,7 +119,7 @@ class Ledger:
         self._since.setdefault(uid, since)
         past = structs.replace(facts, uid=name, ended=max(ended, facts.created), vague=False)
         if account.observe(past, sight) is not None:
-            self._tell(account, past, LEFT, since)
+            self._notify(account, past, LEFT, since)
 
     def release(self, uid: str, owner: AccountOwner, at: int) -> None:
         """A pod came to the account of `owner`, which knows that already: it is in no other."""
@@ -125,7 +127,7 @@ class Ledger:
         if account is None or account is there or uid not in account.pods:
             return
         pod = account.pods[uid]
-        self._tell(account, pod, LEFT, account.leave(uid, at))
+        self._notify(account, pod, LEFT, account.leave(uid, at))
         if uid in there.pods or uid in there.done:
             self._account_of[uid] = owner.uid
         else:  # and it is gone from there, too
@@ -160,7 +162,7 @@ class Ledger:
             return
         pod = account.forget(uid, at)
         if pod is not None and pod.ended is not None:
-            self._tell(account, pod, "ended", pod.ended)
+            self._notify(account, pod, "ended", pod.ended)
 
     def lost(self, uid: str, known_until: int, now: int, ended: int | None = None) -> bool:
         """A pod vanished between two moments; true if that is what ended it.
@@ -173,7 +175,7 @@ class Ledger:
             return False
         at = known_until if ended is None else ended
         account.lose(uid, at, now - known_until)
-        self._tell(account, pod, LOST, at)
+        self._notify(account, pod, LOST, at)
         return True
 
     def measured(self, uid: str, start: int, end: int) -> bool:
@@ -185,7 +187,7 @@ class Ledger:
         first = pod is not None and pod.bound is None
         news = account.measure(uid, start, end)
         if news and first and pod is not None and pod.bound is not None:
-            self._tell(account, pod, "bound", pod.bound)
+            self._notify(account, pod, "bound", pod.bound)
         return news
 
     def adopt(self, account: Account) -> None:
@@ -240,7 +242,7 @@ class Ledger:
             if sight is not None and not sight.witnessed and pod is not None:
                 before.gap += max(0, at - max(known_until, pod.created))
             self._since[uid] = at
-            self._tell(before, pod or facts, LEFT, at)
+            self._notify(before, pod or facts, LEFT, at)
         since = self._since.get(uid)
         if since is None or uid in account.pods or uid in account.done:
             return None
@@ -254,7 +256,7 @@ class Ledger:
         del self.accounts[before.owner.uid]
         self.version += 1
 
-    def _tell(self, account: Account, pod: Incarnation, what: What, at: int) -> None:
+    def _notify(self, account: Account, pod: Incarnation, what: What, at: int) -> None:
         account.note(at, pod.name, what)
         for listener in self._listeners:
             listener(AccountChange(account, pod, what, at))

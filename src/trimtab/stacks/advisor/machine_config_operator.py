@@ -21,7 +21,7 @@ from trimtab.advisor.kinds import (
 from trimtab.advisor.plan.profile import dig
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists
-from trimtab.kube.http.web import Web, tells
+from trimtab.kube.http.web import Web, probe_route
 from trimtab.kube.resources import NODES, Free, Key, Node
 from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
 from trimtab.kube.runtime.reflector import Reflector
@@ -102,7 +102,7 @@ class MachineConfigOperator:
         wanted = configuration(pool, configs)
         await self._render(pool, configs, wanted["name"])
         nodes = members(pool, list(self.nodes.store))
-        await self._tell(pool, wanted, status(pool, nodes, wanted))
+        await self._update(pool, wanted, status(pool, nodes, wanted))
         return await self._roll(pool, nodes, wanted["name"])
 
     async def _render(self, pool: Free, configs: Sequence[Free], name: str) -> None:
@@ -114,7 +114,7 @@ class MachineConfigOperator:
             return
         log.info("config rendered", config=name)
 
-    async def _tell(self, pool: Free, wanted: Free, told: Free) -> None:
+    async def _update(self, pool: Free, wanted: Free, told: Free) -> None:
         """Spec and status in one patch, if something of it is new."""
         is_new = dig(pool, "spec", "configuration") != wanted
         if is_new or not told.items() <= (pool.get("status") or {}).items():
@@ -139,5 +139,5 @@ async def serve(operator: MachineConfigOperator, *, host: str, port: int) -> Non
         reflectors=(operator.configs, operator.pools, operator.nodes),
         controllers=[operator.controller],
         jobs=[operator.install],
-        web=Web([tells(SETTLED, lambda: operator.settled)], host=host, port=port),
+        web=Web([probe_route(SETTLED, lambda: operator.settled)], host=host, port=port),
     ).run()

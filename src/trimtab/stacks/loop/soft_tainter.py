@@ -45,13 +45,13 @@ class SoftTainter:
         """A turn every interval, until cancelled; then the nodes are left without our taints."""
         try:
             while True:
-                await self._turn_or_tell()
+                await self._turn_or_log()
                 await asyncio.sleep(self._interval_s)
         finally:
             async with asyncio.timeout(CLEAN_LIMIT_S):
                 await self._clean()
 
-    async def _turn_or_tell(self) -> None:
+    async def _turn_or_log(self) -> None:
         try:
             await self.turn()
             turns.labels("worked").inc()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trimtab.install.node_policies import soft_tainter_policy
+from trimtab.install.policies import soft_tainter_policy
 from trimtab.install.rights import FOLLOW, Role, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Listening, Port, Seconds

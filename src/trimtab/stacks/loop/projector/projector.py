@@ -15,7 +15,7 @@ from trimtab.errors import TrimtabError
 from trimtab.files.writing import write_private
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.http.web import Web, tells
+from trimtab.kube.http.web import Web, probe_route
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key, ObjectMeta
 from trimtab.kube.runtime.controller import Controller, Done
 from trimtab.kube.runtime.reflector import Reflector
@@ -165,7 +165,7 @@ def _named(part: Part, annotations: dict[str, str]) -> ObjectMeta:
 
 async def serve(projector: Projector, *, host: str, port: int, extra: Sequence[Web] = ()) -> None:
     """Run until SIGTERM; `extra` are further ports to serve."""
-    web = Web([tells("projected", lambda: projector.ready)], host=host, port=port)
+    web = Web([probe_route("projected", lambda: projector.ready)], host=host, port=port)
     jobs: list[Job] = [projector.seed, *(each.run for each in extra)]
     service = Service(
         NAME, reflectors=projector.maps, controllers=[projector.controller], jobs=jobs, web=web

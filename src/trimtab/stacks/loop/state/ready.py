@@ -29,7 +29,7 @@ async def await_cycle(lab: LabDir, note: Callable[[str], None] = lambda _text: N
                     f"the loop does not close within {limit_s:.0f} s: {missing}; "
                     "find the broken link: trimtab lab test"
                 )
-            note(f"descheduler: {told(missing, loop.interval_s)}")
+            note(f"descheduler: {problem_text(missing, loop.interval_s)}")
             await asyncio.sleep(LOOK_S)
 
 
@@ -42,7 +42,7 @@ async def _missing(loop: Loop) -> str | None:
     return None
 
 
-def told(problem: str, interval_s: float) -> str:
+def problem_text(problem: str, interval_s: float) -> str:
     """A problem as `lab up` shows it; a cycle that began without the token is none."""
     if _NO_TOKEN in problem:
         return f"has read its token; the cycle that counts begins within {interval_s:.0f} s"

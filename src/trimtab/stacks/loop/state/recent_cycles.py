@@ -46,10 +46,10 @@ def read_cycles(log: Path, pid: int | None = None) -> list[RecentCycle]:
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, 2) - TAIL))
         text = file.read().decode(errors="replace")
-    return [told(c) for c in parse_cycles(text.splitlines()) if pid is None or c.pid == pid]
+    return [recent_cycle(c) for c in parse_cycles(text.splitlines()) if pid is None or c.pid == pid]
 
 
-def told(cycle: LoggedCycle) -> RecentCycle:
+def recent_cycle(cycle: LoggedCycle) -> RecentCycle:
     """The cycle in short."""
     gone = {PodOutcome.BACKGROUND: True, PodOutcome.EVICTED: False}
     return RecentCycle(
