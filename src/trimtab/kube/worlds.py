@@ -67,5 +67,5 @@ async def watch_for(client: Client, world: World, every_s: float = LOOK_S) -> No
         await asyncio.sleep(every_s)
         try:
             await refuse_beside(client, world)
-        except Unavailable:
+        except Unavailable:  # asked again after the next pause
             continue

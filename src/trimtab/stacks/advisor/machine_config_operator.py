@@ -79,7 +79,7 @@ class MachineConfigOperator:
             path = kind_of(resource or NAMESPACES).path(dig(obj, "metadata", "namespace"))
             try:
                 await self._client.request("POST", path, {"fieldManager": INSTALLER}, encode(obj))
-            except AlreadyExists:
+            except AlreadyExists:  # from an earlier start, or changed by a person: it stays
                 continue
             log.info("object installed", kind=obj["kind"], name=name_of(obj))
         self.installed.set()
