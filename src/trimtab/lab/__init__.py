@@ -3,7 +3,7 @@
 from trimtab.lab.components.component import Component, LabPlan, SupervisorTask
 from trimtab.lab.components.identity import ClientCert, ServerCert, ServiceIdentity
 from trimtab.lab.components.stack import CA_BUNDLE, CA_TEXT, NONE, Lab, Stack, StackContribution
-from trimtab.lab.control import Event, LabStatus, UnitStatus
+from trimtab.lab.control import LabStatus, UnitEvent, UnitStatus
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import look, survey
 from trimtab.lab.spec import LabClock, LabSpec, NodeSize
@@ -17,7 +17,6 @@ __all__ = [
     "NONE",
     "ClientCert",
     "Component",
-    "Event",
     "Home",
     "Lab",
     "LabClock",
@@ -33,6 +32,7 @@ __all__ = [
     "Stack",
     "StackContribution",
     "SupervisorTask",
+    "UnitEvent",
     "UnitStatus",
     "down",
     "look",

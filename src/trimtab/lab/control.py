@@ -53,7 +53,7 @@ class LabStatus(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class UnitEvent(Struct, frozen=True, kw_only=True):
     """Something happened to a unit (or, with an empty `unit`, to the lab)."""
 
     at: float
@@ -101,7 +101,7 @@ class Stop(Struct, frozen=True, tag=True):
 Request = GetStatus | RestartComponent | ReloadComponent | Refresh | Repair | Follow | Stop
 
 
-class Done(Struct, frozen=True, tag=True):
+class RequestDone(Struct, frozen=True, tag="Done"):
     """The request was carried out."""
 
 
@@ -122,11 +122,11 @@ class StatusAnswer(Struct, frozen=True, tag=True):
 
 
 class EventAnswer(Struct, frozen=True, tag=True):
-    event: Event
+    event: UnitEvent
     status: LabStatus
 
 
-Answer = Done | Failed | Repaired | StatusAnswer | EventAnswer
+Answer = RequestDone | Failed | Repaired | StatusAnswer | EventAnswer
 
 _ANSWERS = msgspec.json.Decoder(Answer)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from trimtab.lab import Event, LabStatus, UnitStatus
+from trimtab.lab import LabStatus, UnitEvent, UnitStatus
 from trimtab.lab.spec import name_option
 from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, STACK
 from trimtab.view.terminal import ProgressSteps, err, out, show_table
@@ -27,7 +27,7 @@ class StartDisplay:
         """Something worth a line of its own."""
         err.print(text, markup=False)
 
-    def show(self, event: Event) -> None:
+    def show(self, event: UnitEvent) -> None:
         """A unit changed; only its new states are told, not each probe on the way."""
         if event.state in _QUIET or self._last.get(event.unit) == event.state:
             return

@@ -11,7 +11,7 @@ from builders.labs.lab import a_lab_on_disk
 from trimtab.cli.lab import commands as commands
 from trimtab.cli.lab import context
 from trimtab.errors import ConfigError
-from trimtab.lab import Event, LabStatus, UnitStatus
+from trimtab.lab import LabStatus, UnitEvent, UnitStatus
 from trimtab.view.lab import StartDisplay, show_started, show_status
 
 
@@ -118,7 +118,7 @@ def test_a_start_tells_each_new_state_once(capsys: pytest.CaptureFixture[str]) -
         ("backing-off", "exit status 1"),
         ("ready", ""),
     ):
-        display.show(Event(at=0.0, unit="kwok", state=state, message=message))
+        display.show(UnitEvent(at=0.0, unit="kwok", state=state, message=message))
     lines = [line.split(" s  ")[1] for line in capsys.readouterr().err.splitlines()]
     assert lines == ["kwok starting", "kwok backing-off: exit status 1", "kwok ready"]
 

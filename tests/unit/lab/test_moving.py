@@ -8,7 +8,7 @@ import pytest
 from builders.labs.lab import a_script
 from trimtab.files.lock import held
 from trimtab.lab import Home, LabPlan
-from trimtab.lab.control import Event
+from trimtab.lab.control import UnitEvent
 from trimtab.lab.ports.register import TRIES, PortMover, choosing, lost_ports
 from trimtab.lab.supervisor.repair import changed_units
 
@@ -48,10 +48,10 @@ def test_the_ports_of_a_component_move_a_few_times_and_no_more() -> None:
         return True
 
     mover = PortMover(move)
-    lost = Event(at=0.0, unit="kwok", state="backing-off", last_lines=("in use",))
+    lost = UnitEvent(at=0.0, unit="kwok", state="backing-off", last_lines=("in use",))
     assert [mover.mend(lost) for _ in range(TRIES + 2)] == [True] * TRIES + [False] * 2
     assert asked == [("in use",)] * TRIES
-    assert not mover.mend(Event(at=0.0, unit="etcd", state="starting", last_lines=("in use",)))
+    assert not mover.mend(UnitEvent(at=0.0, unit="etcd", state="starting", last_lines=("in use",)))
 
 
 def test_labs_of_different_state_directories_see_each_other_while_they_start(

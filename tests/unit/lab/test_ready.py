@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trimtab.lab.control import Event, EventAnswer, LabStatus
+from trimtab.lab.control import EventAnswer, LabStatus, UnitEvent
 from trimtab.lab.starting.settle import LONGEST_S, while_it_moves
 
 QUIET_S = 120.0
@@ -20,7 +20,7 @@ class Time:
         status = LabStatus(name="test", phase="starting", dir="")
         for message in messages:
             self.now += self.step_s
-            event = Event(at=self.now, unit="scenario", state="starting", message=message)
+            event = UnitEvent(at=self.now, unit="scenario", state="starting", message=message)
             yield EventAnswer(event=event, status=status)
 
 

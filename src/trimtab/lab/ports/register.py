@@ -18,7 +18,7 @@ import msgspec
 
 from trimtab.files.lock import held, is_held
 from trimtab.files.writing import make_private_dir, write_private
-from trimtab.lab.control import Event
+from trimtab.lab.control import UnitEvent
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
 
@@ -117,7 +117,7 @@ class PortMover:
         self._move = move
         self._moved: Counter[str] = Counter()
 
-    def mend(self, event: Event) -> bool:
+    def mend(self, event: UnitEvent) -> bool:
         """True if the event is about a lost port and the port has moved."""
         died = event.state in ("backing-off", "gave-up")
         if not died or self._moved[event.unit] >= TRIES or not self._move(event.last_lines):

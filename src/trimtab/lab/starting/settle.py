@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError, Unavailable
 from trimtab.lab import control
-from trimtab.lab.control import Event, LabStatus, UnitStatus
+from trimtab.lab.control import LabStatus, UnitEvent, UnitStatus
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.spec import (
     LOOPBACK,
@@ -133,8 +133,8 @@ LONGEST_S = 900.0
 
 def await_ready(
     lab: LabDir,
-    progress: Callable[[Event], None],
-    mend: Callable[[Event], bool] = lambda _event: False,
+    progress: Callable[[UnitEvent], None],
+    mend: Callable[[UnitEvent], bool] = lambda _event: False,
 ) -> LabStatus:
     """Follow the supervisor until everything is ready; a unit it gave up on is an error.
 

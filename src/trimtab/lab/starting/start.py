@@ -22,7 +22,7 @@ from trimtab.lab import control
 from trimtab.lab.components.control_plane import PORTS
 from trimtab.lab.components.scheduler import OWN_CONFIG_FILE
 from trimtab.lab.components.stack import Stack, choose
-from trimtab.lab.control import Event, LabStatus
+from trimtab.lab.control import LabStatus, UnitEvent
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
 from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
@@ -49,7 +49,7 @@ class Means(Struct, frozen=True, kw_only=True):
     locate: Callable[[str], Path]
     versions: Mapping[str, str] = field(default_factory=dict)
     report: Callable[[str], None] = lambda _text: None
-    progress: Callable[[Event], None] = lambda _event: None
+    progress: Callable[[UnitEvent], None] = lambda _event: None
     port_shift: int = 0
 
 
@@ -96,7 +96,7 @@ def stay_up(
             order.write()
     mover = PortMover(lambda lines: _move_ports(home, lab, means, lines))
 
-    def mend(event: Event) -> None:
+    def mend(event: UnitEvent) -> None:
         try:
             mover.mend(event)
         except TrimtabError as error:
@@ -104,7 +104,7 @@ def stay_up(
 
     with ThreadPoolExecutor(1) as beside:  # the supervisor must go on while its plan is remade
 
-        def watch(event: Event) -> None:
+        def watch(event: UnitEvent) -> None:
             means.progress(event)
             if event.last_lines:
                 beside.submit(mend, event)

@@ -21,7 +21,7 @@ from trimtab.files.lock import held
 from trimtab.files.writing import write_private
 from trimtab.lab.api import Api, trusting
 from trimtab.lab.components.component import Action, Component, LabPlan, Unit
-from trimtab.lab.control import Event, LabStatus
+from trimtab.lab.control import LabStatus, UnitEvent
 from trimtab.lab.files import logs
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import SUPERVISOR_LOCK
@@ -43,7 +43,7 @@ TIDY_S = 5.0
 LOW_DISK = 100 * 1024 * 1024
 
 
-def supervise(lab: LabDir, watch: Callable[[Event], None] | None = None) -> None:
+def supervise(lab: LabDir, watch: Callable[[UnitEvent], None] | None = None) -> None:
     """Run the lab until it is told to stop; refuses if another supervisor has it.
 
     `watch` is called with every event. The working directory becomes the lab's.
@@ -59,7 +59,9 @@ def supervise(lab: LabDir, watch: Callable[[Event], None] | None = None) -> None
         asyncio.run(_main(lab, stream, watch))
 
 
-async def _main(lab: LabDir, stream: logs.LogStream, watch: Callable[[Event], None] | None) -> None:
+async def _main(
+    lab: LabDir, stream: logs.LogStream, watch: Callable[[UnitEvent], None] | None
+) -> None:
     supervisor = Supervisor(lab, stream)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

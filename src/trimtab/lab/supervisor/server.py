@@ -13,7 +13,6 @@ from trimtab.errors import TrimtabError
 from trimtab.lab.control import (
     SOCKET,
     Answer,
-    Done,
     EventAnswer,
     Failed,
     Follow,
@@ -23,6 +22,7 @@ from trimtab.lab.control import (
     Repair,
     Repaired,
     Request,
+    RequestDone,
     RestartComponent,
     StatusAnswer,
     Stop,
@@ -113,7 +113,7 @@ async def _answer(supervisor: "Supervisor", request: Request) -> Answer:
         return Failed(f"not done after {WORK_LIMIT_S:g} s; look at: trimtab lab status")
     except TrimtabError as error:
         return Failed(str(error))
-    return Done()
+    return RequestDone()
 
 
 async def _stream(supervisor: "Supervisor", writer: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from trimtab.lab.control import Event, Phase, UnitStatus
+from trimtab.lab.control import Phase, UnitEvent, UnitStatus
 from trimtab.obs import get_logger
 
 log = get_logger()
@@ -26,8 +26,8 @@ class UnitStates:
         self.refreshing = False
         self._was_ready = False
         self._changed = asyncio.Event()
-        self._followers: set[asyncio.Queue[Event | None]] = set()
-        self._watchers: list[Callable[[Event], None]] = []
+        self._followers: set[asyncio.Queue[UnitEvent | None]] = set()
+        self._watchers: list[Callable[[UnitEvent], None]] = []
 
     def add(self, unit: UnitStatus) -> None:
         self.units[unit.name] = unit
@@ -74,13 +74,13 @@ class UnitStates:
     def ready(self, names: Iterable[str]) -> bool:
         return all(n in self.units and self.units[n].state == "ready" for n in names)
 
-    def watch(self, watcher: Callable[[Event], None]) -> None:
+    def watch(self, watcher: Callable[[UnitEvent], None]) -> None:
         """Call `watcher` with every event, in this process."""
         self._watchers.append(watcher)
 
-    def follow(self) -> asyncio.Queue[Event | None]:
+    def follow(self) -> asyncio.Queue[UnitEvent | None]:
         """Every event from now on, after the newest one of each unit."""
-        queue: asyncio.Queue[Event | None] = asyncio.Queue(maxsize=10_000)
+        queue: asyncio.Queue[UnitEvent | None] = asyncio.Queue(maxsize=10_000)
         for unit in self.units.values():
             queue.put_nowait(_event(unit))
         self._followers.add(queue)
@@ -90,7 +90,7 @@ class UnitStates:
     def has_followers(self) -> bool:
         return bool(self._followers)
 
-    def unfollow(self, queue: asyncio.Queue[Event | None]) -> None:
+    def unfollow(self, queue: asyncio.Queue[UnitEvent | None]) -> None:
         self._followers.discard(queue)
 
     def end_following(self) -> None:
@@ -98,7 +98,7 @@ class UnitStates:
         for queue in list(self._followers):
             self._put(queue, None)
 
-    def _put(self, queue: asyncio.Queue[Event | None], event: Event | None) -> None:
+    def _put(self, queue: asyncio.Queue[UnitEvent | None], event: UnitEvent | None) -> None:
         try:
             queue.put_nowait(event)
         except asyncio.QueueFull:  # it stopped reading: let its connection end
@@ -129,8 +129,8 @@ def phase_of(units: Iterable[UnitStatus], stopping: bool, was_ready: bool) -> Ph
     return "degraded" if was_ready else "starting"
 
 
-def _event(unit: UnitStatus) -> Event:
-    return Event(
+def _event(unit: UnitStatus) -> UnitEvent:
+    return UnitEvent(
         at=unit.since,
         unit=unit.name,
         state=unit.state,
