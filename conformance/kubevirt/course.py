@@ -26,7 +26,7 @@ class Record(Struct):
     phases: list[tuple[float, str]] = field(default_factory=list)
     asked_to_end: bool = False
     left: float | None = None
-    """When the VM had left its node, if that gave the slot free before the migration was over."""
+    """When the VM had left its node or was to end, if that freed the slot before the end."""
 
     def note(self, at: float, phase: str) -> None:
         if not self.phases or self.phases[-1][1] != phase:

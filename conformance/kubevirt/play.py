@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from conformance.kubevirt.course import Course, Fate, Move, backoffs, most_leaving, overtakings
 from conformance.kubevirt.scenario import ON_NODES, Machine, Moment, Scenario, Step
-from conformance.kubevirt.world import COPY_S, Place, World, answered
+from conformance.kubevirt.world import COPY_S, Place, World, answered, now
 from trimtab.kube.resources import Key
 
 LOOK_S = 0.05
@@ -190,9 +190,10 @@ class _Player:
         return await answered(lambda: world.run(vm, wanted=step.deed == "start"))
 
     def _take_back(self, vm: Key) -> None:
-        """Whoever deletes or stops a VM takes its migrations back."""
+        """Whoever deletes or stops a VM takes its migrations back, and with them their slots."""
         for record in self._world.of_vm(vm):
-            record.asked_to_end |= record.is_unfinished
+            if record.is_unfinished:
+                record.asked_to_end, record.left = True, now()
 
     async def _drain(self, node: str) -> str:
         await self._world.cordon(node, closed=True)
