@@ -107,6 +107,10 @@ class Ours(World):
         copies = (each.status.precopy_start_time for each in self._unfinished(vm))
         return next((began for began in copies if began is not None), None)
 
+    def has_migrations(self, vm: Key) -> bool:
+        every = self.migrations.store
+        return any((e.metadata.namespace, e.spec.vm_name) == vm for e in every)
+
     def kept(self, vm: Key) -> int:
         return sum(
             each.finished and each.spec.vm_name == vm.name

@@ -106,8 +106,9 @@ class _Player:
         return all(self._world.is_settled(vm) for vm in self._vms)
 
     def _is_empty(self) -> bool:
-        return all(
-            self._world.sight(vm) is None and not self._world.launchers(vm) for vm in self._vms
+        world = self._world
+        return not any(
+            world.sight(vm) or world.launchers(vm) or world.has_migrations(vm) for vm in self._vms
         )
 
     async def _await_moment(self, moment: Moment) -> bool:

@@ -122,6 +122,9 @@ class Theirs(World):
         state = vmi.status.migration_state if vmi else None
         return state.start_timestamp if state and not state.ended else None
 
+    def has_migrations(self, vm: Key) -> bool:
+        return any(each.vmi_key == vm for each in self.migrations.store)
+
     def kept(self, vm: Key) -> int:
         """One that was taken back is Failed for a moment before it goes."""
         return sum(

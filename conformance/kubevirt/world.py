@@ -100,6 +100,10 @@ class World(ABC):
         """When the copy that is under way began, as the cluster tells it."""
 
     @abstractmethod
+    def has_migrations(self, vm: Key) -> bool:
+        """Whether there are any, in whatever phase."""
+
+    @abstractmethod
     def kept(self, vm: Key) -> int:
         """Finished migrations that are still there."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json
+from trimtab.cli.common.output import Flag, Json
 
 NAME = "fidelity"
 
@@ -17,6 +17,7 @@ app = App(
         "trimtab fidelity examples/scenarios/one-hot-node.yaml",
         "trimtab fidelity examples/scenarios/one-hot-node.yaml --seeds 0 --scale 15",
         "trimtab fidelity my.yaml --runs 5 --cycles 15 --out results/fidelity",
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml --kubevirt",
         "trimtab fidelity my.yaml --json | jq .passed",
     ),
 )
@@ -33,6 +34,7 @@ def fidelity(
     cycles: int = 15,
     seeds: int = 400,
     scale: int = 10,
+    kubevirt: Flag = False,
     name: str = NAME,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     json: Json = False,
@@ -59,6 +61,8 @@ def fidelity(
     scale
         How fast the lab's time goes, 1 to 15. What cannot be scaled, such as the API server's
         answers, weighs more in a faster lab.
+    kubevirt
+        Play it with KubeVirt's VMs; its programs are compiled the first time.
     name
         The lab's name; it is made for this and removed afterwards.
     out
@@ -67,4 +71,4 @@ def fidelity(
     from trimtab.cli.simulation.fidelity.examination import asked_for, compare
 
     wanted = asked_for(scenario, algorithm, policy, runs, cycles, seeds)
-    return compare(scenario, wanted, scale=scale, name=name, out=out, json=json)
+    return compare(scenario, wanted, kubevirt=kubevirt, scale=scale, name=name, out=out, json=json)

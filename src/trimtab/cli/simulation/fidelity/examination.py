@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from trimtab.cli.common.output import emit
 from trimtab.cli.lab import context as context
-from trimtab.cli.lab import with_loop
+from trimtab.cli.lab import with_kubevirt, with_loop
 from trimtab.cli.lab.with_loop import read_policy_file
 from trimtab.errors import ConfigError
 from trimtab.fidelity.lab import LabRunOrder, playable
@@ -21,8 +21,10 @@ from trimtab.lab import LabDir, LabRequest, down, up, wipe
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
+from trimtab.stacks.kubevirt.settings import STACK as KUBEVIRT
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
+from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.view.fidelity import show_verdict
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import ProgressSteps, progress
@@ -32,6 +34,7 @@ def compare(
     scenario: str,
     wanted: Examination,
     *,
+    kubevirt: bool,
     scale: int,
     name: str,
     out: Path | None,
@@ -43,9 +46,11 @@ def compare(
         async with open_loop(lab, limit_s=30.0) as loop:
             return await examine(loop, wanted, _changes(steps.note), _keeper(out))
 
+    if kubevirt:
+        with_kubevirt.build_what_is_missing((KUBEVIRT,))
     with (
         progress(f"fidelity of {wanted.order.scenario.name}") as steps,
-        _lab(name, scenario, wanted, scale, steps) as lab,
+        _lab(name, scenario, wanted, scale, steps, kubevirt=kubevirt) as lab,
     ):
         verdict = asyncio.run(examined(lab, steps))
     if out is not None:
@@ -76,14 +81,24 @@ def asked_for(
 
 @contextmanager
 def _lab(
-    name: str, scenario: str, wanted: Examination, scale: int, steps: ProgressSteps
+    name: str,
+    scenario: str,
+    wanted: Examination,
+    scale: int,
+    steps: ProgressSteps,
+    *,
+    kubevirt: bool,
 ) -> Iterator[LabDir]:
     """A lab with the loop, for the time of the examination."""
     home = context.home()
     lab = home.lab(name)
     if lab.spec_file.exists():
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
-    chosen = with_loop.choose(home, name, ["loop"], with_loop.LoopOptions(scenario=scenario))
+    stacks = [LOOP, KUBEVIRT] if kubevirt else [LOOP]
+    options = with_loop.LoopOptions(scenario=scenario, page=False)
+    chosen = with_loop.choose(home, name, stacks, options)
+    vms = with_kubevirt.stack_for(home, name, chosen, None)
+    known = {**chosen.stacks, vms.name: vms}
     count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
     request = LabRequest(
         name=name,
@@ -97,7 +112,7 @@ def _lab(
     with_loop.warn_of(wanted.order.scenario)
     try:
         with context.interruptible():
-            up(home, request, context.means(StartDisplay(steps), chosen.stacks), None)
+            up(home, request, context.means(StartDisplay(steps), known), None)
             with_loop.await_loop(lab, steps.note)
             yield lab
     finally:
