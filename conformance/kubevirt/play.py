@@ -150,7 +150,7 @@ class _Player:
                     return sight is None or sight.going
                 case "start" | "stop":
                     return sight is not None and sight.wanted == (step.deed == "start")
-                case "kill-pod" | "kill-target":
+                case "evict" | "evict-target" | "kill-pod" | "kill-target":
                     return not pods <= {pod.metadata.uid for pod in world.launchers(vm)}
             return True
 
