@@ -5,54 +5,20 @@ load is printed beside each figure. Goals on an idle machine with two cores: `up
 ways to resume under 5 s, 1,000 nodes Ready under 25 s, `down` with a watch open under 3 s.
 """
 
-import os
-import statistics
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from builders.labs.bench import Bench, say
 from builders.labs.lab import RunningLab
-from trimtab.engines import cache_dir, locate
-from trimtab.lab import Home
+from trimtab.engines import locate
 
 pytestmark = pytest.mark.engines
 
 ROUNDS = 5
-
-
-class Bench:
-    """The `trimtab lab` command with a state directory of its own, and its lab."""
-
-    def __init__(self, state: Path) -> None:
-        self.lab = RunningLab(Home(state / "trimtab"), "default", ())
-        engines = str(cache_dir(os.environ).parent.parent)
-        self._env = {
-            "PATH": os.defpath,
-            "HOME": str(state),
-            "XDG_STATE_HOME": str(state),
-            "XDG_CACHE_HOME": engines,
-        }
-
-    def up(self, *options: str) -> float:
-        """Start or resume a bare control plane; the seconds it took."""
-        return self("up", "--with", "none", *options)
-
-    def __call__(self, *arguments: str) -> float:
-        """Run one command; the seconds it took."""
-        begin = time.monotonic()
-        subprocess.run(
-            [sys.executable, "-m", "trimtab.cli", "lab", *arguments],
-            env=self._env,
-            check=True,
-            capture_output=True,
-            timeout=300,
-        )
-        return time.monotonic() - begin
 
 
 @pytest.fixture
@@ -61,13 +27,6 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     yield bench
     bench.lab.down()
     assert bench.lab.left_over() == []
-
-
-def say(what: str, seconds: list[float], goal: str) -> None:
-    spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
-    median = statistics.median(seconds)
-    load = os.getloadavg()[0]
-    print(f"\n{what}: median {median:.2f} s of {len(seconds)} ({spread}), {goal}; load {load:.1f}")
 
 
 def test_up_from_nothing(bench: Bench) -> None:

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from builders.labs.lab import RunningLab, running_lab
 from builders.waiting import LIMIT_S, wait_until
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
+from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import Stack
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
@@ -89,10 +89,10 @@ class LoopLab:
         return self.ask(read_loop)
 
     def vms(self) -> list[VirtualMachine]:
-        return list(self.ask(lambda loop: loop.api.list(VMS)))
+        return list(self.ask(lambda loop: loop.vms()))
 
     def migrations(self) -> list[VirtualMachineMigration]:
-        return list(self.ask(lambda loop: loop.api.list(MIGRATIONS)))
+        return list(self.ask(lambda loop: loop.migrations()))
 
     def query(self, text: str, label: str = "node") -> dict[str, float]:
         return dict(self.ask(lambda loop: loop.prometheus.by_label(text, label)))
@@ -108,7 +108,9 @@ class LoopLab:
         return [request for cycle in self.cycles() for request in cycle.requests]
 
     def decisions(self) -> list[Decision]:
-        """The webhook's decisions since the last `start_over`."""
+        """The webhook's decisions since the last `start_over`; KubeVirt's webhook tells none."""
+        if not self.lab.lab.log("webhook").exists():
+            return []
         lines = self.lab.lab.log("webhook").read_bytes().splitlines()
         judged = [msgspec.json.decode(line, type=Decision) for line in lines if b"judged" in line]
         return judged[self._marks_read :]

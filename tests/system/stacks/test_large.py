@@ -13,40 +13,22 @@ import pytest
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
 from builders.witnesses.invariants import guarded
-from trimtab.model.load.curve import Constant
-from trimtab.model.machines import Node, Vm
-from trimtab.model.quantity import cores, gib
-from trimtab.model.scenarios.scenario import Scenario
+from builders.worlds.crowded import ON_HOT, crowded
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.stacks.loop.projector.policy_file import with_algorithm
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
 NODES, VMS, HOT = 100, 1000, 4
-ON_HOT = 22
 LIMIT_S = 900.0
-
-
-def crowded() -> Scenario:
-    """Four nodes with 22 VMs, all the others with nine or ten; each VM uses 1 of 32 cores."""
-    names = [f"kwok-node-{number}" for number in range(1, NODES + 1)]
-    homes = [name for name in names[:HOT] for _ in range(ON_HOT)]
-    homes += [names[HOT + at % (NODES - HOT)] for at in range(VMS - len(homes))]
-    return Scenario(
-        name="crowded",
-        nodes=tuple(Node(name) for name in names),
-        vms=tuple(
-            Vm(f"vm-{at}", cores(2), gib(4), cpu_load=Constant(0.5), node=home)
-            for at, home in enumerate(homes)
-        ),
-    )
 
 
 def test_a_thousand_vms_on_a_hundred_nodes_are_levelled_and_counted(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     began = time.monotonic()
+    scenario = crowded(NODES, VMS, HOT)
     policy = with_algorithm(DEFAULT_POLICY, "cpu_focused")
-    with running_loop(tmp_path_factory, scenario=crowded(), policy=policy, scale=5) as loop:
+    with running_loop(tmp_path_factory, scenario=scenario, policy=policy, scale=5) as loop:
         started = time.monotonic()
         with guarded(loop.lab.kubeconfig) as witness:
             loop.await_quiet(limit_s=LIMIT_S)
