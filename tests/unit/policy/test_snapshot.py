@@ -1,6 +1,5 @@
 """Snapshots: the same in JSON and YAML, and decided as the cluster they were taken from."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.worlds.snapshots import NOON, WORKER, a_launcher
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import (
@@ -49,27 +49,6 @@ from trimtab.policy import (
 )
 from trimtab.policy.pods.requests import qos_of, requests_of
 from trimtab.policy.snapshot_view import traits_of
-
-NOON = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)
-WORKER = {"kubevirt.io/schedulable": "true"}
-
-
-def a_launcher(name: str, node: str, **fields: Any) -> SnapshotPod:
-    """A virt-launcher pod."""
-    return SnapshotPod(
-        **{
-            "namespace": "default",
-            "name": name,
-            "uid": f"uid-{name}",
-            "node": node,
-            "owners": (Owner("VirtualMachineInstance", f"vmi-{name}"),),
-            "annotations": {REQUEST_EVICT_ONLY: ""},
-            "volumes": (Volume("emptyDir"),),
-            "qos_class": "Burstable",
-            "containers": (ContainerResources({"cpu": "100m", "memory": "1Gi"}),),
-            **fields,
-        }
-    )
 
 
 def a_snapshot(scores: dict[str, str], **fields: Any) -> Snapshot:
