@@ -16,7 +16,7 @@ from trimtab.view.terminal import err, out, show_table
 _NODES = 20
 
 
-class RunBesideIdle(Struct, frozen=True):
+class RunComparison(Struct, frozen=True):
     """What is shown: a run, and the same time without any rebalancing."""
 
     title: str
@@ -28,7 +28,7 @@ class RunBesideIdle(Struct, frozen=True):
     """What the run means, in one sentence."""
 
 
-def show_run(run: RunBesideIdle) -> None:
+def show_run(run: RunComparison) -> None:
     """Everything about one run; warnings go to stderr."""
     out.print(run.title, style="bold", markup=False)
     if run.verdict:
@@ -43,7 +43,7 @@ def show_run(run: RunBesideIdle) -> None:
         err.print(f"warning: {line}", markup=False)
 
 
-def _show_nodes(run: RunBesideIdle) -> None:
+def _show_nodes(run: RunComparison) -> None:
     course, shown = run.outcome.course, most_telling(run.outcome.course)
     vms_before = _count(run.outcome.placement_before)
     vms_after = _count(run.outcome.placement_after)
@@ -79,7 +79,7 @@ def most_telling(course: Course, most: int = _NODES) -> list[int]:
     return [*order[: most // 2], *order[-most // 2 :]]
 
 
-def _show_timeline(run: RunBesideIdle) -> None:
+def _show_timeline(run: RunComparison) -> None:
     course, end = run.outcome.course, format_duration(run.duration_s)
     before = run.nothing.course.cpu.std(axis=1).astype(np.float64)
     imbalance = course.cpu.std(axis=1).astype(np.float64)

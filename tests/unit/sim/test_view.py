@@ -48,7 +48,7 @@ def shown(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> str:
     run = simulate_one(RunSpec(scenario), 1)
     nothing = simulate_one(RunSpec(scenario, score=None), 1)
     names = [node.name for node in scenario.nodes]
-    view.show_run(view.RunBesideIdle("the title", names, scenario.duration_s, run, nothing))
+    view.show_run(view.RunComparison("the title", names, scenario.duration_s, run, nothing))
     return console.export_text()
 
 

@@ -19,7 +19,7 @@ _SHRINKING: tuple[tuple[Kind, ...], ...] = (("picture",), ("text",), ("name",))
 _NUMBER = re.compile(r"[+\-]?\d[\d.,:×%–]*")
 
 
-class ColumnRoom(Struct, frozen=True):
+class ColumnWidths(Struct, frozen=True):
     """A column as far as its width is concerned."""
 
     name: str
@@ -44,7 +44,7 @@ class Layout(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
 
-def fit(rooms: Sequence[ColumnRoom], width: int | None, drop: Sequence[str] = ()) -> Layout:
+def fit(rooms: Sequence[ColumnWidths], width: int | None, drop: Sequence[str] = ()) -> Layout:
     """The layout for `width` terminal columns (None: as wide as it takes).
 
     `drop` names the columns that may go, the first to go first.
@@ -60,7 +60,9 @@ def fit(rooms: Sequence[ColumnRoom], width: int | None, drop: Sequence[str] = ()
     return Layout(blocks, tuple(left_out))
 
 
-def _blocks(rooms: Sequence[ColumnRoom], kept: Sequence[int], width: int | None) -> Iterator[Block]:
+def _blocks(
+    rooms: Sequence[ColumnWidths], kept: Sequence[int], width: int | None
+) -> Iterator[Block]:
     first, *rest = kept
     block = [first]
     for column in rest:
@@ -71,11 +73,11 @@ def _blocks(rooms: Sequence[ColumnRoom], kept: Sequence[int], width: int | None)
     yield _block(rooms, block, width)
 
 
-def _least(rooms: Sequence[ColumnRoom], columns: Sequence[int]) -> int:
+def _least(rooms: Sequence[ColumnWidths], columns: Sequence[int]) -> int:
     return sum(rooms[n].least for n in columns) + GAP * (len(columns) - 1)
 
 
-def _block(rooms: Sequence[ColumnRoom], columns: Sequence[int], width: int | None) -> Block:
+def _block(rooms: Sequence[ColumnWidths], columns: Sequence[int], width: int | None) -> Block:
     widths = {n: rooms[n].natural for n in columns}
     if width is not None:
         excess = sum(widths.values()) + GAP * (len(columns) - 1) - width
@@ -87,7 +89,7 @@ def _block(rooms: Sequence[ColumnRoom], columns: Sequence[int], width: int | Non
 
 
 def _narrow(
-    widths: dict[int, int], rooms: Sequence[ColumnRoom], columns: Sequence[int], excess: int
+    widths: dict[int, int], rooms: Sequence[ColumnWidths], columns: Sequence[int], excess: int
 ) -> int:
     """Take from the widest column first; what is still too much."""
     while excess > 0:

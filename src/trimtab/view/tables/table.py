@@ -14,7 +14,7 @@ from trimtab.view.tables.layout import (
     GAP,
     TEXT_LEAST,
     Block,
-    ColumnRoom,
+    ColumnWidths,
     Kind,
     Layout,
     fit,
@@ -61,17 +61,17 @@ class Table(Struct, frozen=True):
             found += self._block(block)
         return found, layout
 
-    def _room(self, column: int) -> ColumnRoom:
+    def _room(self, column: int) -> ColumnWidths:
         title, cells = self.columns[column], [row[column] for row in self.rows]
         kind = self._kind(column)
         if kind == "picture":
             drawn = [cell for cell in cells if isinstance(cell, Drawing)]
             widest, least = max(each.widest for each in drawn), max(each.least for each in drawn)
-            return ColumnRoom(
+            return ColumnWidths(
                 title, kind, max(widest, _len(title)), max(least, longest_word(title))
             )
         natural = max([_len(title), *map(_len, cells)])
-        return ColumnRoom(title, kind, natural, min(natural, self._least(kind, title, cells)))
+        return ColumnWidths(title, kind, natural, min(natural, self._least(kind, title, cells)))
 
     def _kind(self, column: int) -> Kind:
         title = self.columns[column]

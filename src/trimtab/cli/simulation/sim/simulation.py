@@ -20,7 +20,7 @@ from trimtab.sim import simulate
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, Timing
 from trimtab.study.run_directory import SimResult, make_result, save
-from trimtab.view.sim import RunBesideIdle, show_run
+from trimtab.view.sim import RunComparison, show_run
 from trimtab.view.study import say, tell
 from trimtab.view.terminal import progress
 
@@ -85,7 +85,7 @@ def _show(
 ) -> None:
     scenario = spec.scenario
     names = [node.name for node in scenario.nodes]
-    run = RunBesideIdle(result.title, names, scenario.duration_s, outcome, nothing, result.verdict)
+    run = RunComparison(result.title, names, scenario.duration_s, outcome, nothing, result.verdict)
     emit(run, json, show_run, result)
 
 
