@@ -33,8 +33,13 @@ from trimtab.virt.attempts import FINISHED_KEPT
 T = TypeVar("T")
 
 
-async def read_migrations(client: Client) -> tuple[list[RecordedMigration], tuple[str, ...]]:
-    """All that there are, of either kind, and a note for each kind that may not be read."""
+async def read_migrations(
+    client: Client, own: Sequence[VirtualMachineMigration] = ()
+) -> tuple[list[RecordedMigration], tuple[str, ...]]:
+    """All that there are, of either kind, and a note for each kind that may not be read.
+
+    `own` are trimtab's own where they were read before: what is told must be told of the same.
+    """
     notes: list[str] = []
 
     async def listed(kind: Kind[T]) -> Sequence[T]:
@@ -50,7 +55,7 @@ async def read_migrations(client: Client) -> tuple[list[RecordedMigration], tupl
             return ()
 
     # VMIs last: the state of a migration that ended in between is on its VMI
-    migrations, own = await listed(VMIMS), await listed(MIGRATIONS)
+    migrations, own = await listed(VMIMS), own or await listed(MIGRATIONS)
     vmis = await listed(VMIS) if migrations else ()
     found = [*kubevirt_migrations(migrations, vmis), *own_migrations(own)]
     return sorted(found, key=lambda each: (each.asked, each.vm)), tuple(notes)

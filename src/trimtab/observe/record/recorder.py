@@ -21,7 +21,7 @@ from trimtab.files.writing import make_private_dir, write_whole
 from trimtab.kube import clock as lab_clock
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.machines import MIGRATIONS, VMS
+from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.kube.resources import CONFIG_MAPS, Kind
 from trimtab.model.recorded.recording import ClusterRecording, RecordedMigration
 from trimtab.model.snapshot import Snapshot, decode, encode
@@ -155,16 +155,16 @@ class Recorder:
         if wanted.pods and "vm_cpu" not in sources.names:
             raise ConfigError(_NO_PODS)
         own: list[OwnVm] = []
-        moves: list[PastMove] = []
+        moved: list[VirtualMachineMigration] = []
         if sources.vms == "pods":
-            own, moves, since = await self._own(snapshot)
-            grid, told = moments_after(grid, since)
+            own, moved = await self._own(snapshot)
+            grid, told = moments_after(grid, known_from(moved))
             notes = (*notes, *told)
             if not own:
                 raise ConfigError(_NO_LOADS)
         migrations: list[RecordedMigration] = []
         if not wanted.pods:  # chosen pods are no VMs
-            migrations, told = await read_migrations(self._client)
+            migrations, told = await read_migrations(self._client, moved)
             notes = (*notes, *told)
         begun = Begun(
             wanted,
@@ -173,7 +173,7 @@ class Recorder:
             sources,
             (*notes, *seen.notes, *skew),
             tuple(own),
-            tuple(moves),
+            tuple(past_moves(moved)),
             await self._clock(),
             time.time_ns() % 2**32,
             tuple(migrations),
@@ -199,8 +199,8 @@ class Recorder:
         except (NotFound, Forbidden, ConfigError):
             return lab_clock.Clock()
 
-    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[PastMove], float]:
-        """Our VMs, their moves, and since when those are known.
+    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[VirtualMachineMigration]]:
+        """Our VMs and their migrations.
 
         Pods come before migrations: of a move that ends in between, the source is known twice.
         """
@@ -209,7 +209,7 @@ class Recorder:
         migrations = await self._listed(MIGRATIONS)
         created = {vm.metadata.key: vm.metadata.creation_timestamp for vm in vms}
         active = frozenset(vm.pod_uid for vm in snapshot.vms)
-        return own_vms(pods, created, active), past_moves(migrations), known_from(migrations)
+        return own_vms(pods, created, active), migrations
 
     async def _listed(self, kind: Kind[T]) -> list[T]:
         try:
