@@ -13,6 +13,7 @@ from trimtab.stacks.loop.projector.policy_file import (
     is_in_cluster,
     queries,
     with_algorithm,
+    with_service_address,
 )
 
 HERE = "http://127.0.0.1:9090"
@@ -119,3 +120,17 @@ def test_a_policy_that_the_descheduler_would_refuse_is_refused_here() -> None:
 )
 def test_names_of_services_are_told_from_addresses(url: str, inside: bool) -> None:
     assert is_in_cluster(url) is inside
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9091", "https://thanos.apps.example.com"])
+def test_a_recorded_policy_asks_the_lab_and_not_the_recorded_cluster(url: str) -> None:
+    recorded = yaml.safe_load(DEFAULT_POLICY)
+    recorded["metricsProviders"][0]["prometheus"] = {
+        "url": url,
+        "authToken": {"secretReference": {"namespace": "theirs", "name": "token"}},
+    }
+    text = with_service_address(yaml.safe_dump(recorded))
+    (provider,) = yaml.safe_load(for_lab(text, 1.0, HERE))["metricsProviders"]
+    assert provider["prometheus"]["url"] == HERE
+    assert provider["prometheus"]["authToken"]["secretReference"]["name"] == "prometheus-token"
+    assert queries(read_policy(text)) == queries(read_policy(DEFAULT_POLICY))

@@ -5,7 +5,7 @@ from pathlib import Path
 from trimtab.errors import ConfigError
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy import DEFAULT_POLICY
-from trimtab.stacks.loop.projector.policy_file import with_algorithm
+from trimtab.stacks.loop.projector.policy_file import with_algorithm, with_service_address
 from trimtab.view.terminal import err
 
 MOST_COMPRESSED = 1000
@@ -38,7 +38,8 @@ def read(file: Path, compress: float | None, part: int | None) -> tuple[Scenario
         err.print(f"note: {note}", markup=False)
     scenario = lab_scenario(recording, _name(file), compress=compress or 1.0, nodes=part)
     try:
-        return scenario, with_algorithm(mine.text, mine.score, "--recording")
+        text = with_algorithm(mine.text, mine.score, "--recording")
+        return scenario, with_service_address(text, "--recording")
     except ConfigError as error:
         err.print(f"note: the default policy stands for the recorded one ({error})", markup=False)
         return scenario, with_algorithm(DEFAULT_POLICY, mine.score, "--recording")

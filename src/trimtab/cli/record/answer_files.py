@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from trimtab.study.recorded.questions import PolicyInUse
 
 
-def write_files(out: Path, answer: "WhatifAnswer", mine: "PolicyInUse", winner: "RunSpec") -> None:
+def write_files(
+    out: Path, recording: Path, answer: "WhatifAnswer", mine: "PolicyInUse", winner: "RunSpec"
+) -> None:
     """answer.json and what won as files, and how to go on with them."""
     from trimtab.study.recorded.answer import MINE
     from trimtab.study.recorded.outputs import (
@@ -40,11 +42,12 @@ def write_files(out: Path, answer: "WhatifAnswer", mine: "PolicyInUse", winner: 
     there = [name for name, text in files.items() if text]
     err.print(f"written to {out}: {', '.join(there)}")
     if answer.winner != MINE:  # else there is nothing to apply: the files hold what is there
-        _say_how_to_apply(out, there)
+        _say_how_to_apply(out, recording, there)
 
 
-def _say_how_to_apply(out: Path, there: list[str]) -> None:
-    if "kubedescheduler-patch.yaml" in there:
+def _say_how_to_apply(out: Path, recording: Path, there: list[str]) -> None:
+    patched = "kubedescheduler-patch.yaml" in there
+    if patched:
         err.print(
             "apply it: oc -n openshift-kube-descheduler-operator patch kubedescheduler cluster "
             f"--type merge --patch-file {out / 'kubedescheduler-patch.yaml'}",
@@ -52,7 +55,8 @@ def _say_how_to_apply(out: Path, there: list[str]) -> None:
         )
     if "virtplatformconfig.yaml" in there:
         err.print(
-            f"or preview it: trimtab advisor plan -f {out / 'virtplatformconfig.yaml'}",
+            f"{'or ' if patched else ''}preview it: trimtab advisor plan -f "
+            f"{out / 'virtplatformconfig.yaml'} --recording {recording}",
             markup=False,
         )
 

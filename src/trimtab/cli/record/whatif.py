@@ -70,7 +70,7 @@ def whatif(
     emit(answer, json, show_answer)
     winner = next(each.spec for each in questions if each.name == answer.winner)
     if files.out is not None:
-        write_files(files.out, answer, mine, winner)
+        write_files(files.out, file, answer, mine, winner)
     if pages:
         won = winning_policy(mine, winner)
         found = WhatifPage(file.name, recording, questions, chunks, answer, verdict(trust), won)

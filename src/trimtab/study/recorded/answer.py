@@ -184,8 +184,8 @@ def _advice(
     elif found.sureness == "runs":
         told = [
             f"Of {_count(tried, 'other setting')} nothing is surely better than your policy: the "
-            f"recording has {_count(found.days, 'day')}, and it takes {FEWEST} to tell a better "
-            "setting from a lucky day.",
+            f"recording has fewer than {FEWEST} days, which it takes to tell a better setting from "
+            "a lucky day.",
             f"On the recorded time {winner.name} came out better: {_figures(winner)}.",
             f"Your policy: {_figures(lines[MINE])}.",
         ]
@@ -274,8 +274,8 @@ def _too_few(found: WhatifAnswer) -> list[str]:
         told.append(f"With {_count(found.runs, 'run')} luck cannot be told: --seeds 8 or more.")
     if found.days < FEWEST and found.sureness != "runs":
         told.append(
-            f"With {_count(found.days, 'day')} nothing can be said of other days: record "
-            f"{FEWEST} or more."
+            f"With fewer than {FEWEST} days nothing can be said of other days: record {FEWEST} or "
+            "more."
         )
     return told
 

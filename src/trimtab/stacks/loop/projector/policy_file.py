@@ -21,6 +21,8 @@ from trimtab.scores import CATALOG, RuleSettings, find_score, rule_groups
 from trimtab.scores.prometheus.files import render
 from trimtab.scores.prometheus.records import score_record
 
+SERVICE = "http://prometheus.monitoring.svc:9090"
+"""The lab's own Prometheus, by the name that a service of a cluster would have."""
 TOKEN_SECRET = {"namespace": "kube-descheduler", "name": "prometheus-token"}
 _DURATIONS = ("minPodAge",)
 _SECONDS = ("maxPodLifeTimeSeconds", "minPodLifetimeSeconds")
@@ -67,6 +69,19 @@ def for_lab(text: str, scale: float, prometheus: str, where: str = "policy") -> 
     for profile in tree.get("profiles") or ():
         for config in profile.get("pluginConfig") or ():
             _hasten(config.get("args") or {}, scale)
+    return dump_yaml(tree)
+
+
+def with_service_address(text: str, where: str = "policy") -> str:
+    """The same policy that asks whatever Prometheus the cluster has, with no token of its own.
+
+    For the policy of another cluster: a lab must not ask that one's Prometheus, and cannot have
+    the secret that its token is in.
+    """
+    tree = load_yaml(text, where)
+    for provider in tree.get("metricsProviders") or ():
+        if provider.get("source") == "Prometheus":
+            provider["prometheus"] = {"url": SERVICE}
     return dump_yaml(tree)
 
 
