@@ -118,7 +118,8 @@ def show_interrupted(directory: Path) -> None:
 
 def finding_text(finding: Finding) -> str:
     """One line: how many of what, and what it means."""
-    count = "" if finding.count == 1 and finding.what.startswith("no ") else f"{finding.count:,} "
+    is_note = not finding.meaning or finding.what.startswith("no ")
+    count = "" if finding.count == 1 and is_note else f"{finding.count:,} "
     meaning = f": {finding.meaning}" if finding.meaning else ""
     return f"{count}{finding.what}{meaning}"
 

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from builders.worlds.recordings import START, a_recording
 from trimtab.kube.kubevirt import Vmi, Vmim
 from trimtab.kube.machines import VirtualMachineMigration
-from trimtab.model.recorded.recording import RecordedMigration
+from trimtab.model.recorded.recording import Finding, RecordedMigration
 from trimtab.observe.record.migrations import (
     forgetful,
     kubevirt_migrations,
     of_period,
     own_migrations,
 )
+from trimtab.view.record import finding_text
 from trimtab.view.recorded_migrations import counts_of, migrations_text
 
 STATE = {
@@ -144,3 +145,9 @@ def test_a_recording_counts_its_migrations_by_day_by_fate_and_by_whom() -> None:
         "2 after evictions, 1 by others"
     )
     assert " a day" not in migrations_text(counts, day / 2), "half a day is no rate of days"
+
+
+def test_a_note_is_shown_without_a_count() -> None:
+    note = "2 migrations of KubeVirt are under way"
+    assert finding_text(Finding(note, 1, "")) == note
+    assert finding_text(Finding("moves of VMs", 1, "a replay makes them too")).startswith("1 moves")
