@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -116,6 +117,10 @@ def test_every_score_is_told_for_every_node(
     assert nodes <= heads
     assert "(chosen)" in seen.text("#scores tbody")
     assert "not recorded" not in seen.text("#scores tbody")
+    numbers = seen.page.locator("#scores tbody tr").first.locator("td a")
+    asked = [parse_qs(urlsplit(each.get_attribute("href") or "").query) for each in numbers.all()]
+    queries = [each["g0.expr"][0] for each in asked]
+    assert {name for name in nodes if any(f'{{instance="{name}"}}' in q for q in queries)} == nodes
 
 
 def test_the_history_begins_before_the_page_did(
@@ -149,7 +154,7 @@ def test_the_history_begins_before_the_page_did(
     seen.page.keyboard.press("l")
 
 
-@pytest.mark.parametrize("component", ["exporter", "descheduler"])
+@pytest.mark.parametrize("component", ["prometheus", "exporter", "descheduler"])
 def test_a_part_of_the_loop_that_is_killed_is_said_and_its_successor_followed(
     loop: LoopLab, served: ServedPage, open_page: Opener, component: str
 ) -> None:
