@@ -26,8 +26,11 @@ def show_plan(
     _say()
     _nodes(plan, everything)
     _staying(plan)
-    for text in plan.broken:
+    shown = plan.broken if everything else plan.broken[:SHOWN]
+    for text in shown:
         _say(f"broken and not repaired: {text}")
+    if len(plan.broken) > len(shown):
+        _say(f"… and {len(plan.broken) - len(shown)} more broken rules (--all shows them)")
     if plan.loads_from:
         _say(f"loads: {plan.loads_from}")
 
