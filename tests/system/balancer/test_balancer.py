@@ -51,11 +51,18 @@ def has_begun(loop: LoopLab, former: set[str], number: int) -> bool:
     return len({each.metadata.uid for each in by_plan(loop)} - former) >= number
 
 
+def lost_its_vm(each: VirtualMachineMigration) -> bool:
+    """`start_over` deleted the VM in the moment in which the balancer asked for its migration."""
+    return any(words in each.status.reason for words in ("is being deleted", "there is no VM"))
+
+
 def check_no_double_move(loop: LoopLab) -> None:
-    moved = Counter(each.spec.vm_name for each in by_plan(loop))
+    every = [each for each in by_plan(loop) if not lost_its_vm(each)]
+    moved = Counter(each.spec.vm_name for each in every)
     assert moved
     assert set(moved.values()) == {1}
-    assert all(each.status.phase == "Succeeded" for each in by_plan(loop))
+    badly = [each for each in every if each.status.phase != "Succeeded"]
+    assert [(each.spec.vm_name, each.status.phase, each.status.reason) for each in badly] == []
 
 
 def test_a_hot_node_is_levelled_with_migrations_and_without_one_eviction(loop: LoopLab) -> None:

@@ -82,6 +82,16 @@ def test_a_migration_that_has_its_vm_as_owner_is_left_alone() -> None:
     assert isinstance(world.turn(), Rest)
 
 
+def test_a_migration_asked_for_while_its_vm_is_deleted_goes_with_it() -> None:
+    world = World()
+    world.settle()
+    world.put_vm(metadata=structs.replace(world.vm.metadata, deletion_timestamp=START))
+    world.put_migration(a_migration("Failed"))
+    step = world.turn()
+    assert isinstance(step, AdoptMigration)
+    assert [owner.uid for owner in step.owners] == ["vm-uid"]
+
+
 def test_a_migration_without_its_vm_fails_with_a_reason_and_goes_later() -> None:
     step = next_step(without_vm(a_migration()))
     assert isinstance(step, WriteMigration)

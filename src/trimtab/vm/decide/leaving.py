@@ -56,7 +56,7 @@ def gone(s: VmSituation) -> Step:
 
 def removed(s: VmSituation) -> Step:
     """The VM is still there, until its pods are gone."""
-    return end_all(s, "the VM is being deleted") or _let_go(s.owned) or Rest()
+    return end_all(s, "the VM is being deleted") or adopt(s) or _let_go(s.owned) or Rest()
 
 
 def _is_bare(pod: Pod) -> bool:
