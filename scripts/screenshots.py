@@ -1,9 +1,14 @@
 """The page's places as PNG files in docs/images, light and dark.
 
 A simulated run shows the cluster while VMs move; an example snapshot answers why and compares.
-Both are the same every time, so pictures change only when the page does.
+Both are the same every time, so pictures change only when the page does. Scores and plans need
+services that tell them: with --lab NAME they, and nothing else, are taken of that lab, e.g. after
+`trimtab lab up --name NAME --with loop --with balancer --balancer propose --scale 10`.
+
+Run: scripts/screenshots [--lab NAME]
 """
 
+import argparse
 import os
 import shutil
 import socket
@@ -23,26 +28,50 @@ SIZE = ViewportSize(width=1100, height=760)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 TRIMTAB = (sys.executable, "-m", "trimtab.cli")
 Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lab", help="take scores and plans of this lab, and nothing else")
+    lab = parser.parse_args().lab
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        if lab:
+            of_lab(browser, lab)
+        else:
+            of_files(browser)
+        browser.close()
+
+
+def of_files(browser: Browser) -> None:
+    with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
         run = state / "run"
         subprocess.run(
             [*TRIMTAB, "sim", "one-hot-node", "-o", str(run)], check=True, stdout=subprocess.DEVNULL
         )
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        schemes: tuple[Scheme, ...] = ("light", "dark")
-        for scheme in schemes:
-            with served(state, run) as address:
+        env = {"XDG_STATE_HOME": folder}
+        for scheme in SCHEMES:
+            with served(str(run), **env) as address:
                 cluster(opened(browser, address, scheme), scheme)
                 beside(opened(browser, address, scheme), scheme)
-            with served(state, Path("evicts")) as address:
+            with served("evicts", **env) as address:
                 why(opened(browser, address, scheme), scheme)
                 compare(opened(browser, address, scheme), scheme)
-        browser.close()
+
+
+def of_lab(browser: Browser, lab: str) -> None:
+    with served("--lab", lab, "--allow-changes") as address:
+        for scheme in SCHEMES:
+            for name, key, place in (("scores", "c", "#scores"), ("plans", "p", "#places")):
+                page = opened(browser, address, scheme)
+                page.keyboard.press(key)
+                page.locator(f"{place} td").first.wait_for()
+                page.locator(place).scroll_into_view_if_needed()
+                page.wait_for_timeout(500)
+                keep(page, name, scheme)
 
 
 def chromium() -> str:
@@ -117,15 +146,15 @@ def keep(page: Page, place: str, scheme: Scheme) -> None:
 
 
 @contextmanager
-def served(state: Path, what: Path) -> Iterator[str]:
-    """`trimtab web` with this file or directory; its address."""
+def served(*what: str, **env: str) -> Iterator[str]:
+    """The address of `trimtab web` with these arguments."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     process = subprocess.Popen(
-        [*TRIMTAB, "web", str(what), "--port", str(port)],
+        [*TRIMTAB, "web", *what, "--port", str(port)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "XDG_STATE_HOME": str(state)},
+        env={**os.environ, **env},
     )
     assert process.stdout is not None
     try:

@@ -56,7 +56,8 @@ function planButtons(plan, change) {
 
 function planParts(plan, change) {
   const least = plan.leastMoves ? `, ${plan.leastMoves} needed at least` : "";
-  const excess = `excess ${plan.excessBefore.toFixed(1)} points → ${plan.excessAfter.toFixed(1)} planned, ${plan.excessNow.toFixed(1)} now`;
+  const end = plan.over ? `, ${plan.excessNow.toFixed(1)} at its end` : "";
+  const excess = `excess ${plan.excessBefore.toFixed(1)} points → ${plan.excessAfter.toFixed(1)} planned${end}`;
   const rows = plan.moves.map((move) => [
     named(move.vm),
     named(move.source),
