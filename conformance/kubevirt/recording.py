@@ -24,7 +24,7 @@ WIDE = 10_000
 """Migrations at a time in the cluster, where scenarios are not about that limit."""
 
 
-RECORDED = Path(__file__).with_name("kubevirt.xz")
+RECORDED = Path(__file__).with_name("courses.xz")
 
 
 class Played(Struct, frozen=True):

@@ -9,6 +9,7 @@ from conformance.kubevirt.world import Life, Sight, World, delete_all, manifest,
 from trimtab.kube.client import Client
 from trimtab.kube.kubevirt import (
     CREATED_BY_LABEL,
+    EVACUATION_ANNOTATION,
     HOSTNAME,
     KUBEVIRT_VMS,
     MIGRATION_JOB_LABEL,
@@ -21,9 +22,6 @@ from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.translate import kubevirt_vm, migration_view
-
-EVACUATION = "kubevirt.io/evacuationMigration"
-"""Annotation of a migration that virt-controller makes for a VMI that is to leave its node."""
 
 
 class Theirs(World):
@@ -44,8 +42,8 @@ class Theirs(World):
         seen = new or old
         assert seen is not None
         meta = seen.metadata
-        vm = Key(meta.namespace, seen.spec.vmi_name)
-        cause: Cause = "eviction" if EVACUATION in meta.annotations else "person"
+        vm = seen.vmi_key
+        cause: Cause = "eviction" if EVACUATION_ANNOTATION in meta.annotations else "person"
         record = self.records.setdefault(meta.uid, Record(str(vm), cause))
         record.asked_to_end |= meta.deletion_timestamp is not None and record.is_unfinished
         if not record.source and (vmi := self.vmis.store.get(vm.name, vm.namespace)):
@@ -109,13 +107,7 @@ class Theirs(World):
         )
 
     def _unfinished(self, vm: Key) -> list[Vmim]:
-        return [
-            each
-            for each in self.migrations.store
-            if each.metadata.namespace == vm.namespace
-            and each.spec.vmi_name == vm.name
-            and not each.finished
-        ]
+        return [each for each in self.migrations.store if each.vmi_key == vm and not each.finished]
 
     def copy_began(self, vm: Key) -> datetime | None:
         vmi = self.vmis.store.get(vm.name, vm.namespace)
@@ -128,9 +120,9 @@ class Theirs(World):
     def kept(self, vm: Key) -> int:
         """One that was taken back is Failed for a moment before it goes."""
         return sum(
-            each.finished and each.spec.vmi_name == vm.name
+            each.finished and not each.metadata.deletion_timestamp
             for each in self.migrations.store
-            if each.metadata.namespace == vm.namespace and not each.metadata.deletion_timestamp
+            if each.vmi_key == vm
         )
 
     async def create(self, vm: Key, machine: Machine, node: str) -> None:

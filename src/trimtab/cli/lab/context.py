@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 from cyclopts import Parameter
 
 from trimtab import __version__
+from trimtab.cli.common.option_files import read_option_file
 from trimtab.engines import PROGRAMS, cache_dir
 from trimtab.engines import locate as locate_engine
 from trimtab.errors import ConfigError
@@ -62,12 +63,7 @@ def means(display: StartDisplay, stacks: Mapping[str, Stack]) -> Means:
 
 def read_scheduler_config(file: Path) -> str:
     """The text of a scheduler configuration, if it looks like one."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--scheduler-config {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--scheduler-config {file}: it is not UTF-8 text") from error
+    text = read_option_file("--scheduler-config", file)
     parse_config(text, file)
     return text
 

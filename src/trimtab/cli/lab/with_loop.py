@@ -9,6 +9,7 @@ from typing import Literal
 from cyclopts import Parameter
 from msgspec import Struct, structs
 
+from trimtab.cli.common.option_files import read_option_file
 from trimtab.cli.lab import with_recording
 from trimtab.errors import ConfigError
 from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
@@ -215,11 +216,6 @@ def _policy(lab: LabDir, given: LoopOptions, usual: str | None) -> str | None:
 
 
 def read_policy_file(file: Path) -> str:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--policy {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--policy {file}: it is not UTF-8 text") from error
+    text = read_option_file("--policy", file)
     read_policy(text, str(file))
     return text

@@ -67,11 +67,10 @@ def kubevirt_migrations(
     """Those of KubeVirt; of a state that it did not write, nodes and times stay unknown."""
     on_vmi = {vmi.metadata.key: vmi.status.migration_state for vmi in vmis}
     for each in migrations:
-        key = Key(each.metadata.namespace, each.spec.vmi_name)
-        state = state_of(each, on_vmi.get(key))
+        state = state_of(each, on_vmi.get(each.vmi_key))
         ended = state.end_timestamp or _transition(each, each.status.phase)
         yield RecordedMigration(
-            vm=str(key),
+            vm=str(each.vmi_key),
             asked=_seconds(each.metadata.creation_timestamp) or 0.0,
             begun=_seconds(state.start_timestamp),
             ended=_seconds(ended) if each.finished else None,

@@ -10,6 +10,7 @@ from trimtab.cli.cluster.live import find_policy, lab_prometheus
 from trimtab.cli.cluster.options import MonitoringOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
+from trimtab.cli.common.option_files import read_option_file
 from trimtab.errors import ConfigError
 from trimtab.files.yaml import read_documents
 from trimtab.model.examples import example_path
@@ -100,13 +101,7 @@ async def _records(rules: Path | None, prometheus: Prometheus | None) -> dict[st
 
 
 def _read_rules(file: Path) -> dict[str, str]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--rules {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--rules {file}: it is not UTF-8 text") from error
-    return records_of(text, str(file))
+    return records_of(read_option_file("--rules", file), str(file))
 
 
 def _known(program: DeschedulerProgram, seen: Look | None) -> DeschedulerProgram:
@@ -125,12 +120,7 @@ def program(deployment: Path | None, version: str) -> DeschedulerProgram:
     """What a manifest or the user says of the descheduler."""
     if deployment is None:
         return DeschedulerProgram(version=version)
-    try:
-        text = deployment.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--deployment {deployment}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--deployment {deployment}: it is not UTF-8 text") from error
+    text = read_option_file("--deployment", deployment)
     documents = read_documents(text, f"--deployment {deployment}")
     found = deschedulers_in(d for d in documents if isinstance(d, dict))
     if not found:
