@@ -1,14 +1,17 @@
 """The balancer on the real KubeVirt: it asks for a labelled set of nodes, and nothing sticks."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from builders.labs.balancer import acting
 from builders.labs.kubevirt import needs_kubevirt
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
+from trimtab.balancer.requests import PlanRequests
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
-from trimtab.kube.kubevirt import COOL_LABEL, VMIMS, VMIS, Vmim
+from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS, VMIS, Vmim
 from trimtab.kube.machines import PLAN_LABEL
 from trimtab.kube.resources import NODES
 from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
@@ -68,3 +71,52 @@ def test_the_record_has_the_nodes_that_the_scheduler_chose(loop: LoopLab) -> Non
     succeeded = {move.vm: move.node for move in done if move.outcome == "Succeeded"}
     assert succeeded
     assert succeeded == {vm: now[vm] for vm in succeeded}
+
+
+def test_a_plan_is_taken_back_to_the_node_that_the_vms_left(loop: LoopLab) -> None:
+    wait_until(lambda: is_level(loop), "the balancer does not level KubeVirt's VMs")
+    first = plans_of(loop)[0]
+    undone = loop.ask(lambda it: PlanRequests(it.api).undo(first.metadata.name))
+    assert undone.plan is not None
+    assert undone.staying == {}
+    name = undone.plan.metadata.name
+    over = loop.ask(lambda it: PlanRequests(it.api).await_over(name, 300.0))
+    assert over.status.phase == "Completed"
+    now = places(loop)
+    left = {move.vm: move.source for move in first.spec.moves}
+    assert {vm: now[vm] for vm in left} == left
+
+
+@contextmanager
+def another_balancer(loop: LoopLab, *flags: str) -> Iterator[None]:
+    """A balancer with other flags in the place of the lab's own, which hangs meanwhile."""
+    prometheus = f"--prometheus={loop.lab.urls['prometheus']}"
+    with loop.stopped("balancer"):
+        process = acting(loop.lab, "--beside-descheduler", prometheus, *flags)
+        try:
+            wait_until(lambda: process.said("round decided"), f"it does not lead: {process.log}")
+            yield
+            assert process.end() == 0
+        finally:
+            process.kill()
+
+
+def test_an_exact_target_is_the_node_where_the_vm_ends(loop: LoopLab) -> None:
+    former = {each.metadata.uid for each in migrations(loop)}
+    earlier = {plan.metadata.name for plan in plans_of(loop)}
+    with another_balancer(loop, "--exact-target"):
+        loop.start_over()
+
+        def has_levelled() -> bool:
+            return plans_of(loop)[-1].metadata.name not in earlier and is_level(loop)
+
+        wait_until(has_levelled, "the balancer does not level with exact targets")
+    asked = [each for each in migrations(loop) if each.metadata.uid not in former]
+    now = places(loop)
+    ended = {f"{each.metadata.namespace}/{each.spec.vmi_name}": each for each in asked}
+    assert ended
+    assert all(each.spec.added_node_selector.keys() == {HOSTNAME} for each in asked)
+    assert {vm: each.spec.added_node_selector[HOSTNAME] for vm, each in ended.items()} == {
+        vm: now[vm] for vm in ended
+    }
+    assert labelled(loop) == []

@@ -72,6 +72,21 @@ async def test_a_lab_is_ready_when_all_its_units_are(
     assert not lab.run_file.exists()
 
 
+async def test_what_components_leave_in_the_temporary_directory_goes_with_the_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    careless = a_script("one", f"mktemp; echo open; {FOREVER}", probes=(LogLine("open"),))
+    lab = a_lab_on_disk(tmp_path / "test", careless)
+    lab.scratch.mkdir()
+    (lab.scratch / "of-a-killed-lab").touch()
+    async with supervised(lab, monkeypatch) as supervisor:
+        await until(supervisor, lambda _: supervisor.states.phase == "ready")
+        made = lab.log("one").read_text().splitlines()[0]
+        assert list(map(str, lab.scratch.iterdir())) == [made]
+        assert lab.scratch.stat().st_mode & 0o777 == 0o700
+    assert not lab.scratch.exists()
+
+
 async def test_a_killed_component_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

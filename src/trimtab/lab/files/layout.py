@@ -45,6 +45,11 @@ class LabDir(Struct, frozen=True):
         return self.path / "logs"
 
     @property
+    def scratch(self) -> Path:
+        """The components' temporary files; emptied when the lab starts and when it stops."""
+        return self.path / "tmp"
+
+    @property
     def run_file(self) -> Path:
         """The supervisor's record of itself and its children; gone after an orderly stop."""
         return self.path / "run.json"

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from trimtab.errors import ConfigError
 from trimtab.files.lock import held
-from trimtab.files.writing import write_private
+from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab.api import Api, trusting
 from trimtab.lab.components.component import Action, Component, LabPlan, Unit
 from trimtab.lab.control import LabStatus, UnitEvent
@@ -101,6 +101,8 @@ class Supervisor:
     async def run(self) -> None:
         """Start everything, serve requests, stop everything in order when asked."""
         self._save_run()
+        shutil.rmtree(self.lab.scratch, ignore_errors=True)
+        make_private_dir(self.lab.scratch)
         async with serve(self):
             for unit in self.plan.units.values():
                 self._add(unit)
@@ -115,6 +117,7 @@ class Supervisor:
             for api in (self._shared.api, *self._former_apis):
                 await api.close()
             await self._shared.plain.aclose()
+        shutil.rmtree(self.lab.scratch, ignore_errors=True)
         self.lab.run_file.unlink(missing_ok=True)
         log.info("lab stopped", lab=self.lab.name)
 

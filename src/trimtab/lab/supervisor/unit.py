@@ -240,6 +240,7 @@ def _base_env(lab: LabDir) -> dict[str, str]:
     """Nothing of the user's environment: no proxy, no credentials, no surprises."""
     return {
         "HOME": str(lab.path),  # kwok reads ~/.kwok/kwok.yaml
+        "TMPDIR": str(lab.scratch),  # virt-api never removes what it makes there
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
     }
