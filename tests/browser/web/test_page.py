@@ -68,6 +68,28 @@ def test_moves_between_the_same_two_nodes_are_arcs_beside_each_other(
     assert len(set(seen.page.evaluate(bends))) == len(leaving) == 3
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_arcs_stay_on_the_map_and_apart_between_any_two_nodes(
+    serve: Serve, open_page: Opener, feed: FeedFile, width: int
+) -> None:
+    seen = open_page(serve(feed.path).address).drawn()
+    seen.page.set_viewport_size({"width": width, "height": 900})
+    bends, least = seen.page.evaluate(
+        """() => {
+          const map = trimtabPage.map;
+          const all = map.boxes.map((box) => map.centre(box.name));
+          const others = (from) => all.filter((to) => to !== from);
+          const pairs = all.flatMap((from) => others(from).map((to) => [from, to]));
+          const bends = pairs.map(([from, to]) => map.bends(from, to).map((bend) => [
+            0.25 * from.x + 0.5 * bend.x + 0.25 * to.x, 0.25 * from.y + 0.5 * bend.y + 0.25 * to.y,
+          ].map((at, axis) => 0 < at && at < (axis ? map.height : map.width)).every(Boolean)));
+          return [bends.flat(), Math.min(...bends.map((each) => each.length))];
+        }"""
+    )
+    assert all(bends)
+    assert least >= 4
+
+
 def test_the_page_shows_exactly_what_the_feed_says(
     serve: Serve, open_page: Opener, feed: FeedFile
 ) -> None:

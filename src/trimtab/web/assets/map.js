@@ -7,7 +7,8 @@ import { clean } from "./dom.js";
 const SMALLEST = 26;
 const LARGEST = 260;
 const GAP = 5;
-const MOST_BENDS = 8;
+const MOST_BENDS = 16;
+const EDGE = 4;
 const DIGITS = new Intl.Collator(undefined, { numeric: true });
 const PHASES = { Pending: 0.1, Scheduling: 0.25, Scheduled: 0.35, PreparingTarget: 0.45, TargetReady: 0.5 };
 const REDUCED = matchMedia("(prefers-reduced-motion: reduce)");
@@ -209,7 +210,7 @@ export class NodeMap {
     if (cell) pen.strokeRect(cell.x - 1, cell.y - 1, cell.w + 2, cell.h + 2);
   }
 
-  /** Where each move is drawn; those between the same two nodes bend more and more. */
+  /** Where each move is drawn; those between the same two nodes lie beside each other. */
   routes() {
     const alike = new Map();
     const found = [];
@@ -218,17 +219,30 @@ export class NodeMap {
       const from = this.centre(source);
       const to = this.centre(move.target);
       if (!from) continue;
-      const pair = `${source} ${move.target}`;
+      const pair = [source, move.target].sort().join(" ");
       const before = alike.get(pair) ?? 0;
       alike.set(pair, before + 1);
-      const slope = 0.25 + 0.1 * Math.min(before, MOST_BENDS);
-      const bend = to && {
-        x: inside((from.x + to.x) / 2 + (to.y - from.y) * slope, this.width),
-        y: inside((from.y + to.y) / 2 - (to.x - from.x) * slope, this.height),
-      };
-      found.push([move, { from, bend, to }]);
+      // there and back are the same bends
+      const bends = to && (source < move.target ? this.bends(from, to) : this.bends(to, from));
+      found.push([move, { from, bend: bends && bends[before % bends.length], to }]);
     }
     return found;
+  }
+
+  /** The bends of arcs between two places that stay on the map: flat ones first, on both sides. */
+  bends(from, to) {
+    const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+    const found = [];
+    for (let number = 0; number < MOST_BENDS; number++) {
+      const slope = (0.25 + 0.1 * (number >> 1)) * (number % 2 ? -1 : 1);
+      const aside = { x: (to.y - from.y) * slope, y: (from.x - to.x) * slope };
+      // an arc goes half as far aside as its bend
+      const x = middle.x + aside.x / 2;
+      const y = middle.y + aside.y / 2;
+      if (x > EDGE && y > EDGE && x < this.width - EDGE && y < this.height - EDGE)
+        found.push({ x: middle.x + aside.x, y: middle.y + aside.y });
+    }
+    return found.length ? found : [middle];
   }
 
   drawMove(pen, move, { from, bend, to }, now) {
@@ -367,8 +381,6 @@ function mark(pen, theme, cell) {
   pen.lineWidth = 1.5;
   pen.stroke();
 }
-
-const inside = (value, most) => Math.min(most - 4, Math.max(4, value));
 
 /** Kubernetes tells phases and no bytes: the dot stands where the phase is. */
 function progress(move) {
