@@ -2,9 +2,10 @@
 
 Each lab is new, has the same scenario and the same scale, and is looked at for the same time
 from the moment at which its VMs run. What was measured goes to docs/images/side-by-side.json,
-the figure to docs/images/side-by-side.svg.
+the figure of the first two labs to docs/images/side-by-side.svg. The table has the mean of the
+labs with least and most, and what the simulator says of the same time.
 
-Run: scripts/side-by-side [SCENARIO] [--minutes 40] [--scale 15] [--out DIR]
+Run: scripts/side-by-side [SCENARIO] [--minutes 40] [--scale 15] [--runs 1] [--side NAME]
 """
 
 import argparse
@@ -34,6 +35,8 @@ SIDES = {
     "stock descheduler": ("--with", "loop"),
     "balancer": ("--with", "loop", "--with", "balancer", "--balancer", "act"),
 }
+VICTIMS = {"stock descheduler": "stock", "balancer": "planned"}
+SEEDS = 20
 COLOURS = {"stock descheduler": GOLD, "balancer": ACCENT}
 OVERLOAD = 0.8
 
@@ -58,13 +61,18 @@ class Side(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def main() -> None:
     given = arguments()
-    with tempfile.TemporaryDirectory(prefix="side-by-side-") as state:
-        sides = [one_side(name, Path(state), given) for name in SIDES]
+    names = given.side or list(SIDES)
+    sides = []
+    for _ in range(given.runs):
+        with tempfile.TemporaryDirectory(prefix="side-by-side-") as state:
+            sides += [one_side(name, Path(state), given) for name in names]
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "side-by-side.json").write_bytes(msgjson.format(msgjson.encode(sides)) + b"\n")
-    draw(sides, given.out, given.scenario)
-    for side in sides:
-        print(summary(side))
+    draw(sides[: len(names)], given.out, given.scenario)
+    for name in names:
+        rows = [figures(side) for side in sides if side.name == name]
+        show(f"{name}, {len(rows)} labs", rows)
+        show(f"{VICTIMS[name]}, {SEEDS} simulated", simulated(name, given))
 
 
 def arguments() -> argparse.Namespace:
@@ -74,6 +82,8 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--minutes", type=float, default=40.0, help="of the lab's time")
     parser.add_argument("--scale", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=1, help="labs for each side")
+    parser.add_argument("--side", action="append", choices=SIDES, help="this side only")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     return parser.parse_args()
 
@@ -175,20 +185,48 @@ def draw(sides: list[Side], out: Path, scenario: str) -> None:
         save_all({"side-by-side": figure}, out, ("svg",))
 
 
-def summary(side: Side) -> str:
-    return json.dumps(
-        {
-            "side": side.name,
-            "migrations": len(side.moved),
-            "movedAgain": side.moved_again,
-            "failed": side.failed,
-            "imbalanceAtFirst": side.imbalance[0],
-            "imbalanceMean": round(float(np.mean(side.imbalance)), 2),
-            "imbalanceAtLast": side.imbalance[-1],
-            "highestAtLast": side.highest[-1],
-            "overloadNodeSeconds": side.overload_s,
-        }
-    )
+def figures(side: Side) -> dict[str, float]:
+    """What a run came to; the names are the table's."""
+    return {
+        "migrations": float(len(side.moved)),
+        "moved again": float(side.moved_again),
+        "imbalance, mean": float(np.mean(side.imbalance)),
+        "imbalance, last": side.imbalance[-1],
+        "overload, node s": side.overload_s,
+    }
+
+
+def simulated(name: str, given: argparse.Namespace) -> list[dict[str, float]]:
+    """The same of the simulator's runs over the same time."""
+    options = ("--victims", VICTIMS[name], "--duration", f"{given.minutes:g}m", "--json")
+    rows = []
+    for seed in range(SEEDS):
+        told = subprocess.run(
+            [*TRIMTAB, "sim", given.scenario, *options, "--seed", str(seed)],
+            check=True, stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+        card = json.loads(told)["card"]
+        rows.append(
+            {
+                "migrations": card["migrations"],
+                "moved again": card["vmsMovedAgain"],
+                "imbalance, mean": 100 * card["loadStdMean"],
+                "imbalance, last": 100 * card["loadStdFinal"],
+                "overload, node s": card["overloadNodeSeconds"],
+            }
+        )
+    return rows
+
+
+def show(title: str, rows: list[dict[str, float]]) -> None:
+    """One line: the mean of each figure, and its least and most where runs differ."""
+    told = []
+    for name in rows[0]:
+        values = np.array([row[name] for row in rows])
+        told.append(f"{name} {values.mean():.1f}")
+        if np.ptp(values) > 0:
+            told[-1] += f" ({values.min():.1f} to {values.max():.1f})"
+    print(f"{title}: {'; '.join(told)}", flush=True)
 
 
 if __name__ == "__main__":
