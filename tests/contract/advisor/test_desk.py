@@ -10,6 +10,7 @@ from builders.labs.advisor import LOAD_AWARE, install
 from builders.labs.advisor import Desk as Kubectl
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
+from trimtab.advisor.cluster import requests
 from trimtab.advisor.cluster.requests import PlanRequests
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.plan.profile import advertisement
@@ -84,6 +85,17 @@ async def test_a_profile_advertised_in_the_moment_it_is_asked_for_is_planned(
     with pytest.raises(NotReady, match="not seen by the operator"):  # there is none here
         await a_desk(client).plan(LOAD_AWARE)
     assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
+
+
+async def test_whoever_waits_for_an_operator_that_is_not_there_is_told(
+    client: Overtaken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "SEEN_WITHIN_S", 0.3)
+    said: list[str] = []
+    with pytest.raises(NotReady):
+        await PlanRequests(client, timeout_s=1.0, say=said.append).plan(LOAD_AWARE)
+    assert said[0] == "Pending"
+    assert said[-1] == f"{LOAD_AWARE}: {requests.UNSEEN}"
 
 
 async def test_admission_that_is_not_ready_yet_is_waited_for(client: Overtaken) -> None:

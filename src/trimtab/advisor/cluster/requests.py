@@ -22,7 +22,8 @@ from trimtab.kube.errors import AlreadyExists, Forbidden, NotFound, Unavailable
 from trimtab.kube.resources import Free, free_kind
 
 T = TypeVar("T")
-LOOK_S = 0.2
+LOOK_S, SEEN_WITHIN_S = 0.2, 10.0
+UNSEEN = "no operator has seen it yet; is one running? trimtab run advisor"
 MANAGER = "trimtab-cli"
 _FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 
@@ -155,15 +156,17 @@ class PlanRequests:
     async def _until(
         self, name: str, holds: Callable[[VirtPlatformConfig], bool]
     ) -> VirtPlatformConfig:
-        deadline = time.monotonic() + self._timeout_s
+        began = time.monotonic()
         while True:
             config = await self.get(name)
             status = config.status
             seen = status.observed_generation >= config.metadata.generation
             if seen and status.phase not in MOVING and holds(config):
                 return config
-            self._say(progress(config))
-            if time.monotonic() > deadline:
+            waited_s = time.monotonic() - began
+            is_late = waited_s > SEEN_WITHIN_S and not seen
+            self._say(f"{name}: {UNSEEN}" if is_late else progress(config))
+            if waited_s > self._timeout_s:
                 raise NotReady(
                     f"{name}: still {status.phase or 'not seen by the operator'} after "
                     f"{self._timeout_s:g} s; {told(config) or 'is the operator running?'}"
