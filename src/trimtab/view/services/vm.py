@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
+from trimtab.kube.machines import Amount, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import Event, Pod
 from trimtab.view.terminal import out, show_table
 
@@ -18,7 +18,7 @@ def show_vms(vms: Sequence[VirtualMachine], *, namespaces: bool) -> None:
             vm.status.phase or "new",
             vm.status.node_name,
             vm.status.allocated.cpu or vm.spec.resources.cpu,
-            vm.status.allocated.memory or vm.spec.resources.memory,
+            short(vm.status.allocated.memory or vm.spec.resources.memory),
             vm.status.cpu_percent,
             vm.status.memory_percent,
             vm.status.evacuation_node_name and "yes",
@@ -61,8 +61,8 @@ def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
         ("CPU", f"{status.used.cpu or '?'} used of {status.allocated.cpu or spec.resources.cpu}"),
         (
             "memory",
-            f"{status.used.memory or '?'} used of "
-            f"{status.allocated.memory or spec.resources.memory}",
+            f"{short(status.used.memory) or '?'} used of "
+            f"{short(status.allocated.memory or spec.resources.memory)}",
         ),
         ("eviction", f"{spec.eviction_strategy}{movable}"),
         ("to leave node", status.evacuation_node_name),
@@ -72,6 +72,18 @@ def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
             for each in status.conditions
         ),
     ]
+
+
+def short(given: Amount) -> str:
+    """An amount as it was written, but bytes in the largest unit of which there is one."""
+    memory = str(given)
+    if not memory.isdecimal():
+        return memory
+    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if int(memory) >= size:
+            amount = int(memory) / size
+            return f"{amount:.0f}{unit}" if amount >= 100 else f"{amount:.3g}{unit}"
+    return memory
 
 
 def show_migrations(migrations: Sequence[VirtualMachineMigration]) -> None:
