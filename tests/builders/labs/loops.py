@@ -41,11 +41,24 @@ T = TypeVar("T")
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ONE_HOT_NODE = EXAMPLES / "scenarios" / "one-hot-node.yaml"
 QUIET = 3
+WHOLE_POINT = 1.0
 
 
 def vm_of(pod: str) -> str:
     """The VM that a launcher pod, named with its namespace or without, belongs to."""
     return pod.partition("virt-launcher-")[2].rpartition("-")[0]
+
+
+def above_the_band(seen: LoopState) -> list[str]:
+    """Nodes that the descheduler would relieve.
+
+    One that is over by less than a point is over too, but the descheduler evicts nobody there:
+    it counts in whole points.
+    """
+    over = {node.name: node.score for node in seen.nodes if node.kind == "over"}
+    assert seen.high is not None
+    least = seen.high + WHOLE_POINT
+    return [name for name, score in over.items() if score is None or 100 * score >= least]
 
 
 class Decision(Struct):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from builders.labs.loops import LoopLab, vm_of
+from builders.labs.loops import LoopLab, above_the_band, vm_of
 from builders.proxies.trouble import TROUBLES, troubled
 from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.invariants import Witness, guarded
@@ -52,7 +52,7 @@ def check_order(loop: LoopLab) -> None:
         return all(seen[node] == real[node] for node in seen) and sum(seen.values()) == len(vms)
 
     wait_until(counted, "Prometheus does not count every VM where it is", LIMIT_S)
-    assert not any(node.kind == "over" for node in loop.glance().nodes)
+    assert above_the_band(loop.glance()) == []
 
 
 def check_marks_and_moves(loop: LoopLab) -> None:

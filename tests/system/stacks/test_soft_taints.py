@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from builders.labs.loops import LoopLab, running_loop
+from builders.labs.loops import LoopLab, above_the_band, running_loop
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Invalid
@@ -57,7 +57,7 @@ def test_stale_soft_taints_on_every_emptier_node_stop_all_evictions(loop: LoopLa
         for node in NODES[1:]:
             loop.lab.kubectl("taint", "node", node, f"{APPROPRIATE}-")
     loop.await_quiet()
-    assert not any(node.kind == "over" for node in loop.glance().nodes)
+    assert above_the_band(loop.glance()) == []
 
 
 def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_goes_on(
@@ -69,7 +69,7 @@ def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_g
         hot = {name: {OVER, APPROPRIATE} if name == NODES[0] else set() for name in NODES}
         wait_until(lambda: worn(loop) == hot, "not the hot node alone is tainted", LIMIT_S)
         loop.await_quiet()
-        assert not any(node.kind == "over" for node in loop.glance().nodes)
+        assert above_the_band(loop.glance()) == []
         with pytest.raises(Invalid, match="nothing of a node but its own two taints"):
             asyncio.run(cordon_as_the_tainter(loop, "kwok-node-2"))
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from msgspec import structs
 
-from builders.labs.loops import ONE_HOT_NODE, LoopLab, running_loop
+from builders.labs.loops import ONE_HOT_NODE, LoopLab, above_the_band, running_loop
 from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.invariants import guarded
 from trimtab.model.scenarios.io import load_scenario
@@ -24,7 +24,7 @@ def hot() -> Scenario:
 def check_level(loop: LoopLab) -> None:
     story = loop.converge()
     assert story.deviation_after <= story.deviation_before / 2
-    assert not any(node.kind == "over" for node in story.at_last.nodes)
+    assert above_the_band(story.at_last) == []
     assert len(story.migrations) >= 5
 
 
@@ -96,7 +96,7 @@ def test_a_switch_of_the_score_in_the_middle_costs_nothing(loop: LoopLab) -> Non
         loop.await_migrations(2)
         loop.algorithm("linear_amplified_ippd_k3")
         loop.await_quiet()
-        assert not any(node.kind == "over" for node in loop.glance().nodes)
+        assert above_the_band(loop.glance()) == []
     witness.check()
 
 
