@@ -1,5 +1,6 @@
 """The page follows a feed, answers clicks, and survives its server."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def test_arcs_stay_on_the_map_and_apart_between_any_two_nodes(
     )
     assert all(bends)
     assert least >= 4
+
+
+def test_the_strip_tells_the_time_of_each_tick_and_the_day_once(
+    serve: Serve, open_page: Opener, feed: FeedFile
+) -> None:
+    for _ in range(4):
+        feed.add_at(feed.last, feed.last.at + 60)
+    seen = open_page(serve(feed.path).address).drawn(5)
+    first, *others = seen.page.evaluate("() => trimtabPage.strip.chart.axes[0]._values")
+    assert re.fullmatch(r"\d\d:\d\d(:\d\d)?\n\D*\d+\D*", first)
+    assert others
+    assert all(re.fullmatch(r"\d\d:\d\d(:\d\d)?", each) for each in others)
 
 
 def test_the_page_shows_exactly_what_the_feed_says(

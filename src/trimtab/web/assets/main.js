@@ -279,5 +279,5 @@ byId("sign-in-form").addEventListener("submit", signIn);
 document.addEventListener("keydown", onKey);
 
 // for tests and the curious
-globalThis.trimtabPage = { timeline, map, feed, beside };
+globalThis.trimtabPage = { timeline, map, strip, feed, beside };
 await feed.start();

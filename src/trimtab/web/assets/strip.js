@@ -6,6 +6,11 @@ const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3], [1, 2]];
 const NAMES = ["imbalance (points)", "nodes over", "evictions due", "moves under way", "imbalance beside"];
 const POINTS = [0, 4]; // lines that are measured in points, not counted
 const HEIGHT = 150;
+// whole seconds and more: what is looked at every few seconds has no finer times
+const STEPS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 7 * 86400, 28 * 86400];
+const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const MINUTES = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
 export class Strip {
   /** `moved(seconds)`: somebody drags to this moment. */
@@ -49,7 +54,7 @@ export class Strip {
         cursor: { drag: { x: false, y: false } },
         legend: { live: false },
         scales: { points: { range: upFromZero }, count: { range: upFromZero } },
-        axes: [{ ...axis, size: 44 }, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
+        axes: [{ ...axis, size: 44, space: 60, incrs: STEPS, values: times }, { ...axis, scale: "points", size: 40 }, { ...axis, scale: "count", side: 1, size: 40, grid: { show: false } }],
         series: [
           {},
           ...NAMES.slice(0, this.beside ? NAMES.length : -1).map((label, at) => ({
@@ -86,3 +91,16 @@ export class Strip {
 }
 
 const upFromZero = (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.1)];
+
+/** The time of each tick, and below it the day where one begins. */
+function times(_, ticks, __, ___, step) {
+  let before = "";
+  return ticks.map((tick) => {
+    const date = new Date(1000 * tick);
+    const day = DAY.format(date);
+    const time = step < 60 ? SECONDS.format(date) : step < 86400 ? MINUTES.format(date) : "";
+    const lines = [time, day === before ? "" : day].filter(Boolean);
+    before = day;
+    return lines.join("\n");
+  });
+}
