@@ -135,13 +135,14 @@ def _revivals(scenario: Scenario) -> set[int]:
 
 
 def _asked_in_time(pair: Pair, aspect: Aspect) -> bool:
-    """One overtaking in KubeVirt, never one of ours.
+    """Some overtakings in KubeVirt, not by all that people asked for, and never one of ours.
 
     virt-controller puts whoever found no slot back into its queue after 1, 3 or 5 s by priority,
     and several workers take from it; only an end of a migration wakes those with the highest
     priority, as many as the cluster's limit, whichever node they leave.
     """
-    return aspect.name == "overtaken" and (pair.ours.overtaken, pair.theirs.overtaken) == (0, 1)
+    asked = sum(step.deed == "migrate" for step in pair.scenario.steps)
+    return aspect.name == "overtaken" and pair.ours.overtaken == 0 < pair.theirs.overtaken < asked
 
 
 KNOWN: tuple[Known, ...] = (
