@@ -75,7 +75,7 @@ def test_a_hot_node_is_over_vms_move_away_and_the_cluster_is_level(
         f"{vm.metadata.namespace}/{vm.metadata.name}": vm.status.node_name for vm in apart(loop.vms)
     }
     classes = seen.page.evaluate("() => trimtabPage.map.boxes.map(b => [b.name, b.node.kind])")
-    assert dict(classes) == {node.name: node.kind for node in apart(loop.glance).nodes}
+    assert dict(classes) == {node.name: node.kind for node in apart(loop.state).nodes}
 
 
 def test_a_vm_is_migrated_from_its_panel_then_kept_where_it_is_and_let_go(
@@ -109,7 +109,7 @@ def test_every_score_is_told_for_every_node(
     loop: LoopLab, served: ServedPage, open_page: Opener
 ) -> None:
     seen = open_page(served.address).drawn()
-    nodes = {node.name for node in apart(loop.glance).nodes}
+    nodes = {node.name for node in apart(loop.state).nodes}
     seen.page.keyboard.press("c")
     seen.page.wait_for_selector("#scores[data-answered]", timeout=PATIENCE_MS)
     assert seen.page.locator("#scores tbody tr").count() == len(CATALOG)

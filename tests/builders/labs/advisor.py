@@ -51,7 +51,7 @@ def _config_of(mine: list[Free]) -> Free:
     return {"storage": {"files": files}, "systemd": {"units": units}}
 
 
-class Desk:
+class Kubectl:
     """The administrator, with kubectl alone."""
 
     def __init__(self, server: ApiServer) -> None:
@@ -187,28 +187,28 @@ def a_config(profile: str, action: str = "DryRun", **spec: Any) -> Free:
     }
 
 
-def install(desk: Desk, release: Release | None = "5.32") -> None:
+def install(kubectl: Kubectl, release: Release | None = "5.32") -> None:
     """Our definition and rights; with a release also OpenShift's stand-ins and a baseline."""
     spaces = [namespace(name) for name in (*NAMESPACES, DESCHEDULER_HOME)]
-    desk.apply(*spaces, config_crd(), flags=("--server-side",))
-    desk.apply(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
+    kubectl.apply(*spaces, config_crd(), flags=("--server-side",))
+    kubectl.apply(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
     names = ["virtplatformconfigs.advisor.kubevirt.io"]
     if release is not None:
-        names += install_release(desk, release)
-    await_established(desk, names)
+        names += install_release(kubectl, release)
+    await_established(kubectl, names)
     if release is not None:
-        desk.apply(*(each for each in baseline() if each["kind"] != "Namespace"))
+        kubectl.apply(*(each for each in baseline() if each["kind"] != "Namespace"))
 
 
-def install_release(desk: Desk, release: Release) -> list[str]:
+def install_release(kubectl: Kubectl, release: Release) -> list[str]:
     found = definitions(release)
-    desk.apply(*found, flags=("--server-side", "--force-conflicts"))
+    kubectl.apply(*found, flags=("--server-side", "--force-conflicts"))
     return [each["metadata"]["name"] for each in found]
 
 
-def await_established(desk: Desk, names: list[str]) -> None:
+def await_established(kubectl: Kubectl, names: list[str]) -> None:
     crds = [f"crd/{name}" for name in names]
-    desk.run("wait", "--for=condition=Established", *crds, "--timeout=300s")
+    kubectl.run("wait", "--for=condition=Established", *crds, "--timeout=300s")
 
 
 def namespace(name: str) -> Free:
@@ -266,9 +266,9 @@ def operator(
 
 
 @contextmanager
-def advisor_cluster(release: Release | None = "5.32") -> Iterator[Desk]:
+def advisor_cluster(release: Release | None = "5.32") -> Iterator[Kubectl]:
     """A cluster with everything installed and no operator."""
     with running_apiserver() as server:
-        desk = Desk(server)
-        install(desk, release)
-        yield desk
+        kubectl = Kubectl(server)
+        install(kubectl, release)
+        yield kubectl

@@ -98,7 +98,7 @@ class LoopLab:
 
         return asyncio.run(asked())
 
-    def glance(self) -> LoopState:
+    def state(self) -> LoopState:
         return self.ask(read_loop)
 
     def vms(self) -> list[VirtualMachine]:
@@ -155,7 +155,7 @@ class LoopLab:
         over = self.await_over(limit_s)
         before = self.value("max_over_time(stddev(node_cpu_usage_ratio)[1m:1s])")
         self.await_quiet(quiet, limit_s)
-        seen = self.glance()
+        seen = self.state()
         after = self.value("stddev(node_cpu_usage_ratio)")
         done = [m for m in self.migrations() if m.status.phase == "Succeeded"]
         return Story(over, before, after, seen, done)
@@ -165,7 +165,7 @@ class LoopLab:
         found: list[tuple[str, ...]] = []
 
         def over() -> bool:
-            found.append(tuple(n.name for n in self.glance().nodes if n.kind == "over"))
+            found.append(tuple(n.name for n in self.state().nodes if n.kind == "over"))
             return bool(found[-1])
 
         wait_until(over, "no node became over-utilised", limit_s)

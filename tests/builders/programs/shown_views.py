@@ -45,7 +45,7 @@ def a_node(number: int) -> LoopNode:
     )
 
 
-def a_glance(nodes: int) -> LoopState:
+def a_state(nodes: int) -> LoopState:
     return LoopState(
         at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         scale=10,
@@ -76,7 +76,7 @@ def a_glance(nodes: int) -> LoopState:
 
 def watch(nodes: int) -> None:
     size = (out.width, out.height) if out.is_terminal else (None, None)
-    out.print(frame(a_glance(nodes), *size), soft_wrap=True)
+    out.print(frame(a_state(nodes), *size), soft_wrap=True)
 
 
 def status() -> LabStatus:

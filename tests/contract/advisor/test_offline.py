@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.advisor import Desk, await_established, install, install_release
+from builders.labs.advisor import Kubectl, await_established, install, install_release
 from builders.worlds.openshift import load_aware
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import (
@@ -41,7 +41,7 @@ SAVED = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with running_apiserver() as server:
-        install(Desk(server))
+        install(Kubectl(server))
         yield server
 
 
@@ -55,7 +55,7 @@ class Both:
     """A cluster that is planned live and from what kubectl saves of it."""
 
     def __init__(self, server: ApiServer, client: Client, directory: Path) -> None:
-        self.desk = Desk(server)
+        self.kubectl = Kubectl(server)
         self.access = ClusterObjects(client, built_in().resources())
         self.directory = directory
 
@@ -68,7 +68,7 @@ class Both:
         return plan
 
     def offline(self, name: str, options: Options | None) -> PlatformPlan:
-        text = self.desk.run("get", ",".join(SAVED), "-A", "-o", "json", "--show-managed-fields")
+        text = self.kubectl.run("get", ",".join(SAVED), "-A", "-o", "json", "--show-managed-fields")
         (self.directory / "cluster.json").write_text(text)
         return plan_offline(built_in().get(name), options, read_directory(self.directory))
 
@@ -92,14 +92,14 @@ def both(server: ApiServer, client: Client, tmp_path: Path) -> Both:
     return Both(server, client, tmp_path)
 
 
-def start_over(desk: Desk, release: Release) -> None:
+def start_over(kubectl: Kubectl, release: Release) -> None:
     """Another release with its objects as they were before anybody planned."""
-    names = install_release(desk, release)
-    await_established(desk, names)
-    desk.run("delete", "kubedeschedulers,hyperconvergeds", "-A", "--all")
+    names = install_release(kubectl, release)
+    await_established(kubectl, names)
+    kubectl.run("delete", "kubedeschedulers,hyperconvergeds", "-A", "--all")
     mine = "99-worker-psi-karg", "90-worker-kubelet-swap"
-    desk.run("delete", "machineconfigs", *mine, "--ignore-not-found")
-    desk.apply(descheduler(), hyperconverged())
+    kubectl.run("delete", "machineconfigs", *mine, "--ignore-not-found")
+    kubectl.apply(descheduler(), hyperconverged())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def start_over(desk: Desk, release: Release) -> None:
     [pytest.param(r, marks=[pytest.mark.full] if r in ("5.14", "5.21") else []) for r in RELEASES],
 )
 async def test_a_release_before_and_after_it_was_applied(both: Both, release: Release) -> None:
-    start_over(both.desk, release)
+    start_over(both.kubectl, release)
     first = await both.agree(LOAD_AWARE, load_aware(background_evictions=True))
     assert first.items[-1].takes
     await both.carry_out(first)
@@ -117,18 +117,18 @@ async def test_a_release_before_and_after_it_was_applied(both: Both, release: Re
 
 
 async def test_a_cluster_without_a_descheduler(both: Both) -> None:
-    start_over(both.desk, "5.32")
-    both.desk.run("delete", "kubedeschedulers", "-A", "--all")
+    start_over(both.kubectl, "5.32")
+    both.kubectl.run("delete", "kubedeschedulers", "-A", "--all")
     plan = await both.agree(LOAD_AWARE)
     assert plan.items[-1].diff.startswith("--- /dev/null")
     assert "+  logLevel: Normal" in plan.items[-1].diff
 
 
 async def test_fields_that_others_own_are_told_alike(both: Both) -> None:
-    start_over(both.desk, "5.32")
+    start_over(both.kubectl, "5.32")
     patch = '{"spec":{"mode":"Automatic","evictionLimits":{"total":9}}}'
     where = ("-n", "openshift-kube-descheduler-operator", "--field-manager=argocd")
-    both.desk.run("patch", "kubedescheduler", "cluster", "--type=merge", "-p", patch, *where)
+    both.kubectl.run("patch", "kubedescheduler", "cluster", "--type=merge", "-p", patch, *where)
     takes = (await both.agree(LOAD_AWARE)).items[-1].takes
     owners = {taking.field: taking.manager for taking in takes}
     assert owners["spec.evictionLimits.total"] == "argocd"
@@ -136,7 +136,7 @@ async def test_fields_that_others_own_are_told_alike(both: Both) -> None:
 
 
 async def test_density_with_its_defaults_and_with_less(both: Both) -> None:
-    start_over(both.desk, "5.32")
+    start_over(both.kubectl, "5.32")
     await both.carry_out(await both.agree(DENSITY))
     await both.agree(DENSITY)
     less = HigherDensityOptions(ksm_configuration=KsmConfiguration(enabled=False))
@@ -151,7 +151,7 @@ async def test_the_example(both: Both) -> None:
 
 async def test_an_upstream_descheduler_with_a_deployment(both: Both) -> None:
     for manifest in cluster_descheduler():
-        both.desk.apply(manifest)
+        both.kubectl.apply(manifest)
     options = load_aware(target="upstream", algorithm="cpu_focused", mode="Predictive")
     plan = await both.agree(LOAD_AWARE, options)
     assert "+        - --dry-run=true" in plan.items[-1].diff
@@ -161,13 +161,13 @@ async def test_an_upstream_descheduler_with_a_deployment(both: Both) -> None:
 
 async def test_hyperconverged_in_its_newer_version(both: Both) -> None:
     crd = "hyperconvergeds.hco.kubevirt.io"
-    both.desk.run("delete", "crd", crd)
+    both.kubectl.run("delete", "crd", crd)
     try:
-        both.desk.run("apply", "-f", str(K8S / "advisor/mocks/hyperconverged_v1.yaml"))
-        await_established(both.desk, [crd])
+        both.kubectl.run("apply", "-f", str(K8S / "advisor/mocks/hyperconverged_v1.yaml"))
+        await_established(both.kubectl, [crd])
         new = hyperconverged_v1()
         new["spec"]["virtualization"]["liveMigrationConfig"]["parallelMigrationsPerCluster"] = 20
-        both.desk.apply(descheduler(), new)
+        both.kubectl.apply(descheduler(), new)
         limits = (await both.agree(LOAD_AWARE)).items[-1].desired_state
         assert limits is not None
         assert limits["spec"]["evictionLimits"] == {"total": 18, "node": 2}
@@ -176,19 +176,19 @@ async def test_hyperconverged_in_its_newer_version(both: Both) -> None:
         await both.carry_out(plan)
         await both.agree(DENSITY)
     finally:
-        both.desk.run("delete", "crd", crd)
+        both.kubectl.run("delete", "crd", crd)
 
 
 def test_the_files_of_mocks_and_samples_are_accepted(both: Both) -> None:
     """As the guide applies them."""
-    start_over(both.desk, "5.32")
+    start_over(both.kubectl, "5.32")
     names = ("machineconfig", "machineconfigpool", "hyperconverged_v1beta1")
     for name in (*(f"kubedescheduler_v{r.replace('.', '')}" for r in RELEASES), *names):
         file = str(K8S / "advisor/mocks" / f"{name}.yaml")
-        both.desk.run("apply", "--server-side", "--force-conflicts", "-f", file)
+        both.kubectl.run("apply", "--server-side", "--force-conflicts", "-f", file)
     samples = ("mock_baseline_resources.yaml", "loadaware_sample.yaml")
     for name in samples:
-        both.desk.run("apply", "-f", str(K8S / "advisor/samples" / name))
+        both.kubectl.run("apply", "-f", str(K8S / "advisor/samples" / name))
 
 
 def cluster_descheduler() -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from msgspec import json
 
-from builders.labs.advisor import ACCOUNT, Desk
+from builders.labs.advisor import ACCOUNT, Kubectl
 from builders.values.manifests import REPOSITORY
 from conformance.apiserver import running_apiserver
 from trimtab.kube.client import Client
@@ -23,41 +23,41 @@ Kind = tuple[str, str]
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
+def kubectl() -> Iterator[Kubectl]:
     """A cluster on which nothing of ours was before."""
     with running_apiserver() as server:
-        desk = Desk(server)
-        desk.run("apply", "-k", str(K8S))
-        yield desk
+        kubectl = Kubectl(server)
+        kubectl.run("apply", "-k", str(K8S))
+        yield kubectl
 
 
 @pytest.fixture(scope="module")
-def with_targets(desk: Desk) -> Desk:
+def with_targets(kubectl: Kubectl) -> Kubectl:
     """With the rights for the upstream descheduler and for the example."""
     for name in (*UPSTREAM, OPENSHIFT):
-        desk.run("create", "namespace", name)
+        kubectl.run("create", "namespace", name)
     for part in ("upstream", "example"):
-        desk.run("apply", "-k", str(K8S / part))
-    return desk
+        kubectl.run("apply", "-k", str(K8S / part))
+    return kubectl
 
 
-async def may(desk: Desk, verb: str, kind: Kind, where: str = "", name: str = "") -> bool:
+async def may(kubectl: Kubectl, verb: str, kind: Kind, where: str = "", name: str = "") -> bool:
     """Whether the operator's account may, as the API server decides it."""
     group, resource = kind
     asked = {"verb": verb, "group": group, "resource": resource, "namespace": where, "name": name}
     body = {"spec": {"user": ACCOUNT, "resourceAttributes": asked}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    async with Client.from_kubeconfig(desk.server.kubeconfig) as client:
+    async with Client.from_kubeconfig(kubectl.server.kubeconfig) as client:
         answer = await client.request("POST", path, body=json.encode(body))
     allowed: bool = json.decode(answer)["status"]["allowed"]
     return allowed
 
 
-def test_one_command_installs_it_on_a_new_cluster(desk: Desk) -> None:
-    again = desk.attempt("apply", "-k", str(K8S))
+def test_one_command_installs_it_on_a_new_cluster(kubectl: Kubectl) -> None:
+    again = kubectl.attempt("apply", "-k", str(K8S))
     assert again.returncode == 0, again.stderr
-    assert desk.exists("deployment", "advisor", "trimtab-system")
-    assert desk.exists("validatingadmissionpolicybinding", "trimtab-advisor-approval")
+    assert kubectl.exists("deployment", "advisor", "trimtab-system")
+    assert kubectl.exists("validatingadmissionpolicybinding", "trimtab-advisor-approval")
 
 
 def test_the_namespace_is_the_one_of_the_other_services() -> None:
@@ -100,19 +100,19 @@ FORBIDDEN = [
 
 @pytest.mark.parametrize(("verb", "kind", "where", "name"), ALLOWED)
 async def test_the_operator_may(
-    with_targets: Desk, verb: str, kind: Kind, where: str, name: str
+    with_targets: Kubectl, verb: str, kind: Kind, where: str, name: str
 ) -> None:
     assert await may(with_targets, verb, kind, where, name)
 
 
 @pytest.mark.parametrize(("verb", "kind", "where", "name"), FORBIDDEN)
 async def test_the_operator_may_not(
-    with_targets: Desk, verb: str, kind: Kind, where: str, name: str
+    with_targets: Kubectl, verb: str, kind: Kind, where: str, name: str
 ) -> None:
     assert not await may(with_targets, verb, kind, where, name)
 
 
-def test_it_cannot_start_a_pod_under_somebody_elses_account(with_targets: Desk) -> None:
+def test_it_cannot_start_a_pod_under_somebody_elses_account(with_targets: Kubectl) -> None:
     pod = {
         "serviceAccountName": "namespace-controller",
         "containers": [{"name": "c", "image": "i"}],

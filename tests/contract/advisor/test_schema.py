@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Desk, a_config, install
+from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Kubectl, a_config, install
 from builders.waiting import wait_until
 from conformance.apiserver import running_apiserver
 from trimtab.advisor.operator import FREE_CONFIGS
@@ -19,18 +19,18 @@ pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
+def kubectl() -> Iterator[Kubectl]:
     with running_apiserver() as server:
-        desk = Desk(server)
-        install(desk, None)
-        yield desk
+        kubectl = Kubectl(server)
+        install(kubectl, None)
+        yield kubectl
 
 
-def create(desk: Desk, manifest: Free) -> Free:
+def create(kubectl: Kubectl, manifest: Free) -> Free:
     """Create it without keeping it; the answer has the defaults filled in."""
 
     async def run() -> Free:
-        async with Client.from_kubeconfig(desk.server.kubeconfig) as client:
+        async with Client.from_kubeconfig(kubectl.server.kubeconfig) as client:
             return await client.create(FREE_CONFIGS, manifest, dry_run=True)
 
     return asyncio.run(run())
@@ -106,9 +106,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("manifest", "says"), REFUSED)
-def test_it_refuses_and_says_why(desk: Desk, manifest: Free, says: str) -> None:
+def test_it_refuses_and_says_why(kubectl: Kubectl, manifest: Free, says: str) -> None:
     with pytest.raises(Invalid) as refused:
-        create(desk, manifest)
+        create(kubectl, manifest)
     assert says in str(refused.value)
 
 
@@ -137,12 +137,12 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("manifest", ACCEPTED)
-def test_it_accepts(desk: Desk, manifest: Free) -> None:
-    assert create(desk, manifest)["spec"]["action"] == "DryRun"
+def test_it_accepts(kubectl: Kubectl, manifest: Free) -> None:
+    assert create(kubectl, manifest)["spec"]["action"] == "DryRun"
 
 
-def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
-    assert create(desk, aware())["spec"]["options"]["loadAware"] == {
+def test_defaults_are_filled_in_and_values_come_back(kubectl: Kubectl) -> None:
+    assert create(kubectl, aware())["spec"]["options"]["loadAware"] == {
         "deschedulingIntervalSeconds": 60,
         "mode": "Automatic",
         "enablePSIMetrics": True,
@@ -150,46 +150,46 @@ def test_defaults_are_filled_in_and_values_come_back(desk: Desk) -> None:
         "target": "openshift",
         "backgroundEvictions": False,
     }
-    kept = create(desk, aware(deschedulingIntervalSeconds=120))["spec"]["options"]["loadAware"]
+    kept = create(kubectl, aware(deschedulingIntervalSeconds=120))["spec"]["options"]["loadAware"]
     assert kept["deschedulingIntervalSeconds"] == 120
-    assert create(desk, density(enableSwap=True))["spec"]["options"] == {
+    assert create(kubectl, density(enableSwap=True))["spec"]["options"] == {
         "virtHigherDensity": {"enableSwap": True}
     }
     expressions = [{"key": "a", "operator": "In", "values": ["b"]}]
     for given in ({}, {"matchLabels": {"a": "b"}}, {"matchExpressions": expressions}):
-        options = create(desk, selector(**given))["spec"]["options"]["virtHigherDensity"]
+        options = create(kubectl, selector(**given))["spec"]["options"]["virtHigherDensity"]
         assert options["ksmConfiguration"] == {"enabled": True, "nodeLabelSelector": given}
-    spec = create(desk, a_config(EXAMPLE))["spec"]
+    spec = create(kubectl, a_config(EXAMPLE))["spec"]
     assert (spec["failurePolicy"], spec["bypassOptimisticLock"]) == ("Abort", False)
 
 
 @pytest.mark.parametrize("name", ["Mode", "interval", "deschedulingIntervalSecond", "replicas"])
-def test_kubectl_refuses_options_that_do_not_exist(desk: Desk, name: str) -> None:
-    said = desk.refused(aware(**{name: "x", "mode": "Automatic"}))
+def test_kubectl_refuses_options_that_do_not_exist(kubectl: Kubectl, name: str) -> None:
+    said = kubectl.refused(aware(**{name: "x", "mode": "Automatic"}))
     assert f'unknown field "spec.options.loadAware.{name}"' in said
 
 
-def test_the_profile_cannot_be_changed(desk: Desk) -> None:
-    desk.apply(a_config(EXAMPLE))
-    said = desk.attempt(
+def test_the_profile_cannot_be_changed(kubectl: Kubectl) -> None:
+    kubectl.apply(a_config(EXAMPLE))
+    said = kubectl.attempt(
         "patch", "virtplatformconfig", EXAMPLE, "--type=merge", "-p", '{"spec":{"profile":"x"}}'
     )
     assert said.returncode != 0
-    desk.forget(EXAMPLE)
+    kubectl.forget(EXAMPLE)
 
 
 # Admission
 
 
 @pytest.fixture(scope="module")
-def policed(desk: Desk) -> Desk:
+def policed(kubectl: Kubectl) -> Kubectl:
     """As installed: an editor prepares plans, an approver says yes to them."""
-    desk.apply(*policies(), binding("editor", "ed"), binding("approver", "ada"))
+    kubectl.apply(*policies(), binding("editor", "ed"), binding("approver", "ada"))
 
     def in_force() -> bool:
         try:
-            create(desk, a_config(EXAMPLE, "Apply"))
-            asyncio.run(create_as(desk, "ed", a_config(EXAMPLE, "Apply")))
+            create(kubectl, a_config(EXAMPLE, "Apply"))
+            asyncio.run(create_as(kubectl, "ed", a_config(EXAMPLE, "Apply")))
         except Forbidden:
             return True
         except Unavailable:  # the policies hear of a new kind a little later
@@ -197,7 +197,7 @@ def policed(desk: Desk) -> Desk:
         return False
 
     wait_until(in_force, "the policy for approvals is not in force")
-    return desk
+    return kubectl
 
 
 def binding(part: str, user: str) -> Free:
@@ -211,14 +211,14 @@ def binding(part: str, user: str) -> Free:
     }
 
 
-async def create_as(desk: Desk, user: str, manifest: Free, *, dry_run: bool = True) -> Free:
-    config = desk.server.kubeconfig_for(desk.server.url, user)
+async def create_as(kubectl: Kubectl, user: str, manifest: Free, *, dry_run: bool = True) -> Free:
+    config = kubectl.server.kubeconfig_for(kubectl.server.url, user)
     async with Client.from_kubeconfig(config) as client:
         return await client.create(FREE_CONFIGS, manifest, dry_run=dry_run)
 
 
-async def patch_as(desk: Desk, user: str, patch: Free) -> Free:
-    config = desk.server.kubeconfig_for(desk.server.url, user)
+async def patch_as(kubectl: Kubectl, user: str, patch: Free) -> Free:
+    config = kubectl.server.kubeconfig_for(kubectl.server.url, user)
     async with Client.from_kubeconfig(config) as client:
         return await client.patch(FREE_CONFIGS, EXAMPLE, patch)
 
@@ -226,7 +226,7 @@ async def patch_as(desk: Desk, user: str, patch: Free) -> Free:
 REQUESTED_BY = "advisor.kubevirt.io/requested-by"
 
 
-async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Desk) -> None:
+async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Kubectl) -> None:
     created = await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:
         assert REQUESTED_BY not in (created["metadata"].get("annotations") or {})
@@ -242,7 +242,7 @@ async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Des
         policed.forget(EXAMPLE)
 
 
-async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
+async def test_only_who_may_approve_asks_for_changes(policed: Kubectl) -> None:
     await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:
         for spec in (
@@ -262,7 +262,7 @@ async def test_only_who_may_approve_asks_for_changes(policed: Desk) -> None:
         policed.forget(EXAMPLE)
 
 
-async def test_a_plan_that_is_not_under_review_cannot_be_approved(policed: Desk) -> None:
+async def test_a_plan_that_is_not_under_review_cannot_be_approved(policed: Kubectl) -> None:
     await create_as(policed, "ed", a_config(EXAMPLE), dry_run=False)
     try:
         with pytest.raises(Invalid, match="not the plan under review"):

@@ -11,8 +11,8 @@ from builders.labs.advisor import (
     DESCHEDULER_HOME,
     EXAMPLE,
     LOAD_AWARE,
-    Desk,
     Free,
+    Kubectl,
     OperatorProcess,
     a_config,
     advisor_cluster,
@@ -29,26 +29,28 @@ DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
+def kubectl() -> Iterator[Kubectl]:
     """No operator: the tests start their own."""
-    with advisor_cluster("5.32") as desk:
-        yield desk
+    with advisor_cluster("5.32") as kubectl:
+        yield kubectl
 
 
-async def lives(desk: Desk, name: str, *phases: str, between: Callable[[], None]) -> list[str]:
+async def lives(
+    kubectl: Kubectl, name: str, *phases: str, between: Callable[[], None]
+) -> list[str]:
     """Operators of one write each, one after the other, until it is in one of the phases."""
-    async with OperatorKillProxy(desk.server) as proxy:
+    async with OperatorKillProxy(kubectl.server) as proxy:
         for _ in range(40):
             between()
-            if desk.status(name).get("phase") in phases:
+            if kubectl.status(name).get("phase") in phases:
                 return proxy.writes
-            desk.run("delete", "leases", "--all", "-n", "trimtab-system")
-            await one_write(desk, proxy)
-    raise AssertionError(f"{desk.status(name).get('phase')} after {proxy.writes}")
+            kubectl.run("delete", "leases", "--all", "-n", "trimtab-system")
+            await one_write(kubectl, proxy)
+    raise AssertionError(f"{kubectl.status(name).get('phase')} after {proxy.writes}")
 
 
-async def one_write(desk: Desk, proxy: OperatorKillProxy) -> None:
-    process = OperatorProcess(desk.server, "--no-advertise", kubeconfig=proxy.kubeconfig)
+async def one_write(kubectl: Kubectl, proxy: OperatorKillProxy) -> None:
+    process = OperatorProcess(kubectl.server, "--no-advertise", kubeconfig=proxy.kubeconfig)
     proxy.after(1, process.process.kill)
     try:
         await until(lambda: not process.alive, f"it never writes: {process.log}")
@@ -60,8 +62,10 @@ def nothing() -> None:
     """Nobody else does anything."""
 
 
-async def finish(desk: Desk, name: str, *phases: str, between: Callable[[], None] = nothing) -> int:
-    return len(await lives(desk, name, *phases, between=between))
+async def finish(
+    kubectl: Kubectl, name: str, *phases: str, between: Callable[[], None] = nothing
+) -> int:
+    return len(await lives(kubectl, name, *phases, between=between))
 
 
 def applies(obj: Free) -> int:
@@ -70,16 +74,16 @@ def applies(obj: Free) -> int:
     return len(entries)
 
 
-async def test_killed_after_each_write_the_plan_ends_the_same(desk: Desk) -> None:
+async def test_killed_after_each_write_the_plan_ends_the_same(kubectl: Kubectl) -> None:
     before = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"enabled": "false"}}
     before["metadata"] = {"name": CONFIG_MAP[1], "namespace": CONFIG_MAP[2]}
-    desk.apply(before)
-    desk.apply(a_config(EXAMPLE))
-    drafted = await finish(desk, EXAMPLE, "ReviewRequired")
-    assert desk.get(*CONFIG_MAP)["data"] == {"enabled": "false"}
-    desk.act(EXAMPLE, action="Apply")
-    applied = await finish(desk, EXAMPLE, "Completed", "Failed", "CompletedWithErrors")
-    live, status = desk.get(*CONFIG_MAP), desk.status(EXAMPLE)
+    kubectl.apply(before)
+    kubectl.apply(a_config(EXAMPLE))
+    drafted = await finish(kubectl, EXAMPLE, "ReviewRequired")
+    assert kubectl.get(*CONFIG_MAP)["data"] == {"enabled": "false"}
+    kubectl.act(EXAMPLE, action="Apply")
+    applied = await finish(kubectl, EXAMPLE, "Completed", "Failed", "CompletedWithErrors")
+    live, status = kubectl.get(*CONFIG_MAP), kubectl.status(EXAMPLE)
     assert status["phase"] == "Completed"
     assert live["data"] == {"enabled": "true", "replicas": "3"}
     assert applies(live) == 1
@@ -89,48 +93,48 @@ async def test_killed_after_each_write_the_plan_ends_the_same(desk: Desk) -> Non
         "InProgress",
         "Completed",
     ]
-    desk.act(EXAMPLE, action="Rollback")
-    planned = await finish(desk, EXAMPLE, "ReviewRequired")
-    desk.act(EXAMPLE, approvedPlan=desk.status(EXAMPLE)["planId"])
-    undone = await finish(desk, EXAMPLE, "RolledBack", "Failed", "CompletedWithErrors")
-    after = desk.get(*CONFIG_MAP)
-    assert desk.status(EXAMPLE)["phase"] == "RolledBack"
+    kubectl.act(EXAMPLE, action="Rollback")
+    planned = await finish(kubectl, EXAMPLE, "ReviewRequired")
+    kubectl.act(EXAMPLE, approvedPlan=kubectl.status(EXAMPLE)["planId"])
+    undone = await finish(kubectl, EXAMPLE, "RolledBack", "Failed", "CompletedWithErrors")
+    after = kubectl.get(*CONFIG_MAP)
+    assert kubectl.status(EXAMPLE)["phase"] == "RolledBack"
     assert after["data"] == {"enabled": "false"}
     assert applies(after) == 0
-    assert not desk.exists("secret", f"virtplatformconfig-{EXAMPLE}", "trimtab-system")
+    assert not kubectl.exists("secret", f"virtplatformconfig-{EXAMPLE}", "trimtab-system")
     print(f"\nlives: {drafted} to plan, {applied} to apply, {planned} + {undone} to go back")
-    desk.forget(EXAMPLE)
+    kubectl.forget(EXAMPLE)
 
 
 @pytest.mark.full
-async def test_the_same_with_nodes_that_roll(desk: Desk) -> None:
-    before = desk.get(*DESCHEDULER)
-    desk.apply(a_config(LOAD_AWARE, "Apply"))
+async def test_the_same_with_nodes_that_roll(kubectl: Kubectl) -> None:
+    before = kubectl.get(*DESCHEDULER)
+    kubectl.apply(a_config(LOAD_AWARE, "Apply"))
 
     def roll_when_applied() -> None:
-        if desk.status(LOAD_AWARE).get("phase") in ("InProgress", "RollingBack"):
-            desk.roll()
+        if kubectl.status(LOAD_AWARE).get("phase") in ("InProgress", "RollingBack"):
+            kubectl.roll()
 
-    await finish(desk, LOAD_AWARE, "Completed", "Failed", between=roll_when_applied)
-    assert desk.status(LOAD_AWARE)["phase"] == "Completed"
-    desk.act(LOAD_AWARE, action="Rollback")
-    await finish(desk, LOAD_AWARE, "ReviewRequired")
-    desk.act(LOAD_AWARE, approvedPlan=desk.status(LOAD_AWARE)["planId"])
-    await finish(desk, LOAD_AWARE, "RolledBack", "Failed", between=roll_when_applied)
-    assert desk.status(LOAD_AWARE)["phase"] == "RolledBack"
-    assert sanitised(desk.get(*DESCHEDULER)) == sanitised(before)
+    await finish(kubectl, LOAD_AWARE, "Completed", "Failed", between=roll_when_applied)
+    assert kubectl.status(LOAD_AWARE)["phase"] == "Completed"
+    kubectl.act(LOAD_AWARE, action="Rollback")
+    await finish(kubectl, LOAD_AWARE, "ReviewRequired")
+    kubectl.act(LOAD_AWARE, approvedPlan=kubectl.status(LOAD_AWARE)["planId"])
+    await finish(kubectl, LOAD_AWARE, "RolledBack", "Failed", between=roll_when_applied)
+    assert kubectl.status(LOAD_AWARE)["phase"] == "RolledBack"
+    assert sanitised(kubectl.get(*DESCHEDULER)) == sanitised(before)
 
 
-def test_an_api_server_that_restarts_delays_and_breaks_nothing(desk: Desk) -> None:
-    desk.run("delete", "leases", "--all", "-n", "trimtab-system")
-    with operator(desk.server, "--no-advertise") as process:
-        desk.apply(a_config(EXAMPLE))
-        desk.await_phase(EXAMPLE, "ReviewRequired")
-        desk.server.kill()
-        desk.server.start()
-        wait_until(lambda: desk.attempt("get", "--raw", "/readyz").returncode == 0, "not ready")
-        desk.act(EXAMPLE, action="Apply")
-        desk.await_phase(EXAMPLE, "Completed")
-        desk.patch(*CONFIG_MAP[:2], {"data": {"enabled": "no"}}, "-n", CONFIG_MAP[2])
-        desk.await_phase(EXAMPLE, "Drifted")
+def test_an_api_server_that_restarts_delays_and_breaks_nothing(kubectl: Kubectl) -> None:
+    kubectl.run("delete", "leases", "--all", "-n", "trimtab-system")
+    with operator(kubectl.server, "--no-advertise") as process:
+        kubectl.apply(a_config(EXAMPLE))
+        kubectl.await_phase(EXAMPLE, "ReviewRequired")
+        kubectl.server.kill()
+        kubectl.server.start()
+        wait_until(lambda: kubectl.attempt("get", "--raw", "/readyz").returncode == 0, "not ready")
+        kubectl.act(EXAMPLE, action="Apply")
+        kubectl.await_phase(EXAMPLE, "Completed")
+        kubectl.patch(*CONFIG_MAP[:2], {"data": {"enabled": "no"}}, "-n", CONFIG_MAP[2])
+        kubectl.await_phase(EXAMPLE, "Drifted")
         assert process.alive

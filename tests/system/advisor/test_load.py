@@ -11,7 +11,7 @@ import pytest
 from builders.labs.advisor import (
     EXAMPLE,
     LOAD_AWARE,
-    Desk,
+    Kubectl,
     OperatorProcess,
     a_config,
     advisor_cluster,
@@ -91,22 +91,22 @@ def rss_mb(process: OperatorProcess) -> float:
     return int(found[1]) / 1024
 
 
-def prepare(desk: Desk) -> None:
-    desk.apply(a_config(EXAMPLE, "Apply"), a_config(LOAD_AWARE, "Apply"))
-    desk.await_phase(EXAMPLE, "Completed")
-    desk.await_phase(LOAD_AWARE, "InProgress")
+def prepare(kubectl: Kubectl) -> None:
+    kubectl.apply(a_config(EXAMPLE, "Apply"), a_config(LOAD_AWARE, "Apply"))
+    kubectl.await_phase(EXAMPLE, "Completed")
+    kubectl.await_phase(LOAD_AWARE, "InProgress")
     time.sleep(2)
-    desk.roll()
-    desk.await_phase(LOAD_AWARE, "Completed")
+    kubectl.roll()
+    kubectl.await_phase(LOAD_AWARE, "Completed")
     time.sleep(3)
 
 
 def test_noise_costs_one_look_a_second_and_no_write() -> None:
     port = free_port()
-    with advisor_cluster("5.32") as desk:
+    with advisor_cluster("5.32") as kubectl:
 
         async def noise() -> tuple[int, float, float, float]:
-            config = desk.server.kubeconfig
+            config = kubectl.server.kubeconfig
             async with Client.from_kubeconfig(config, writes_per_s=5000, burst=5000) as client:
                 await foreign(client)
                 looks, writes = await asyncio.to_thread(counters, port)
@@ -116,8 +116,8 @@ def test_noise_costs_one_look_a_second_and_no_write() -> None:
                 more, written = await asyncio.to_thread(counters, port)
                 return done, (more - looks) / took, written - writes, took
 
-        with operator(desk.server, "--open-metrics", f"--port={port}") as process:
-            prepare(desk)
+        with operator(kubectl.server, "--open-metrics", f"--port={port}") as process:
+            prepare(kubectl)
             done, looks_per_s, written, took = asyncio.run(noise())
             peak = rss_mb(process)
         print(

@@ -14,8 +14,8 @@ from builders.labs.advisor import (
     DESCHEDULER_HOME,
     EXAMPLE,
     LOAD_AWARE,
-    Desk,
     Free,
+    Kubectl,
     OperatorProcess,
     a_config,
     advisor_cluster,
@@ -41,11 +41,11 @@ NOTES = ("description", "impact-summary", "auto-created")
 
 
 @pytest.fixture(scope="module")
-def bare() -> Iterator[Desk]:
+def bare() -> Iterator[Kubectl]:
     """Nothing of OpenShift yet."""
-    with advisor_cluster(None) as desk:
-        desk.apply(*policies())
-        yield desk
+    with advisor_cluster(None) as kubectl:
+        kubectl.apply(*policies())
+        yield kubectl
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +54,20 @@ def port() -> int:
 
 
 @pytest.fixture(scope="module")
-def running(bare: Desk, port: int) -> Iterator[OperatorProcess]:
+def running(bare: Kubectl, port: int) -> Iterator[OperatorProcess]:
     with operator(bare.server, f"--port={port}") as process:
         yield process
 
 
 @pytest.fixture(scope="module")
-def desk(bare: Desk, running: OperatorProcess) -> Desk:
+def kubectl(bare: Kubectl, running: OperatorProcess) -> Kubectl:
     """With a release's definitions, installed while the operator runs."""
     install(bare, "5.32")
     return bare
 
 
 @pytest.fixture
-def example(bare: Desk, running: OperatorProcess) -> Iterator[Desk]:
+def example(bare: Kubectl, running: OperatorProcess) -> Iterator[Kubectl]:
     yield bare
     bare.forget(EXAMPLE)
     bare.run("delete", "configmap", "example-config", "-n", HOME, "--ignore-not-found")
@@ -82,7 +82,7 @@ def example(bare: Desk, running: OperatorProcess) -> Iterator[Desk]:
 
 
 def test_profiles_are_advertised_ignored_and_come_back(
-    bare: Desk, running: OperatorProcess
+    bare: Kubectl, running: OperatorProcess
 ) -> None:
     for profile in (built_in().get(LOAD_AWARE), built_in().get(DENSITY)):
         wait_until(lambda p=profile: bare.exists("virtplatformconfig", p.name), "not advertised")  # type: ignore[misc]
@@ -112,7 +112,7 @@ def test_profiles_are_advertised_ignored_and_come_back(
 
 
 def test_missing_definitions_are_named_and_noticed_when_they_come(
-    bare: Desk, running: OperatorProcess
+    bare: Kubectl, running: OperatorProcess
 ) -> None:
     advertised = (LOAD_AWARE, DENSITY)
     wait_until(
@@ -141,7 +141,7 @@ def test_missing_definitions_are_named_and_noticed_when_they_come(
     bare.act(LOAD_AWARE, action="Ignore", options=None)
 
 
-def test_a_missing_namespace_is_a_prerequisite(example: Desk) -> None:
+def test_a_missing_namespace_is_a_prerequisite(example: Kubectl) -> None:
     example.run("delete", "namespace", HOME, "--wait=false")
     finalize(example)
     example.apply(a_config(EXAMPLE))
@@ -151,17 +151,17 @@ def test_a_missing_namespace_is_a_prerequisite(example: Desk) -> None:
     example.await_phase(EXAMPLE, "ReviewRequired")
 
 
-def finalize(desk: Desk) -> None:
+def finalize(kubectl: Kubectl) -> None:
     """No controller does it here."""
     path = f"/api/v1/namespaces/{HOME}/finalize"
-    body = desk.get("namespace", HOME)
+    body = kubectl.get("namespace", HOME)
     body["spec"]["finalizers"] = []
     body["metadata"].pop("managedFields", None)
-    desk.run("replace", "--raw", path, "-f", "-", text=json.dumps(body))
-    wait_until(lambda: not desk.exists("namespace", HOME), "the namespace stays")
+    kubectl.run("replace", "--raw", path, "-f", "-", text=json.dumps(body))
+    wait_until(lambda: not kubectl.exists("namespace", HOME), "the namespace stays")
 
 
-def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Desk) -> None:
+def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Kubectl) -> None:
     rival = example_config(enabled="false")
     example.apply(rival, flags=("--server-side", "--field-manager=gitops"))
     example.apply(a_config(EXAMPLE))
@@ -206,7 +206,7 @@ def example_config(**data: str) -> Free:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
-def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None:
+def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Kubectl) -> None:
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
     stop = threading.Event()
@@ -245,7 +245,9 @@ def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Desk) -> None
     assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
 
 
-def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(example: Desk) -> None:
+def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(
+    example: Kubectl,
+) -> None:
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
     example.patch("configmap", "example-config", {"data": {"foreign": "x"}}, "-n", HOME)
@@ -260,100 +262,100 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(examp
     example.await_phase(EXAMPLE, "Completed")
 
 
-def test_a_changed_limit_of_hyperconverged_is_reviewed(desk: Desk) -> None:
-    desk.apply(a_config(LOAD_AWARE, options={"loadAware": {"enablePSIMetrics": False}}))
-    desk.await_phase(LOAD_AWARE, "ReviewRequired")  # the operator knows the new definitions
-    desk.act(LOAD_AWARE, action="Apply")
-    desk.await_phase(LOAD_AWARE, "Completed")
-    set_limit(desk, 20)
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+def test_a_changed_limit_of_hyperconverged_is_reviewed(kubectl: Kubectl) -> None:
+    kubectl.apply(a_config(LOAD_AWARE, options={"loadAware": {"enablePSIMetrics": False}}))
+    kubectl.await_phase(LOAD_AWARE, "ReviewRequired")  # the operator knows the new definitions
+    kubectl.act(LOAD_AWARE, action="Apply")
+    kubectl.await_phase(LOAD_AWARE, "Completed")
+    set_limit(kubectl, 20)
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
     assert is_true(status, "InputDependencyDrift")
     assert "parallelMigrationsPerCluster" in condition(status, "InputDependencyDrift")["message"]
     assert "+    total: 18" in item(status, LOAD)["diff"]
-    set_limit(desk, 5)
-    status = desk.await_phase(LOAD_AWARE, "Completed")
+    set_limit(kubectl, 5)
+    status = kubectl.await_phase(LOAD_AWARE, "Completed")
     assert not is_true(status, "InputDependencyDrift")
     limits = {"spec": {"evictionLimits": {"total": 7}}}
-    desk.patch("kubedescheduler", "cluster", limits, "-n", DESCHEDULER_HOME)
-    status = desk.await_phase(LOAD_AWARE, "Drifted")
+    kubectl.patch("kubedescheduler", "cluster", limits, "-n", DESCHEDULER_HOME)
+    status = kubectl.await_phase(LOAD_AWARE, "Drifted")
     assert not is_true(status, "InputDependencyDrift")
-    desk.act(LOAD_AWARE, action="Ignore", options=None)
-    desk.await_phase(LOAD_AWARE, "Ignored")
+    kubectl.act(LOAD_AWARE, action="Ignore", options=None)
+    kubectl.await_phase(LOAD_AWARE, "Ignored")
 
 
-def test_what_the_options_no_longer_ask_for_is_removed(desk: Desk) -> None:
+def test_what_the_options_no_longer_ask_for_is_removed(kubectl: Kubectl) -> None:
     def shared() -> Free | None:
-        hco = desk.get("hyperconverged", "kubevirt-hyperconverged", HOME)
+        hco = kubectl.get("hyperconverged", "kubevirt-hyperconverged", HOME)
         found: Free | None = hco["spec"].get("ksmConfiguration")
         return found
 
     some = {"nodeLabelSelector": {"matchLabels": {"ksm": "yes"}}}
-    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration=some))
-    approve(desk, DENSITY)
+    kubectl.act(DENSITY, action="DryRun", options=density(ksmConfiguration=some))
+    approve(kubectl, DENSITY)
     assert shared() == some
     wider = {"nodeLabelSelector": {"matchLabels": None}}
-    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration=wider))
-    approve(desk, DENSITY)
+    kubectl.act(DENSITY, action="DryRun", options=density(ksmConfiguration=wider))
+    approve(kubectl, DENSITY)
     assert shared() == {"nodeLabelSelector": {}}, "all nodes, no longer some"
-    desk.act(DENSITY, action="DryRun", options=density(ksmConfiguration={"enabled": False}))
-    approve(desk, DENSITY)
+    kubectl.act(DENSITY, action="DryRun", options=density(ksmConfiguration={"enabled": False}))
+    approve(kubectl, DENSITY)
     assert shared() is None
-    desk.act(DENSITY, action="Ignore", options=None)
-    desk.await_phase(DENSITY, "Ignored")
+    kubectl.act(DENSITY, action="Ignore", options=None)
+    kubectl.await_phase(DENSITY, "Ignored")
 
 
-def test_a_definition_that_comes_back_in_another_release_is_reviewed(desk: Desk) -> None:
+def test_a_definition_that_comes_back_in_another_release_is_reviewed(kubectl: Kubectl) -> None:
     target = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
-    await_established(desk, install_release(desk, "5.14"))
-    desk.act(LOAD_AWARE, action="DryRun", options={"loadAware": {"enablePSIMetrics": False}})
-    approve(desk, LOAD_AWARE)
-    assert "DevKubeVirtRelieveAndMigrate" in desk.get(*target)["spec"]["profiles"]
-    desk.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
-    await_established(desk, install_release(desk, "5.32"))
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    await_established(kubectl, install_release(kubectl, "5.14"))
+    kubectl.act(LOAD_AWARE, action="DryRun", options={"loadAware": {"enablePSIMetrics": False}})
+    approve(kubectl, LOAD_AWARE)
+    assert "DevKubeVirtRelieveAndMigrate" in kubectl.get(*target)["spec"]["profiles"]
+    kubectl.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
+    await_established(kubectl, install_release(kubectl, "5.32"))
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
     assert "+  - KubeVirtRelieveAndMigrate" in item(status, LOAD)["diff"]
-    desk.act(LOAD_AWARE, failurePolicy="Continue")
-    desk.await_phase(LOAD_AWARE, "ReviewRequired")
-    desk.act(LOAD_AWARE, approvedPlan="")
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
-    assert not desk.exists(*target), "nobody approved it"
-    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
-    status = desk.await_phase(LOAD_AWARE, "Completed")
+    kubectl.act(LOAD_AWARE, failurePolicy="Continue")
+    kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
+    kubectl.act(LOAD_AWARE, approvedPlan="")
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
+    assert not kubectl.exists(*target), "nobody approved it"
+    kubectl.act(LOAD_AWARE, approvedPlan=status["planId"])
+    status = kubectl.await_phase(LOAD_AWARE, "Completed")
     assert status["approval"]["planId"] == status["planId"]
     approved = [line for line in status["history"] if line["what"] == "Approved"]
     assert (approved[-1]["planId"], approved[-1]["by"]) == (status["planId"], "admin")
 
     interval = {"spec": {"deschedulingIntervalSeconds": 120}}
-    desk.patch("kubedescheduler", "cluster", interval, "-n", target[2], "--field-manager=alice")
-    desk.await_phase(LOAD_AWARE, "Drifted")
-    desk.act(LOAD_AWARE, action="Rollback")
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    kubectl.patch("kubedescheduler", "cluster", interval, "-n", target[2], "--field-manager=alice")
+    kubectl.await_phase(LOAD_AWARE, "Drifted")
+    kubectl.act(LOAD_AWARE, action="Rollback")
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
     later = {"field": "spec.deschedulingIntervalSeconds", "manager": "alice"}
     assert later in status["items"][0]["takes"], "whose work goes is said before it goes"
-    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
-    desk.await_phase(LOAD_AWARE, "RolledBack")
-    desk.act(LOAD_AWARE, action="Ignore", options=None)
-    desk.await_phase(LOAD_AWARE, "Ignored")
+    kubectl.act(LOAD_AWARE, approvedPlan=status["planId"])
+    kubectl.await_phase(LOAD_AWARE, "RolledBack")
+    kubectl.act(LOAD_AWARE, action="Ignore", options=None)
+    kubectl.await_phase(LOAD_AWARE, "Ignored")
 
 
 def density(**options: object) -> Free:
     return {"virtHigherDensity": {"enableSwap": False, **options}}
 
 
-def approve(desk: Desk, name: str) -> None:
-    plan = desk.await_phase(name, "ReviewRequired")["planId"]
-    desk.act(name, action="Apply", approvedPlan=plan)
-    desk.await_phase(name, "Completed")
+def approve(kubectl: Kubectl, name: str) -> None:
+    plan = kubectl.await_phase(name, "ReviewRequired")["planId"]
+    kubectl.act(name, action="Apply", approvedPlan=plan)
+    kubectl.await_phase(name, "Completed")
 
 
-def set_limit(desk: Desk, total: int) -> None:
+def set_limit(kubectl: Kubectl, total: int) -> None:
     limits = {"parallelMigrationsPerCluster": total}
     patch = {"spec": {"liveMigrationConfig": limits}}
-    desk.patch("hyperconverged", "kubevirt-hyperconverged", patch, "-n", HOME)
+    kubectl.patch("hyperconverged", "kubevirt-hyperconverged", patch, "-n", HOME)
 
 
 def test_metrics_are_for_those_who_may_read_them(
-    bare: Desk, running: OperatorProcess, port: int
+    bare: Kubectl, running: OperatorProcess, port: int
 ) -> None:
     for name in ("reader", "stranger"):
         bare.run("create", "serviceaccount", name, "-n", "trimtab-system")
@@ -371,8 +373,8 @@ def test_metrics_are_for_those_who_may_read_them(
     assert "trimtab_queue_depth" in text
 
 
-def token(desk: Desk, account: str) -> str:
-    return desk.run("create", "token", account, "-n", "trimtab-system").strip()
+def token(kubectl: Kubectl, account: str) -> str:
+    return kubectl.run("create", "token", account, "-n", "trimtab-system").strip()
 
 
 def scrape(port: int, bearer: str) -> tuple[int, str]:
@@ -387,7 +389,7 @@ def scrape(port: int, bearer: str) -> tuple[int, str]:
 
 
 def test_quick_creations_and_deletions_leave_it_running(
-    example: Desk, running: OperatorProcess
+    example: Kubectl, running: OperatorProcess
 ) -> None:
     for _ in range(5):
         example.apply(a_config(EXAMPLE))

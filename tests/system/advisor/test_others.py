@@ -11,8 +11,8 @@ import pytest
 from builders.labs.advisor import (
     DESCHEDULER_HOME,
     LOAD_AWARE,
-    Desk,
     Free,
+    Kubectl,
     a_config,
     advisor_cluster,
     install_release,
@@ -29,34 +29,34 @@ AT_HOME = ("-n", DESCHEDULER_HOME)
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
-    with advisor_cluster("5.32") as desk:
-        desk.apply(*policies())
-        with operator(desk.server):
-            yield desk
+def kubectl() -> Iterator[Kubectl]:
+    with advisor_cluster("5.32") as kubectl:
+        kubectl.apply(*policies())
+        with operator(kubectl.server):
+            yield kubectl
 
 
 @pytest.fixture
-def applied(desk: Desk) -> Desk:
+def applied(kubectl: Kubectl) -> Kubectl:
     """The descheduler as planned, without PSI: nothing reboots."""
     options = {"loadAware": {"enablePSIMetrics": False}}
-    wait_until(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
-    desk.apply(
+    wait_until(lambda: kubectl.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
+    kubectl.apply(
         a_config(LOAD_AWARE, options=options, ignore=[], accepted=[]),
         flags=("--server-side", "--force-conflicts"),
     )
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired", "Completed")
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired", "Completed")
     if status["phase"] == "ReviewRequired":
-        desk.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
-        desk.await_phase(LOAD_AWARE, "Completed")
-    return desk
+        kubectl.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
+        kubectl.await_phase(LOAD_AWARE, "Completed")
+    return kubectl
 
 
-def trimtab(desk: Desk, *words: str, expect: int = 0) -> str:
+def trimtab(kubectl: Kubectl, *words: str, expect: int = 0) -> str:
     """What `kubectl trimtab` prints; it must end with `expect`."""
     done = subprocess.run(
         [sys.executable, "-m", "trimtab.cli.kubectl", *words],
-        env={**os.environ, "KUBECONFIG": str(desk.server.kubeconfig)},
+        env={**os.environ, "KUBECONFIG": str(kubectl.server.kubeconfig)},
         capture_output=True,
         text=True,
         timeout=240,
@@ -66,16 +66,16 @@ def trimtab(desk: Desk, *words: str, expect: int = 0) -> str:
     return done.stdout if "--json" in words else done.stdout + done.stderr
 
 
-def set_by_hand(desk: Desk, **spec: object) -> None:
-    desk.patch("kubedescheduler", "cluster", {"spec": spec}, *AT_HOME)
+def set_by_hand(kubectl: Kubectl, **spec: object) -> None:
+    kubectl.patch("kubedescheduler", "cluster", {"spec": spec}, *AT_HOME)
 
 
-def spec(desk: Desk) -> Free:
-    found: Free = desk.get(*DESCHEDULER)["spec"]
+def spec(kubectl: Kubectl) -> Free:
+    found: Free = kubectl.get(*DESCHEDULER)["spec"]
     return found
 
 
-def test_a_field_is_left_to_others_until_it_is_taken_back(applied: Desk) -> None:
+def test_a_field_is_left_to_others_until_it_is_taken_back(applied: Kubectl) -> None:
     set_by_hand(applied, mode="Predictive")
     applied.await_phase(LOAD_AWARE, "Drifted")
     said = trimtab(applied, "ignore", "--field", "spec.modus", expect=1)
@@ -101,7 +101,7 @@ def test_a_field_is_left_to_others_until_it_is_taken_back(applied: Desk) -> None
     assert "+  mode: Automatic" in item(status, LOAD)["diff"]
 
 
-def test_what_an_ignored_manager_writes_stays(applied: Desk) -> None:
+def test_what_an_ignored_manager_writes_stays(applied: Kubectl) -> None:
     trimtab(applied, "ignore", "--manager", "gitops")
     mine = {
         "apiVersion": "operator.openshift.io/v1",
@@ -123,7 +123,7 @@ def test_what_an_ignored_manager_writes_stays(applied: Desk) -> None:
     assert spec(applied)["mode"] == "Automatic"
 
 
-def test_drift_that_is_accepted_stays_until_it_changes_again(applied: Desk) -> None:
+def test_drift_that_is_accepted_stays_until_it_changes_again(applied: Kubectl) -> None:
     said = trimtab(applied, "accept", expect=1)
     assert "there is no drift to accept" in said
     set_by_hand(applied, mode="Predictive", deschedulingIntervalSeconds=600)
@@ -146,7 +146,7 @@ def test_drift_that_is_accepted_stays_until_it_changes_again(applied: Desk) -> N
     assert "+  mode: Automatic" in item(status, LOAD)["diff"]
 
 
-def test_the_guides_order_works(applied: Desk) -> None:
+def test_the_guides_order_works(applied: Kubectl) -> None:
     """`trimtab advisor apply`, drift, two patches, rollback, and `action: Apply` once more."""
     set_by_hand(applied, mode="Predictive")
     applied.await_phase(LOAD_AWARE, "Drifted")
@@ -165,7 +165,7 @@ def test_the_guides_order_works(applied: Desk) -> None:
     assert spec(applied)["mode"] == "Automatic"
 
 
-def test_a_plan_is_shown_as_of_now(applied: Desk) -> None:
+def test_a_plan_is_shown_as_of_now(applied: Kubectl) -> None:
     applied.act(
         LOAD_AWARE, action="DryRun", options={"loadAware": {"deschedulingIntervalSeconds": 90}}
     )
@@ -198,11 +198,11 @@ def test_a_plan_is_shown_as_of_now(applied: Desk) -> None:
         ({"field": "spec.mode", "manager": "gitops"}, "either a field or a manager"),
     ],
 )
-def test_rules_that_say_nothing_are_refused(desk: Desk, rule: Free, says: str) -> None:
-    assert says in desk.refused(a_config(LOAD_AWARE, ignore=[rule]))
+def test_rules_that_say_nothing_are_refused(kubectl: Kubectl, rule: Free, says: str) -> None:
+    assert says in kubectl.refused(a_config(LOAD_AWARE, ignore=[rule]))
 
 
-def test_without_a_plan_the_reason_is_printed_and_not_the_last_plan(applied: Desk) -> None:
+def test_without_a_plan_the_reason_is_printed_and_not_the_last_plan(applied: Kubectl) -> None:
     applied.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
     try:
         applied.act(LOAD_AWARE, action="DryRun", waitTimeout="1h")

@@ -11,8 +11,8 @@ import pytest
 from builders.labs.advisor import (
     DESCHEDULER_HOME,
     LOAD_AWARE,
-    Desk,
     Free,
+    Kubectl,
     OperatorProcess,
     a_config,
     advisor_cluster,
@@ -48,14 +48,14 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 
 @pytest.fixture(scope="module")
-def desk(release: Release) -> Iterator[Desk]:
-    with advisor_cluster(release) as desk:
-        yield desk
+def kubectl(release: Release) -> Iterator[Kubectl]:
+    with advisor_cluster(release) as kubectl:
+        yield kubectl
 
 
 @pytest.fixture(scope="module")
-def running(desk: Desk) -> Iterator[OperatorProcess]:
-    with operator(desk.server) as process:
+def running(kubectl: Kubectl) -> Iterator[OperatorProcess]:
+    with operator(kubectl.server) as process:
         yield process
 
 
@@ -69,77 +69,77 @@ def owners(obj: Free) -> dict[str, list[str]]:
 
 
 def test_from_preview_to_drift_and_back(
-    desk: Desk, running: OperatorProcess, release: Release
+    kubectl: Kubectl, running: OperatorProcess, release: Release
 ) -> None:
-    before = desk.get(*DESCHEDULER)
-    wait_until(lambda: desk.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
-    desk.apply(a_config(LOAD_AWARE, waitTimeout="10m"))
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    before = kubectl.get(*DESCHEDULER)
+    wait_until(lambda: kubectl.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
+    kubectl.apply(a_config(LOAD_AWARE, waitTimeout="10m"))
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
     assert [each["name"] for each in status["items"]] == [PSI, LOAD]
     assert status["impactSeverity"] == "High"
     assert f"+  - {PROFILES[release]}\n" in item(status, LOAD)["diff"]
     assert (
-        desk.get(*DESCHEDULER)["metadata"]["resourceVersion"]
+        kubectl.get(*DESCHEDULER)["metadata"]["resourceVersion"]
         == (before["metadata"]["resourceVersion"])
     ), "a preview writes nothing"
-    assert not desk.exists(*MACHINE)
+    assert not kubectl.exists(*MACHINE)
     taken = {(take["field"], take["manager"]) for take in item(status, LOAD)["takes"]}
     assert ("spec.mode", "kubectl-client-side-apply") in taken
 
-    desk.act(LOAD_AWARE, action="Apply")
-    status = desk.await_phase(LOAD_AWARE, "InProgress")
-    wait_until(lambda: desk.exists(*MACHINE), "the MachineConfig is not applied")
-    status = desk.status(LOAD_AWARE)
+    kubectl.act(LOAD_AWARE, action="Apply")
+    status = kubectl.await_phase(LOAD_AWARE, "InProgress")
+    wait_until(lambda: kubectl.exists(*MACHINE), "the MachineConfig is not applied")
+    status = kubectl.status(LOAD_AWARE)
     assert item(status, LOAD)["state"] == "Pending", "PSI comes first"
-    assert PROFILES[release] not in str(desk.get(*DESCHEDULER)["spec"])
-    desk.roll()
-    status = desk.await_phase(LOAD_AWARE, "Completed")
-    assert desk.get(*DESCHEDULER)["spec"]["profiles"][-1] == PROFILES[release]
-    assert desk.config(LOAD_AWARE)["spec"]["action"] == "Apply", "the spec is the user's"
+    assert PROFILES[release] not in str(kubectl.get(*DESCHEDULER)["spec"])
+    kubectl.roll()
+    status = kubectl.await_phase(LOAD_AWARE, "Completed")
+    assert kubectl.get(*DESCHEDULER)["spec"]["profiles"][-1] == PROFILES[release]
+    assert kubectl.config(LOAD_AWARE)["spec"]["action"] == "Apply", "the spec is the user's"
     assert all(NO_CHANGES in each["diff"] for each in status["items"])
-    assert_quiet(desk)
+    assert_quiet(kubectl)
 
-    set_mode(desk, "Predictive")
-    status = desk.await_phase(LOAD_AWARE, "Drifted")
+    set_mode(kubectl, "Predictive")
+    status = kubectl.await_phase(LOAD_AWARE, "Drifted")
     assert "spec.mode changed by kubectl-patch" in item(status, LOAD)["message"]
     assert "+  mode: Automatic" in item(status, LOAD)["diff"]
-    assert drifted_configs(desk) == [LOAD_AWARE]
-    set_mode(desk, "Automatic")
-    desk.await_phase(LOAD_AWARE, "Completed")
-    assert drifted_configs(desk) == []
+    assert drifted_configs(kubectl) == [LOAD_AWARE]
+    set_mode(kubectl, "Automatic")
+    kubectl.await_phase(LOAD_AWARE, "Completed")
+    assert drifted_configs(kubectl) == []
 
-    desk.act(LOAD_AWARE, action="Rollback")
-    status = desk.await_phase(LOAD_AWARE, "ReviewRequired")
+    kubectl.act(LOAD_AWARE, action="Rollback")
+    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
     assert [(i["verb"], i["targetRef"]["kind"]) for i in status["items"]] == [
         ("restore", "KubeDescheduler"),
         ("delete", "MachineConfig"),
     ]
-    desk.act(LOAD_AWARE, approvedPlan=status["planId"])
-    wait_until(lambda: not desk.exists(*MACHINE), "the MachineConfig is not deleted")
-    assert desk.status(LOAD_AWARE)["phase"] == "RollingBack", "the nodes still run it"
-    desk.roll()
-    desk.await_phase(LOAD_AWARE, "RolledBack")
-    after = desk.get(*DESCHEDULER)
+    kubectl.act(LOAD_AWARE, approvedPlan=status["planId"])
+    wait_until(lambda: not kubectl.exists(*MACHINE), "the MachineConfig is not deleted")
+    assert kubectl.status(LOAD_AWARE)["phase"] == "RollingBack", "the nodes still run it"
+    kubectl.roll()
+    kubectl.await_phase(LOAD_AWARE, "RolledBack")
+    after = kubectl.get(*DESCHEDULER)
     assert sanitised(after) == sanitised(before)
     assert MANAGER not in owners(after)
     assert owners(after)["kubectl-client-side-apply"] == owners(before)["kubectl-client-side-apply"]
-    assert not desk.exists("secret", f"virtplatformconfig-{LOAD_AWARE}", "trimtab-system")
-    assert_quiet(desk)
+    assert not kubectl.exists("secret", f"virtplatformconfig-{LOAD_AWARE}", "trimtab-system")
+    assert_quiet(kubectl)
 
 
-def set_mode(desk: Desk, mode: str) -> None:
+def set_mode(kubectl: Kubectl, mode: str) -> None:
     where = ("-n", DESCHEDULER_HOME)
-    desk.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, *where)
+    kubectl.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, *where)
 
 
-def assert_quiet(desk: Desk) -> None:
+def assert_quiet(kubectl: Kubectl) -> None:
     """Once settled, nothing is written: no loop on any release.
 
     The events of the last writes may lead to one more look, and that to one more write.
     """
 
     def version() -> str:
-        return str(desk.config(LOAD_AWARE)["metadata"]["resourceVersion"])
+        return str(kubectl.config(LOAD_AWARE)["metadata"]["resourceVersion"])
 
     def quiet() -> bool:
         before = version()
@@ -149,13 +149,13 @@ def assert_quiet(desk: Desk) -> None:
     wait_until(quiet, "the status is written again and again")
 
 
-def drifted_configs(desk: Desk) -> list[str]:
+def drifted_configs(kubectl: Kubectl) -> list[str]:
     """The query of the guide."""
     query = (
         ".items[] | select(.status.conditions[] | "
         'select(.type=="Drifted" and .status=="True")) | .metadata.name'
     )
-    listed = desk.run("get", "virtplatformconfig", "-o", "json")
+    listed = kubectl.run("get", "virtplatformconfig", "-o", "json")
     if shutil.which("jq") is None:
         found = [i for i in json.loads(listed)["items"] if is_true(i.get("status", {}), "Drifted")]
         return [each["metadata"]["name"] for each in found]

@@ -52,7 +52,7 @@ def check_order(loop: LoopLab) -> None:
         return all(seen[node] == real[node] for node in seen) and sum(seen.values()) == len(vms)
 
     wait_until(counted, "Prometheus does not count every VM where it is", LIMIT_S)
-    assert above_the_band(loop.glance()) == []
+    assert above_the_band(loop.state()) == []
 
 
 def check_marks_and_moves(loop: LoopLab) -> None:

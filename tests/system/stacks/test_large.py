@@ -49,6 +49,6 @@ def check_order(loop: LoopLab) -> None:
     assert Counter(vm.status.phase for vm in vms) == {"Running": VMS}
     real = Counter(vm.status.node_name for vm in vms)
     wait_until(lambda: Counter(loop.query("node_vm_count")) == real, "not every VM is counted")
-    kinds = Counter(node.kind for node in loop.glance().nodes)
+    kinds = Counter(node.kind for node in loop.state().nodes)
     assert kinds["over"] == 0
     assert sum(kinds.values()) == NODES

@@ -24,7 +24,7 @@ def test_a_resumed_loop_has_the_same_vms_and_what_people_changed_meanwhile(loop:
     assert uids(loop) == before
     assert phase(loop, "calm-b-2") == "Stopped"
     assert "calm-b-1" not in before
-    assert loop.glance().algorithm == "cpu_focused"
+    assert loop.state().algorithm == "cpu_focused"
     loop.start_over()
     after = uids(loop)
     assert after.keys() == before.keys() | {"calm-b-1"}
@@ -46,7 +46,7 @@ def test_the_scenario_is_shown_and_only_again_makes_new_vms(
     scenario("--again")
     after = uids(loop)
     assert not set(after.values()) & set(before.values())
-    shown = frame(loop.glance(), 80, 24).plain.splitlines()
+    shown = frame(loop.state(), 80, 24).plain.splitlines()
     assert len(shown) <= 24
     assert max(map(len, shown)) <= 80
 

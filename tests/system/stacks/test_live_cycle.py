@@ -44,7 +44,7 @@ def test_a_cycle_decided_here_is_carried_out_there(
     with loop.stopped("descheduler"):
         loop.start_over()
         wait_until(
-            lambda: [n.name for n in loop.glance().nodes if n.kind == "over"] == [HOT],
+            lambda: [n.name for n in loop.state().nodes if n.kind == "over"] == [HOT],
             "the hot node alone is not over-utilised",
         )
         before = places(loop)

@@ -48,10 +48,10 @@ def test_kubectl_apply_of_the_shipped_policy_with_another_score_is_all_it_takes(
     loop.apply(changed)
     assert outcome(loop, POLICY_MAP, POLICY_KEY) == "accepted"
     assert loop.lab.pid("descheduler") != before
-    assert loop.glance().algorithm == "euclidean_distance"
+    assert loop.state().algorithm == "euclidean_distance"
     loop.apply(shipped)
     assert outcome(loop, POLICY_MAP, POLICY_KEY) == "accepted"
-    assert loop.glance().algorithm == "linear_amplified_ippd_k3"
+    assert loop.state().algorithm == "linear_amplified_ippd_k3"
 
 
 def with_algorithm_in(text: str, name: str) -> str:

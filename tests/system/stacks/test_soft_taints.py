@@ -16,7 +16,7 @@ STALE = f"{APPROPRIATE}=true:PreferNoSchedule"
 NODES = tuple(f"kwok-node-{number}" for number in range(1, 6))
 
 
-def worn(loop: LoopLab) -> dict[str, set[str]]:
+def soft_taints(loop: LoopLab) -> dict[str, set[str]]:
     nodes = loop.lab.get("nodes")["items"]
     return {
         node["metadata"]["name"]: {t["key"] for t in node["spec"].get("taints", ())} & KEYS
@@ -57,7 +57,7 @@ def test_stale_soft_taints_on_every_emptier_node_stop_all_evictions(loop: LoopLa
         for node in NODES[1:]:
             loop.lab.kubectl("taint", "node", node, f"{APPROPRIATE}-")
     loop.await_quiet()
-    assert above_the_band(loop.glance()) == []
+    assert above_the_band(loop.state()) == []
 
 
 def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_goes_on(
@@ -67,9 +67,9 @@ def test_the_soft_tainter_taints_the_hot_node_and_frees_stale_ones_so_the_loop_g
         with loop.stopped("soft-tainter"):
             start_over_with_stale_taints(loop)
         hot = {name: {OVER, APPROPRIATE} if name == NODES[0] else set() for name in NODES}
-        wait_until(lambda: worn(loop) == hot, "not the hot node alone is tainted", LIMIT_S)
+        wait_until(lambda: soft_taints(loop) == hot, "not the hot node alone is tainted", LIMIT_S)
         loop.await_quiet()
-        assert above_the_band(loop.glance()) == []
+        assert above_the_band(loop.state()) == []
         with pytest.raises(Invalid, match="nothing of a node but its own two taints"):
             asyncio.run(cordon_as_the_tainter(loop, "kwok-node-2"))
 
@@ -79,7 +79,7 @@ def test_an_orderly_stop_leaves_no_soft_taint_behind(
 ) -> None:
     with running_loop(tmp_path_factory, settings={"soft_taints": True}) as loop:
         loop.start_over()
-        wait_until(lambda: any(worn(loop).values()), "nothing is tainted", LIMIT_S)
+        wait_until(lambda: any(soft_taints(loop).values()), "nothing is tainted", LIMIT_S)
         loop.lab.down()
         loop.lab.up()
         log = loop.lab.lab.log("soft-tainter").read_text()

@@ -96,7 +96,7 @@ def test_a_switch_of_the_score_in_the_middle_costs_nothing(loop: LoopLab) -> Non
         loop.await_migrations(2)
         loop.algorithm("linear_amplified_ippd_k3")
         loop.await_quiet()
-        assert above_the_band(loop.glance()) == []
+        assert above_the_band(loop.state()) == []
     witness.check()
 
 

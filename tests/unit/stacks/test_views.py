@@ -28,7 +28,7 @@ def a_node(name: str, cpu: float | None, kind: str, **changes: object) -> LoopNo
     return LoopNode(name=name, cpu=cpu, kind=kind, **(values | changes))  # type: ignore[arg-type]
 
 
-def a_glance(**changes: object) -> LoopState:
+def a_state(**changes: object) -> LoopState:
     values: dict[str, object] = {
         "at": datetime(2026, 1, 1, 12, tzinfo=UTC),
         "scale": 10,
@@ -60,7 +60,7 @@ def text_of(seen: LoopState) -> str:
 
 
 def test_a_frame_shows_nodes_thresholds_evictions_and_migrations() -> None:
-    shown = text_of(a_glance())
+    shown = text_of(a_state())
     for part in (
         "score: cpu_focused",
         "under ≤ 20.0 %, over > 30.0 %",
@@ -95,7 +95,7 @@ def test_a_frame_shows_nodes_thresholds_evictions_and_migrations() -> None:
     ],
 )
 def test_a_frame_says_what_is_missing(changes: dict[str, object], words: str) -> None:
-    assert words in text_of(a_glance(**changes))
+    assert words in text_of(a_state(**changes))
 
 
 @pytest.mark.parametrize(("share", "filled"), [(0.0, 0), (0.5, 10), (1.0, 20), (1.7, 20), (-1, 0)])

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders.labs.advisor import LOAD_AWARE, install
-from builders.labs.advisor import Desk as Kubectl
+from builders.labs.advisor import LOAD_AWARE, Kubectl, install
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
 from trimtab.advisor.cluster import requests
@@ -66,7 +65,7 @@ async def _exists(client: Client) -> bool:
     return True
 
 
-def a_desk(client: Client) -> PlanRequests:
+def requests_of(client: Client) -> PlanRequests:
     return PlanRequests(client, timeout_s=1.0, say=lambda _: None)
 
 
@@ -83,7 +82,7 @@ async def test_a_profile_advertised_in_the_moment_it_is_asked_for_is_planned(
 ) -> None:
     client.overtake = lambda: advertise(client)
     with pytest.raises(NotReady, match="not seen by the operator"):  # there is none here
-        await a_desk(client).plan(LOAD_AWARE)
+        await requests_of(client).plan(LOAD_AWARE)
     assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
 
 
@@ -104,7 +103,7 @@ async def test_admission_that_is_not_ready_yet_is_waited_for(client: Overtaken) 
 
     client.overtake = refuse
     with pytest.raises(NotReady, match="not seen by the operator"):
-        await a_desk(client).plan(LOAD_AWARE)
+        await requests_of(client).plan(LOAD_AWARE)
     assert (await client.get(CONFIGS, LOAD_AWARE)).spec.action == "DryRun"
 
 
@@ -112,7 +111,7 @@ async def test_a_status_written_meanwhile_is_no_conflict(client: Overtaken) -> N
     await advertise(client)
     await write_status(client, phase="ReviewRequired", planId=PLAN)
     client.overtake = lambda: write_status(client, impactSeverity="High")
-    await a_desk(client).approve(LOAD_AWARE)
+    await requests_of(client).approve(LOAD_AWARE)
     spec = (await client.get(CONFIGS, LOAD_AWARE)).spec
     assert (spec.action, spec.approved_plan) == ("Apply", PLAN)
 
@@ -123,6 +122,6 @@ async def test_a_spec_written_meanwhile_is_one(client: Overtaken) -> None:
     edit = {"spec": {"waitTimeout": "5m"}}
     client.overtake = lambda: client.patch(FREE_CONFIGS, LOAD_AWARE, edit)
     with pytest.raises(Conflict):
-        await a_desk(client).approve(LOAD_AWARE)
+        await requests_of(client).approve(LOAD_AWARE)
     spec = (await client.get(CONFIGS, LOAD_AWARE)).spec
     assert (spec.action, spec.approved_plan) == ("Ignore", "")
