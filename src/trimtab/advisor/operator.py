@@ -38,7 +38,7 @@ from trimtab.advisor.profiles.registry import Registry, built_in
 from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, ApiError, Invalid, NotFound
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import Free, Key, ObjectMeta, free_kind
 from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
 from trimtab.kube.runtime.queue import Queue
@@ -57,7 +57,7 @@ class Operator(Controller):
     def __init__(
         self,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder,
         settings: AdvisorSettings,
         *,
         reading: Client | None = None,

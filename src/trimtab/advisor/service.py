@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import ADVERTISED, NAME, AdvisorSettings
 from trimtab.kube.client import Client
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.http.authorize import Authorizer, authorized
 from trimtab.kube.http.web import Tls, Web, probe_route
 from trimtab.kube.runtime.lease import Elector
@@ -25,7 +25,7 @@ async def serve(client: Client, settings: AdvisorSettings) -> None:
     """Run the operator until SIGTERM."""
     identity = unique_identity()
     elector = Elector(client, NAME, settings.namespace, identity)
-    recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+    recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
     operator = Operator(client.guarded(elector.check), recorder, settings, reading=client)
     told = probe_route(ADVERTISED, lambda: operator.advertised)
     web = Web([told], host=settings.host, port=settings.port, tls=_tls(settings))

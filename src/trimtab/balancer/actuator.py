@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from trimtab.balancer.next_move import StartMove
-from trimtab.balancer.settings import Settings
+from trimtab.balancer.settings import BalancerSettings
 from trimtab.balancer.wire import migration_name
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, Invalid, NotFound
@@ -39,7 +39,7 @@ class Actuator(Protocol):
         """Delete a migration, which cancels it."""
 
 
-def actuator_of(client: Client, world: World, settings: Settings) -> Actuator:
+def actuator_of(client: Client, world: World, settings: BalancerSettings) -> Actuator:
     """The one for the VMs of this world."""
     if world == "kubevirt":
         return _Kubevirt(client, exact=settings.exact_target)

@@ -11,7 +11,7 @@ from trimtab.balancer.decide import Decision, decide, something_to_do
 from trimtab.balancer.next_move import StartMove
 from trimtab.balancer.observation import observe
 from trimtab.balancer.progress import with_refusal
-from trimtab.balancer.settings import NAME, Settings
+from trimtab.balancer.settings import NAME, BalancerSettings
 from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import (
     REBALANCE_PLANS,
@@ -23,7 +23,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After, Controller, Outcome
 from trimtab.kube.worlds import World
@@ -43,8 +43,8 @@ class Balancer(Controller):
     def __init__(
         self,
         client: Client,
-        recorder: Recorder,
-        settings: Settings,
+        recorder: EventRecorder,
+        settings: BalancerSettings,
         *,
         reading: Client,
         world: World = "trimtab",

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.balancer.wire import RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
@@ -24,7 +24,7 @@ class Machines(Struct, frozen=True):
     """What the VMs' own objects say."""
 
     fates: Mapping[Key, Fate]
-    migrations: tuple[Migration, ...]
+    migrations: tuple[MigrationSeen, ...]
     evacuated: frozenset[str]
     """Nodes that some VM is marked to leave."""
 
@@ -47,12 +47,12 @@ async def read_machines(client: Client, world: World, clock: Clock) -> Machines:
     )
 
 
-def own_migration(each: VirtualMachineMigration, clock: Clock) -> Migration:
+def own_migration(each: VirtualMachineMigration, clock: Clock) -> MigrationSeen:
     """A migration of trimtab's own VMs, by the lab's clock."""
     meta, status = each.metadata, each.status
     ended = status.completion_time or meta.creation_timestamp if each.finished else None
     copying = status.precopy_start_time
-    return Migration(
+    return MigrationSeen(
         name=meta.name,
         vm=f"{meta.namespace}/{each.spec.vm_name}",
         source=status.source_node,
@@ -66,13 +66,13 @@ def own_migration(each: VirtualMachineMigration, clock: Clock) -> Migration:
     )
 
 
-def kubevirt_migration(each: Vmim, on_vmi: MigrationState | None, clock: Clock) -> Migration:
+def kubevirt_migration(each: Vmim, on_vmi: MigrationState | None, clock: Clock) -> MigrationSeen:
     """A migration of KubeVirt; one that never began copying has no state to tell of."""
     meta, state = each.metadata, state_of(each, on_vmi)
     copying = state.start_timestamp
     begun = copying or meta.creation_timestamp
     ended = (state.end_timestamp or begun) if each.finished else None
-    return Migration(
+    return MigrationSeen(
         name=meta.name,
         uid=meta.uid,
         vm=str(each.vmi_key),
@@ -90,8 +90,8 @@ def kubevirt_migration(each: Vmim, on_vmi: MigrationState | None, clock: Clock) 
 
 
 def located(
-    migrations: Iterable[Migration], pods: Iterable[wire.Pod], plans: Iterable[RebalancePlan]
-) -> tuple[Migration, ...]:
+    migrations: Iterable[MigrationSeen], pods: Iterable[wire.Pod], plans: Iterable[RebalancePlan]
+) -> tuple[MigrationSeen, ...]:
     """With the targets of migrations that KubeVirt tells none of.
 
     Between the scheduler's choice and the copy only the target pod knows its node; before
@@ -102,7 +102,7 @@ def located(
         (plan.metadata.name, move.vm): move.target for plan in plans for move in plan.spec.moves
     }
 
-    def placed(each: Migration) -> Migration:
+    def placed(each: MigrationSeen) -> MigrationSeen:
         if each.scheduled or (each.ended is not None and each.target):
             return each
         node = nodes.get(each.uid, "") if each.uid else ""

@@ -16,7 +16,7 @@ from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.problem import Problem
 from trimtab.balancer.learning import learnt_cost
 from trimtab.balancer.machines import Machines, lab_seconds, located, read_machines
-from trimtab.balancer.settings import Settings
+from trimtab.balancer.settings import BalancerSettings
 from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.errors import ConfigError, TrimtabError
@@ -58,7 +58,9 @@ class Observed(Struct, frozen=True, kw_only=True):
     situation: Situation | None
 
 
-async def observe(client: Client, world: World, settings: Settings, troubled: int) -> Observed:
+async def observe(
+    client: Client, world: World, settings: BalancerSettings, troubled: int
+) -> Observed:
     """Read everything that a decision needs; what the API server refuses is raised."""
     lab_clock = await read_clock(client)
     pods, nodes, machines, plans, limits, metrics = await asyncio.gather(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.balancer.wire import (
     MOVED,
     MoveOutcome,
@@ -18,7 +18,7 @@ from trimtab.balancer.wire import (
 GONE = "its migration was deleted"
 
 
-def moves_of(plan: RebalancePlan, migrations: Iterable[Migration]) -> tuple[MoveStatus, ...]:
+def moves_of(plan: RebalancePlan, migrations: Iterable[MigrationSeen]) -> tuple[MoveStatus, ...]:
     """The status of each move, in the plan's order.
 
     A migration is found by the name that it must have, so also one that was created just
@@ -30,7 +30,7 @@ def moves_of(plan: RebalancePlan, migrations: Iterable[Migration]) -> tuple[Move
 
 
 def _move(
-    plan: RebalancePlan, vm: str, told: Mapping[str, MoveStatus], known: Mapping[str, Migration]
+    plan: RebalancePlan, vm: str, told: Mapping[str, MoveStatus], known: Mapping[str, MigrationSeen]
 ) -> MoveStatus:
     before = told.get(vm, MoveStatus(vm=vm))
     if before.outcome in MOVED:
@@ -72,6 +72,6 @@ def moved_text(moves: Iterable[MoveStatus]) -> str:
     return ", ".join([text, *others])
 
 
-def made_by_others(plan: RebalancePlan, made: float, migrations: Iterable[Migration]) -> int:
+def made_by_others(plan: RebalancePlan, made: float, migrations: Iterable[MigrationSeen]) -> int:
     """Migrations since the plan was made that no plan of ours asked for."""
     return sum(not each.plan and each.begun >= made for each in migrations)

@@ -42,7 +42,7 @@ class Undone(Struct, frozen=True, rename="camel"):
     staying: dict[str, str]
 
 
-class PlanRequests:
+class RebalanceRequests:
     """Requests about the plans of one cluster; `say` hears what is being waited for."""
 
     def __init__(self, client: Client, *, say: Say = lambda _: None) -> None:

@@ -8,13 +8,13 @@ from msgspec import structs
 
 from trimtab.balance.problem import NOWHERE, Exclusion, Problem
 from trimtab.balancer.settings import Limits
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.policy.pods.migration_aware import Migrated, MigrationAware, resting_for_s
 
 HOUR_S = 3600.0
 
 
-def in_flight(problem: Problem, migrations: Iterable[Migration]) -> Problem:
+def in_flight(problem: Problem, migrations: Iterable[MigrationSeen]) -> Problem:
     """VMs that move already stand at their targets and are nobody's candidates."""
     where, excluded = problem.where.copy(), dict(problem.excluded)
     leaving, arriving = problem.leaving.copy(), problem.arriving.copy()
@@ -39,7 +39,7 @@ def in_flight(problem: Problem, migrations: Iterable[Migration]) -> Problem:
 
 
 def restrained(
-    problem: Problem, migrations: Sequence[Migration], limits: Limits, now: float
+    problem: Problem, migrations: Sequence[MigrationSeen], limits: Limits, now: float
 ) -> Problem:
     """Without VMs that rest after a migration, and without ways back to a node just left."""
     past = defaultdict(list)
@@ -80,13 +80,15 @@ def _without_ways_back(problem: Problem, left: dict[int, set[str]]) -> Problem:
     return structs.replace(problem, kind=kind, allowed=np.concatenate(rows))
 
 
-def free_slots(migrations: Iterable[Migration], limits: Limits) -> int:
+def free_slots(migrations: Iterable[MigrationSeen], limits: Limits) -> int:
     """How many moves may begin now with room left for drains, whoever causes the others."""
     under_way = sum(each.ended is None for each in migrations)
     return max(0, limits.parallel - limits.kept_free - under_way)
 
 
-def left_this_hour(vms: int, migrations: Iterable[Migration], limits: Limits, now: float) -> int:
+def left_this_hour(
+    vms: int, migrations: Iterable[MigrationSeen], limits: Limits, now: float
+) -> int:
     """How many more VMs may be moved by us in this hour."""
     allowed = max(1, int(vms * limits.per_hour / 100)) if limits.per_hour > 0 else 0
     ours = sum(bool(each.plan) and now - each.begun < HOUR_S for each in migrations)

@@ -4,10 +4,10 @@ import re
 
 from trimtab.balancer.controller import Balancer
 from trimtab.balancer.observation import second_balancer
-from trimtab.balancer.settings import NAME, Settings
+from trimtab.balancer.settings import NAME, BalancerSettings
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
@@ -18,13 +18,13 @@ from trimtab.observe import wire
 LEAST_KUBEVIRT = (1, 6)
 
 
-async def serve(client: Client, settings: Settings) -> None:
+async def serve(client: Client, settings: BalancerSettings) -> None:
     """Run the balancer until SIGTERM."""
     world = await world_of(client)
     await refuse_what_it_cannot_do(client, world, settings)
     identity = unique_identity()
     elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
-    recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+    recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
     writing = client.guarded(elector.check)
     balancer = Balancer(writing, recorder, settings, reading=client, world=world)
     await Service(
@@ -36,7 +36,9 @@ async def serve(client: Client, settings: Settings) -> None:
     ).run()
 
 
-async def refuse_what_it_cannot_do(client: Client, world: World, settings: Settings) -> None:
+async def refuse_what_it_cannot_do(
+    client: Client, world: World, settings: BalancerSettings
+) -> None:
     """A ConfigError on a KubeVirt that takes no condition on a target, and on a second balancer."""
     if world == "kubevirt" and settings.mode != "observe":
         for kubevirt in await client.list(wire.KUBEVIRTS):

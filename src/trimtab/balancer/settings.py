@@ -56,7 +56,7 @@ class Limits(Struct, frozen=True, kw_only=True):
             raise ConfigError(f"--hold {self.hold} cannot be more than --hold-of {self.hold_of}")
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class BalancerSettings(Listening, frozen=True, kw_only=True):
     """The balancer's options."""
 
     port: Port = 8092

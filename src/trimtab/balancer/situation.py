@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from trimtab.balance.price import MigrationCost
 from trimtab.balance.problem import Problem
-from trimtab.balancer.settings import Settings
+from trimtab.balancer.settings import BalancerSettings
 from trimtab.balancer.wire import RebalancePlan
 
 
-class Migration(Struct, frozen=True, kw_only=True):
+class MigrationSeen(Struct, frozen=True, kw_only=True):
     """A migration of a VM, whoever asked for it; `plan` is the plan of ours that did."""
 
     name: str
@@ -47,9 +47,9 @@ class Situation(Struct, frozen=True, kw_only=True, eq=False):
     """By plan that is over: when it ended."""
     problem: Problem
     """As it was read: VMs that move stand at their targets, see `in_flight`."""
-    migrations: tuple[Migration, ...] = ()
+    migrations: tuple[MigrationSeen, ...] = ()
     plans: tuple[RebalancePlan, ...] = ()
-    settings: Settings
+    settings: BalancerSettings
     cost: MigrationCost = MigrationCost()
     to_do: tuple[bool, ...] = ()
     """Of the last rounds, this one included: was something above the band?"""

@@ -50,7 +50,7 @@ class RepeatedEvent(Struct):
     last: datetime = datetime.min
 
 
-class Recorder:
+class EventRecorder:
     """Writes as `controller` (a qualified name) on `instance` (this process)."""
 
     def __init__(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from trimtab.kube.client import Client
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After, Controller, Outcome
 from trimtab.obs import get_logger
@@ -35,7 +35,7 @@ class VmController(Controller):
     def __init__(
         self,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder,
         settings: VmControllerSettings,
         *,
         reading: Client | None = None,

@@ -12,7 +12,7 @@ from trimtab import errors
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.machines import (
     CANCEL_EVACUATION,
     FINISHED,
@@ -68,7 +68,7 @@ WHEN_SEEN = After(1.0)
 class Executor:
     """Writes as one client, and notes what was written."""
 
-    def __init__(self, client: Client, recorder: Recorder, own: OwnWrites) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, own: OwnWrites) -> None:
         self._client = client
         self._recorder = recorder
         self._own = own

@@ -3,7 +3,7 @@
 from functools import partial
 
 from trimtab.kube.client import Client
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.lease import Elector
 from trimtab.kube.runtime.service import Service, unique_identity
@@ -20,7 +20,7 @@ async def serve(client: Client, settings: VmControllerSettings, *, host: str, po
     await refuse_beside(client, "kubevirt")
     identity = unique_identity()
     elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
-    recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+    recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
     writing = client.guarded(elector.check)
     controller = VmController(writing, recorder, settings, reading=client)
     web = Web(host=host, port=port)

@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.advisor.cluster.requests import PlanRequests as ConfigRequests
-from trimtab.balancer.requests import PlanRequests
+from trimtab.advisor.cluster.requests import ConfigRequests
+from trimtab.balancer.requests import RebalanceRequests
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.model.names import is_object_name
@@ -45,10 +45,10 @@ async def carry_out_plan(change: PlanChange, client_of: ClientOf) -> str:
 async def _ask(change: PlanChange, client: Client) -> str:
     asked = (change.kind, change.action)
     if asked == ("plan", "approve"):
-        await PlanRequests(client).approve(change.name)
+        await RebalanceRequests(client).approve(change.name)
         return f"{change.name} is approved; the balancer carries it out"
     if asked == ("plan", "cancel"):
-        await PlanRequests(client).cancel(change.name)
+        await RebalanceRequests(client).cancel(change.name)
         return f"{change.name} is being cancelled"
     requests = ConfigRequests(client, timeout_s=PATIENCE_S, say=lambda _: None)
     if asked == ("config", "approve"):

@@ -17,11 +17,11 @@ from trimtab.prom.client import Prometheus
 from trimtab.web.access import Gate, TokenHolders, Viewers, kept_token
 from trimtab.web.feed.sources import ClusterSource
 from trimtab.web.server import Page, hosts_of
-from trimtab.web.settings import NAME, Settings
+from trimtab.web.settings import NAME, PageSettings
 from trimtab.web.sign_in import SignedIn
 
 
-async def serve(client: Client, settings: Settings) -> None:
+async def serve(client: Client, settings: PageSettings) -> None:
     """Run the page until SIGTERM."""
     async with AsyncExitStack() as stack:
         prometheus = None
@@ -43,7 +43,7 @@ async def serve(client: Client, settings: Settings) -> None:
         await Service(NAME, jobs=[page.follow], web=web).run()
 
 
-def _viewers(client: Client, settings: Settings) -> Viewers:
+def _viewers(client: Client, settings: PageSettings) -> Viewers:
     if settings.sign_in:
         return SignedIn(client)
     if settings.token_file is None:

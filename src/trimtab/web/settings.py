@@ -8,7 +8,7 @@ from trimtab.kube.runtime.options import Listening, Option, Port, Seconds
 NAME = "page"
 
 
-class Settings(Listening, frozen=True, kw_only=True):
+class PageSettings(Listening, frozen=True, kw_only=True):
     """The page's options."""
 
     port: Port = 8080

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from trimtab.balance.problem import Problem, problem_of
-from trimtab.balancer.settings import Limits, Settings
-from trimtab.balancer.situation import Migration, Situation
+from trimtab.balancer.settings import BalancerSettings, Limits
+from trimtab.balancer.situation import MigrationSeen, Situation
 from trimtab.balancer.wire import (
     Mode,
     PlannedMove,
@@ -22,7 +22,7 @@ from trimtab.kube.resources import ObjectMeta
 
 NOW = 100_000.0
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
-ACT = Settings(mode="act", limits=Limits(hold=1, hold_of=1, per_hour=100.0))
+ACT = BalancerSettings(mode="act", limits=Limits(hold=1, hold_of=1, per_hour=100.0))
 
 
 def a_cluster(*loads: Sequence[float]) -> Problem:
@@ -49,7 +49,7 @@ LEVEL = a_cluster([0.2], [0.2], [0.2])
 
 def a_situation(
     problem: Problem = HOT,
-    settings: Settings = ACT,
+    settings: BalancerSettings = ACT,
     *,
     plans: tuple[RebalancePlan, ...] = (),
     times: dict[str, float] | None = None,
@@ -88,6 +88,6 @@ def a_move(vm: str = "d/a0", source: str = "n0", target: str = "n1", **more: Any
     return PlannedMove(vm=vm, source=source, target=target, gain=20.0, **more)
 
 
-def a_migration(vm: str, source: str, target: str, **more: Any) -> Migration:
+def a_migration(vm: str, source: str, target: str, **more: Any) -> MigrationSeen:
     values: dict[str, Any] = {"name": f"m-{vm}", "begun": NOW - 10.0} | more
-    return Migration(vm=vm, source=source, target=target, **values)
+    return MigrationSeen(vm=vm, source=source, target=target, **values)

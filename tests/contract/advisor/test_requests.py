@@ -10,7 +10,7 @@ from builders.labs.advisor import LOAD_AWARE, Kubectl, install
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.api import CONFIGS
 from trimtab.advisor.cluster import requests
-from trimtab.advisor.cluster.requests import PlanRequests
+from trimtab.advisor.cluster.requests import ConfigRequests
 from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import built_in
@@ -65,8 +65,8 @@ async def _exists(client: Client) -> bool:
     return True
 
 
-def requests_of(client: Client) -> PlanRequests:
-    return PlanRequests(client, timeout_s=1.0, say=lambda _: None)
+def requests_of(client: Client) -> ConfigRequests:
+    return ConfigRequests(client, timeout_s=1.0, say=lambda _: None)
 
 
 async def advertise(client: Client) -> None:
@@ -92,7 +92,7 @@ async def test_whoever_waits_for_an_operator_that_is_not_there_is_told(
     monkeypatch.setattr(requests, "SEEN_WITHIN_S", 0.3)
     said: list[str] = []
     with pytest.raises(NotReady):
-        await PlanRequests(client, timeout_s=1.0, say=said.append).plan(LOAD_AWARE)
+        await ConfigRequests(client, timeout_s=1.0, say=said.append).plan(LOAD_AWARE)
     assert said[0] == "Pending"
     assert said[-1] == f"{LOAD_AWARE}: {requests.UNSEEN}"
 

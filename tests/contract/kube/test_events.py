@@ -11,7 +11,7 @@ from builders.labs.following import following
 from builders.proxies.faults import FaultProxy
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.events import Recorder, written
+from trimtab.kube.events import EventRecorder, written
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -45,7 +45,7 @@ async def about(client: Client, namespace: str) -> ObjectReference:
 
 
 @asynccontextmanager
-async def recording(recorder: Recorder) -> AsyncIterator[None]:
+async def recording(recorder: EventRecorder) -> AsyncIterator[None]:
     task = asyncio.create_task(recorder.run())
     await asyncio.sleep(0)
     try:
@@ -55,8 +55,8 @@ async def recording(recorder: Recorder) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def a_recorder(client: Client, **options: object) -> Recorder:
-    return Recorder(client, "trimtab.dev/test", "here-1", count_every_s=0.05, **options)  # type: ignore[arg-type]
+def a_recorder(client: Client, **options: object) -> EventRecorder:
+    return EventRecorder(client, "trimtab.dev/test", "here-1", count_every_s=0.05, **options)  # type: ignore[arg-type]
 
 
 async def test_an_event_reads_well_in_both_apis(

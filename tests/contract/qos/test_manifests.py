@@ -17,7 +17,7 @@ from trimtab.cli.main import app
 from trimtab.engines import locate
 from trimtab.install.qos.admission import policies, stamping_webhook
 from trimtab.install.qos.crd import crds
-from trimtab.install.qos.grafana import alert_group, alerts, board
+from trimtab.install.qos.grafana import alert_group, alerts, dashboard
 from trimtab.install.qos.manifests import PAGE_URL, generate
 from trimtab.install.qos.rbac import qos_rbac
 from trimtab.qos.queue.overbooking import PromisedCores
@@ -73,7 +73,7 @@ def test_nobody_gets_a_wildcard() -> None:
 
 
 def queries() -> list[str]:
-    panels = json.loads(board())["panels"]
+    panels = json.loads(dashboard())["panels"]
     return [t["expr"] for panel in panels for t in panel["targets"]] + [a["expr"] for a in alerts()]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import LIMIT_S, wait_until
-from trimtab.balancer.requests import PlanRequests
+from trimtab.balancer.requests import RebalanceRequests
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.errors import Invalid
 from trimtab.kube.machines import PLAN_LABEL, VirtualMachineMigration
@@ -80,10 +80,10 @@ def test_a_plan_is_taken_back_as_far_as_possible(loop: LoopLab) -> None:
     first = min(plans_of(loop), key=lambda plan: str(plan.spec.made_at))
     moved = first.spec.moves[0]
 
-    undone = loop.ask(lambda it: PlanRequests(it.api).undo(first.metadata.name))
+    undone = loop.ask(lambda it: RebalanceRequests(it.api).undo(first.metadata.name))
     assert undone.plan is not None
     name = undone.plan.metadata.name
-    over = loop.ask(lambda it: PlanRequests(it.api).await_over(name, 300.0))
+    over = loop.ask(lambda it: RebalanceRequests(it.api).await_over(name, 300.0))
     assert over.status.phase == "Completed"
     places = {str(vm.metadata.key): vm.status.node_name for vm in loop.vms()}
     assert places[moved.vm] == moved.source

@@ -9,7 +9,7 @@ from builders.labs.balancer import acting
 from builders.labs.kubevirt import needs_kubevirt
 from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
-from trimtab.balancer.requests import PlanRequests
+from trimtab.balancer.requests import RebalanceRequests
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS, VMIS, Vmim
 from trimtab.kube.machines import PLAN_LABEL
@@ -76,11 +76,11 @@ def test_the_record_has_the_nodes_that_the_scheduler_chose(loop: LoopLab) -> Non
 def test_a_plan_is_taken_back_to_the_node_that_the_vms_left(loop: LoopLab) -> None:
     wait_until(lambda: is_level(loop), "the balancer does not level KubeVirt's VMs")
     first = plans_of(loop)[0]
-    undone = loop.ask(lambda it: PlanRequests(it.api).undo(first.metadata.name))
+    undone = loop.ask(lambda it: RebalanceRequests(it.api).undo(first.metadata.name))
     assert undone.plan is not None
     assert undone.staying == {}
     name = undone.plan.metadata.name
-    over = loop.ask(lambda it: PlanRequests(it.api).await_over(name, 300.0))
+    over = loop.ask(lambda it: RebalanceRequests(it.api).await_over(name, 300.0))
     assert over.status.phase == "Completed"
     now = places(loop)
     left = {move.vm: move.source for move in first.spec.moves}

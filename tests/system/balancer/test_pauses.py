@@ -30,7 +30,7 @@ from builders.labs.vmcluster import Cluster, cluster_of
 from builders.proxies.trouble import ReadTroubleProxy
 from builders.waiting import until, wait_until
 from builders.witnesses.moves import by_balancer
-from trimtab.balancer.requests import PlanRequests
+from trimtab.balancer.requests import RebalanceRequests
 from trimtab.balancer.wire import (
     REBALANCE_PLANS,
     MoveStatus,
@@ -158,7 +158,7 @@ def test_a_bad_record_pauses_it_until_somebody_says_that_it_is_known(
         record(cluster, plans, failed=failed)
         await_told(process, why, "or now: trimtab balance resume")
         assert not is_at_rest(process)
-        known = cluster.call(PlanRequests(cluster.client).resume())
+        known = cluster.call(RebalanceRequests(cluster.client).resume())
         assert len(known) == plans
         wait_until(lambda: is_at_rest(process), f"it does not go on: {process.log}")
 

@@ -11,7 +11,7 @@ from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, NotFound, Status
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import Done
 
@@ -34,7 +34,7 @@ class Api:
 
 
 def an_operator(api: Api, **settings: Any) -> Operator:
-    return Operator(cast(Client, api), cast(Recorder, None), AdvisorSettings(**settings))
+    return Operator(cast(Client, api), cast(EventRecorder, None), AdvisorSettings(**settings))
 
 
 @pytest.mark.parametrize("profile", tuple(built_in()), ids=lambda profile: profile.name)

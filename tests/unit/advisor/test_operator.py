@@ -6,7 +6,7 @@ from trimtab.advisor.operator import Operator
 from trimtab.advisor.settings import AdvisorSettings
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound, Status, error_from
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import Done
 
@@ -48,7 +48,7 @@ def a_config(name: str = EXAMPLE.name, **spec: Any) -> Free:
 def an_operator(api: Api) -> tuple[Operator, Listener]:
     listener = Listener()
     operator = Operator(
-        cast(Client, api), cast(Recorder, listener), AdvisorSettings(advertise=False)
+        cast(Client, api), cast(EventRecorder, listener), AdvisorSettings(advertise=False)
     )
     return operator, listener
 

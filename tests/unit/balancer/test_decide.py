@@ -24,7 +24,7 @@ from trimtab.balance.problem import Problem
 from trimtab.balancer.decide import Decision, decide
 from trimtab.balancer.next_move import StartMove
 from trimtab.balancer.settings import Limits
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.balancer.wire import (
     ACKNOWLEDGED,
     Mode,
@@ -292,7 +292,7 @@ def test_a_vm_does_not_go_back_to_a_node_that_it_left() -> None:
 
 
 def test_the_rest_after_a_migration_doubles() -> None:
-    def moved(ago_s: float, number: int) -> Migration:
+    def moved(ago_s: float, number: int) -> MigrationSeen:
         return a_migration(
             "d/a0", "n9", "n0", name=f"m{number}", begun=NOW - ago_s - 10, ended=NOW - ago_s
         )
@@ -341,7 +341,7 @@ def test_whatever_happens_no_limit_is_broken_and_no_vm_is_moved_twice(
     problem, settings, now = a_cluster(*loads), replace(ACT, mode=mode), NOW
     plans: dict[str, RebalancePlan] = {}
     times: dict[str, float] = {}
-    migrations: dict[str, Migration] = {}
+    migrations: dict[str, MigrationSeen] = {}
     for over in ends:
         now += 5.0
         problem, migrations = _ended(problem, migrations, now, over)
@@ -368,9 +368,9 @@ def test_whatever_happens_no_limit_is_broken_and_no_vm_is_moved_twice(
         _check_limits([each for each in migrations.values() if each.ended is None])
 
 
-def _begun(start: StartMove, now: float) -> Migration:
+def _begun(start: StartMove, now: float) -> MigrationSeen:
     move, identity = start.move, start.plan.spec.plan_id
-    return Migration(
+    return MigrationSeen(
         name=migration_name(identity, move.vm),
         vm=move.vm,
         source=move.source,
@@ -380,15 +380,15 @@ def _begun(start: StartMove, now: float) -> Migration:
     )
 
 
-def _check_limits(under_way: list[Migration]) -> None:
+def _check_limits(under_way: list[MigrationSeen]) -> None:
     assert len(under_way) <= ACT.limits.parallel - ACT.limits.kept_free
     assert len({each.source for each in under_way}) == len(under_way)
     assert len({each.target for each in under_way}) == len(under_way)
 
 
 def _ended(
-    problem: Problem, migrations: dict[str, Migration], now: float, count: int
-) -> tuple[Problem, dict[str, Migration]]:
+    problem: Problem, migrations: dict[str, MigrationSeen], now: float, count: int
+) -> tuple[Problem, dict[str, MigrationSeen]]:
     """The oldest migrations under way have succeeded."""
     where, after = problem.where.copy(), dict(migrations)
     for each in [m for m in migrations.values() if m.ended is None][:count]:

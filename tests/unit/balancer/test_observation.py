@@ -8,7 +8,7 @@ import pytest
 from trimtab.balancer.machines import Machines, kubevirt_migration
 from trimtab.balancer.observation import draining, problem_of_objects
 from trimtab.balancer.restraint import in_flight
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.machines import VirtualMachine
@@ -65,7 +65,7 @@ def test_a_vm_that_moves_counts_once_and_at_its_target() -> None:
     seen = problem_of_objects(pods, nodes, own_fates(vms), Clock(), 0.0)
     assert seen is not None
     assert seen.shares()[0].tolist() == [0.25, 0.0]
-    move = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
+    move = MigrationSeen(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
     then = in_flight(seen, [move])
     assert then.shares()[0].tolist() == [0.0, 0.25]
     assert (then.leaving.tolist(), then.arriving.tolist()) == ([1, 0], [0, 1])
@@ -76,9 +76,9 @@ def test_without_vms_there_is_nothing_to_decide() -> None:
     assert problem_of_objects([], [a_node("n1")], {}, Clock(), 0.0) is None
 
 
-leaving = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
-ours = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0, plan="p")
-ended = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.0, ended=1.0)
+leaving = MigrationSeen(name="m", vm="default/web", source="n1", target="n2", begun=0.0)
+ours = MigrationSeen(name="m", vm="default/web", source="n1", target="n2", begun=0.0, plan="p")
+ended = MigrationSeen(name="m", vm="default/web", source="n1", target="n2", begun=0.0, ended=1.0)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ ended = Migration(name="m", vm="default/web", source="n1", target="n2", begun=0.
     ],
 )
 def test_a_drain_is_a_cordoned_node_that_vms_are_leaving(
-    cordoned: bool, mark: str, migrations: tuple[Migration, ...], found: tuple[str, ...]
+    cordoned: bool, mark: str, migrations: tuple[MigrationSeen, ...], found: tuple[str, ...]
 ) -> None:
     nodes = [a_node("n1", cordoned=cordoned), a_node("n2")]
     machines = Machines({}, migrations, frozenset({mark} - {""}))

@@ -24,7 +24,7 @@ from trimtab.balance.problem import Problem
 from trimtab.balancer.decide import Decision, decide
 from trimtab.balancer.machines import located
 from trimtab.balancer.progress import with_refusal
-from trimtab.balancer.situation import Migration
+from trimtab.balancer.situation import MigrationSeen
 from trimtab.balancer.wire import MoveStatus, RebalancePlan, RebalancePlanStatus, migration_name
 from trimtab.observe import wire
 
@@ -162,7 +162,7 @@ def test_wherever_the_scheduler_puts_vms_no_node_is_crowded_and_labels_fit_one_m
     problem, now = a_cluster(*loads), NOW
     plans: dict[str, RebalancePlan] = {}
     times: dict[str, float] = {}
-    moves: dict[str, Migration] = {}
+    moves: dict[str, MigrationSeen] = {}
     cool: frozenset[str] = frozenset()
     for choice, has_chosen in choices:
         now += 5.0
@@ -206,12 +206,12 @@ def test_wherever_the_scheduler_puts_vms_no_node_is_crowded_and_labels_fit_one_m
 
 def _went_on(
     problem: Problem,
-    moves: dict[str, Migration],
+    moves: dict[str, MigrationSeen],
     now: float,
     cool: list[str],
     choice: int,
     has_chosen: bool,
-) -> tuple[Problem, dict[str, Migration]]:
+) -> tuple[Problem, dict[str, MigrationSeen]]:
     where, after = problem.where.copy(), dict(moves)
     for each in moves.values():
         if each.ended is None and each.scheduled:

@@ -28,7 +28,7 @@ MANAGER = "trimtab-cli"
 _FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 
 
-class PlanRequests:
+class ConfigRequests:
     """One cluster; `say` hears how it goes while something is awaited."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The Grafana board: who keeps its promise, who waits, and how the service does."""
+"""The Grafana dashboard: who keeps its promise, who waits, and how the service does."""
 
 import json
 from typing import Any
@@ -97,7 +97,7 @@ _PANELS: tuple[tuple[str, str, str, list[tuple[str, str]]], ...] = (
 )
 
 
-def board() -> str:
+def dashboard() -> str:
     panels = [_panel(n, *each) for n, each in enumerate(_PANELS)]
     source = {
         "name": "datasource",

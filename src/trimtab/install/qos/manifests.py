@@ -4,7 +4,7 @@ from typing import Any
 
 from trimtab.install.manifests import account, documents, head, namespace
 from trimtab.install.qos.admission import stamping_webhook
-from trimtab.install.qos.grafana import board
+from trimtab.install.qos.grafana import dashboard
 from trimtab.install.qos.rbac import qos_rbac
 from trimtab.install.services.qos import SERVICE
 
@@ -26,7 +26,7 @@ def generate() -> dict[str, str]:
         "k8s/qos/webhook.yaml": HEAD + _WEBHOOK + documents([stamping_webhook({"url": PAGE_URL})]),
         "k8s/qos/alerts.yaml": HEAD + documents([{"groups": SERVICE.alerts()}]),
         "k8s/qos/prometheusrule.yaml": HEAD + documents([_operator_rule()]),
-        "k8s/qos/grafana.json": board(),
+        "k8s/qos/grafana.json": dashboard(),
     }
 
 

@@ -14,7 +14,7 @@ Of several replicas one acts (lease trimtab-system/balancer). Serves /healthz, /
 
 from typing import Any
 
-from trimtab.balancer.settings import NAME, Settings
+from trimtab.balancer.settings import NAME, BalancerSettings
 from trimtab.install.rights import Role, at_home, events, everywhere, lease, right, within
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
@@ -23,7 +23,7 @@ from trimtab.kube.machines import GROUP, KUBEVIRT
 _KUBEVIRT_ONLY = "only where VMs are KubeVirt's"
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: BalancerSettings) -> None:
     from trimtab.balancer.service import serve
 
     await serve(connect(), settings)
@@ -88,7 +88,7 @@ SERVICE = ServiceSpec(
         "trimtab run balancer --mode propose --band 10",
         "trimtab run balancer --mode act --per-hour 5 --kept-free 3",
     ),
-    options=Settings,
+    options=BalancerSettings,
     serve=serve,
     roles=roles,
     kinds=kinds,
@@ -97,6 +97,6 @@ SERVICE = ServiceSpec(
         file="balancer/balancer.yaml",
         note="Levels the cluster with few migrations. It only observes until --mode says otherwise."
         "\nOf the two replicas one acts, by the lease trimtab-system/balancer.",
-        settings=Settings(host="0.0.0.0"),
+        settings=BalancerSettings(host="0.0.0.0"),
     ),
 )

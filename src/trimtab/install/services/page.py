@@ -10,10 +10,10 @@ from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP, KUBEVIRT
 from trimtab.observe.policy_source import PLACES
-from trimtab.web.settings import NAME, Settings
+from trimtab.web.settings import NAME, PageSettings
 
 
-async def serve(connect: Connect, settings: Settings) -> None:
+async def serve(connect: Connect, settings: PageSettings) -> None:
     from trimtab.web.service import serve
 
     await serve(connect(), settings)
@@ -69,7 +69,7 @@ SERVICE = ServiceSpec(
         "trimtab run page --token-file token --prometheus http://127.0.0.1:9090 --every 5s",
         "trimtab run page --sign-in --allow-changes --prometheus http://prometheus.monitoring:9090",
     ),
-    options=Settings,
+    options=PageSettings,
     serve=serve,
     roles=roles,
     deployment=Deployment(
@@ -78,7 +78,7 @@ SERVICE = ServiceSpec(
         "\n  kubectl -n trimtab-system port-forward service/page 8080"
         "\nTo let them act with their own rights add --allow-changes; beyond port-forward put it"
         "\nbehind a proxy with TLS and name that with --name. One replica: sessions are in memory.",
-        settings=Settings(
+        settings=PageSettings(
             host="0.0.0.0", sign_in=True, prometheus="http://prometheus.monitoring:9090"
         ),
         replicas=1,

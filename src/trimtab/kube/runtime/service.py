@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trimtab.errors import TrimtabError
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.http.web import Web
 from trimtab.kube.runtime.controller import Controller
 from trimtab.kube.runtime.lease import Elector
@@ -51,7 +51,7 @@ class Service:
         jobs: Sequence[Job] = (),
         prepare: Job | None = None,
         elector: Elector | None = None,
-        recorder: Recorder | None = None,
+        recorder: EventRecorder | None = None,
         web: Web | None = None,
         grace_s: float = 5.0,
     ) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.files.writing import write_whole
-from trimtab.observe.record.sources import Table
+from trimtab.observe.record.sources import SourceTable
 from trimtab.prom.client import NoAnswer, PartialAnswer, Prometheus, QueryFailed
 
 SAMPLES_PER_QUERY = 10_000_000
@@ -58,7 +58,7 @@ class _Content(Struct):
     values: bytes
 
 
-def pieces_of(table: Table, grid: Grid, scrape_s: float) -> list[Piece]:
+def pieces_of(table: SourceTable, grid: Grid, scrape_s: float) -> list[Piece]:
     """Cut so that no query loads or returns too much."""
     loaded = max(grid.step_s / scrape_s, 1.0) * table.series  # samples for each moment
     size = int(min(SAMPLES_PER_QUERY / loaded, POINTS_PER_QUERY / table.series, POINTS_PER_SERIES))
@@ -83,7 +83,7 @@ class Fetcher:
         self._prometheus, self._directory, self._grid = prometheus, directory, grid
         self._sleep = sleep
 
-    async def fetch(self, table: Table, piece: Piece) -> None:
+    async def fetch(self, table: SourceTable, piece: Piece) -> None:
         """Have the piece in its file, in halves of halves if need be."""
         if self._was_halved(piece):
             for half in _halves(piece):
@@ -113,7 +113,7 @@ class Fetcher:
         there = (_piece(path) for path in self._directory.glob(f"{piece.table}-*{_SUFFIX}"))
         return any(piece.first <= each.first and each.last <= piece.last for each in there)
 
-    async def _ask(self, table: Table, piece: Piece) -> None:
+    async def _ask(self, table: SourceTable, piece: Piece) -> None:
         start, end = self._grid.at(piece.first), self._grid.at(piece.last - 1)
         step_s = self._grid.step_s
         found = await self._prometheus.whole_range(table.query, start, end, step_s)
@@ -154,7 +154,7 @@ class Columns(Struct, frozen=True, eq=False):
     values: NDArray[np.float32]
 
 
-def assembled(directory: Path, table: Table, grid: Grid) -> Columns:
+def assembled(directory: Path, table: SourceTable, grid: Grid) -> Columns:
     """All pieces of a table as one; columns in the order of their labels."""
     columns: dict[tuple[str, ...], int] = {}
     covered = np.zeros(grid.moments, dtype=np.bool_)
@@ -179,7 +179,7 @@ def assembled(directory: Path, table: Table, grid: Grid) -> Columns:
     return Columns(list(names), values)
 
 
-def _identity(table: Table, labels: Mapping[str, str]) -> tuple[str, ...]:
+def _identity(table: SourceTable, labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(labels.get(label, "") for label in table.labels)
 
 

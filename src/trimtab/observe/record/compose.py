@@ -38,7 +38,7 @@ RESIDUAL = 0.10
 """Share of the nodes' use beside VMs from which on it is worth a word."""
 
 
-class Answers(Struct, frozen=True, eq=False):
+class RecordedAnswers(Struct, frozen=True, eq=False):
     """Everything that was read."""
 
     snapshot: Snapshot
@@ -56,13 +56,13 @@ class Answers(Struct, frozen=True, eq=False):
     migrations: tuple[RecordedMigration, ...] = ()
 
 
-def compose(answers: Answers) -> ClusterRecording:
+def compose(answers: RecordedAnswers) -> ClusterRecording:
     """The recording, cleaned, with everything counted that was not as it should be."""
     return _Composer(answers).recording()
 
 
 class _Composer:
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: RecordedAnswers) -> None:
         self._answers, self._grid = answers, answers.grid
         snapshot = answers.snapshot
         self._capacity = {n.name: n.capacity or n.allocatable for n in snapshot.nodes}

@@ -29,7 +29,7 @@ from trimtab.observe import wire
 from trimtab.observe.look import look
 from trimtab.observe.policy_source import Source
 from trimtab.observe.record.chunks import Fetcher, Grid, assembled, pieces_of
-from trimtab.observe.record.compose import Answers, compose
+from trimtab.observe.record.compose import RecordedAnswers, compose
 from trimtab.observe.record.migrations import read_migrations
 from trimtab.observe.record.own_vms import (
     OwnVm,
@@ -237,7 +237,7 @@ class Recorder:
                 "own_placement": own_placement(begun.own, begun.moves, nodes, grid),
             }
         return compose(
-            Answers(
+            RecordedAnswers(
                 snapshot=snapshot,
                 sources=begun.sources,
                 grid=grid,

@@ -32,7 +32,7 @@ SOURCE_NAMES: dict[VmSource, str] = {
 }
 
 
-class Table(Struct, frozen=True):
+class SourceTable(Struct, frozen=True):
     """One query over the whole period; `labels` name its columns."""
 
     name: str
@@ -47,7 +47,7 @@ class Sources(Struct, frozen=True):
     """What was found."""
 
     vms: VmSource
-    tables: tuple[Table, ...] = ()
+    tables: tuple[SourceTable, ...] = ()
     node_source: str = ""
     node_label: str = ""
     scrape_s: float = DEFAULT_SCRAPE_S
@@ -76,10 +76,12 @@ async def find_sources(
     return Sources(vms, (*tables, *node_tables), nodes_from, label, scrape_s)
 
 
-async def _found(prometheus: Prometheus, tables: Sequence[Table], at: float) -> list[Table]:
+async def _found(
+    prometheus: Prometheus, tables: Sequence[SourceTable], at: float
+) -> list[SourceTable]:
     """Those that have a series, with how many; of two with one name the first."""
     counts = await _together(prometheus, [f"count({table.query})" for table in tables], at)
-    found: dict[str, Table] = {}
+    found: dict[str, SourceTable] = {}
     for table, count in zip(tables, counts, strict=True):
         if count and table.name == "resets":  # one column, but the server reads all counters
             count = found["vm_cpu"].series if "vm_cpu" in found else count
@@ -140,7 +142,7 @@ def _of_pods(metric: str, namespaces: Sequence[str]) -> str:
     return f'{metric}{{container!="",container!="POD",namespace=~"{where}"}}'
 
 
-def _selected_tables(window: str, namespaces: Sequence[str]) -> tuple[Table, ...]:
+def _selected_tables(window: str, namespaces: Sequence[str]) -> tuple[SourceTable, ...]:
     said, name = SOURCE_NAMES["selected"], ("namespace", "name")
     used = _of_pods("container_cpu_usage_seconds_total", namespaces)
     memory = _of_pods("container_memory_working_set_bytes", namespaces)
@@ -149,16 +151,20 @@ def _selected_tables(window: str, namespaces: Sequence[str]) -> tuple[Table, ...
         return f'label_replace({query}, "name", "$1", "pod", "(.+)")'
 
     return (
-        Table("vm_cpu", said, by_name(f"sum by (namespace, pod) (rate({used}[{window}]))"), name),
-        Table("vm_memory", said, by_name(f"sum by (namespace, pod) ({memory})"), name),
-        Table(
+        SourceTable(
+            "vm_cpu", said, by_name(f"sum by (namespace, pod) (rate({used}[{window}]))"), name
+        ),
+        SourceTable("vm_memory", said, by_name(f"sum by (namespace, pod) ({memory})"), name),
+        SourceTable(
             "placement", said, by_name(f"max by (namespace, pod, node) ({used})"), (*name, "node")
         ),
-        Table("resets", said, f"sum(resets({used}[{window}]))"),
+        SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
     )
 
 
-def _vm_tables(source: VmSource, window: str, namespaces: Sequence[str] = ()) -> tuple[Table, ...]:
+def _vm_tables(
+    source: VmSource, window: str, namespaces: Sequence[str] = ()
+) -> tuple[SourceTable, ...]:
     vm = ("namespace", "name")
     if source == "selected":
         return _selected_tables(window, namespaces)
@@ -168,27 +174,31 @@ def _vm_tables(source: VmSource, window: str, namespaces: Sequence[str] = ()) ->
         waited = "kubevirt_vmi_vcpu_delay_seconds_total"
         place = "max by (namespace, name, node)"
         return (
-            Table("vm_cpu", said, f"{by} (rate({used}[{window}]))", vm),
-            Table("vm_delay", said, f"{by} (rate({waited}[{window}]))", vm),
-            Table(
+            SourceTable("vm_cpu", said, f"{by} (rate({used}[{window}]))", vm),
+            SourceTable("vm_delay", said, f"{by} (rate({waited}[{window}]))", vm),
+            SourceTable(
                 "vm_memory",
                 said,
                 "max by (namespace, name) (kubevirt_vmi_memory_resident_bytes)",
                 vm,
             ),
-            Table("placement", said, f'{place} (kubevirt_vmi_info{{node!=""}})', (*vm, "node")),
-            Table("placement", said, f"{place} ({used})", (*vm, "node")),
-            Table("resets", said, f"sum(resets({used}[{window}]))"),
+            SourceTable(
+                "placement", said, f'{place} (kubevirt_vmi_info{{node!=""}})', (*vm, "node")
+            ),
+            SourceTable("placement", said, f"{place} ({used})", (*vm, "node")),
+            SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
         )
     if source == "cadvisor":
         pod, said = ("namespace", "pod"), SOURCE_NAMES[source]
         used = f"container_cpu_usage_seconds_total{{{_PODS}}}"
         memory = f"container_memory_working_set_bytes{{{_PODS}}}"
         return (
-            Table("vm_cpu", said, f"sum by (namespace, pod) (rate({used}[{window}]))", pod),
-            Table("vm_memory", said, f"max by (namespace, pod) ({memory})", pod),
-            Table("placement", said, f"max by (namespace, pod, node) ({used})", (*pod, "node")),
-            Table("resets", said, f"sum(resets({used}[{window}]))"),
+            SourceTable("vm_cpu", said, f"sum by (namespace, pod) (rate({used}[{window}]))", pod),
+            SourceTable("vm_memory", said, f"max by (namespace, pod) ({memory})", pod),
+            SourceTable(
+                "placement", said, f"max by (namespace, pod, node) ({used})", (*pod, "node")
+            ),
+            SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
         )
     return ()
 
@@ -233,7 +243,7 @@ def _node_sources(window: str, short: str) -> tuple[_NodeSource, ...]:
 
 async def _node_tables(
     prometheus: Prometheus, nodes: Sequence[str], windows: tuple[str, str], at: float
-) -> tuple[str, str, list[Table]]:
+) -> tuple[str, str, list[SourceTable]]:
     """The source that knows most of the nodes by name, the first of equals."""
     best: tuple[int, _NodeSource] | None = None
     for candidate in _node_sources(*windows):
@@ -250,9 +260,9 @@ async def _node_tables(
     if best is None:
         return "", "", []
     chosen, columns = best[1], (best[1].label,)
-    tables = [Table("node_cpu", chosen.said, chosen.cpu, columns, len(nodes))]
+    tables = [SourceTable("node_cpu", chosen.said, chosen.cpu, columns, len(nodes))]
     if await prometheus.instant(f"count({chosen.memory})", at):
-        tables.append(Table("node_memory", chosen.said, chosen.memory, columns, len(nodes)))
+        tables.append(SourceTable("node_memory", chosen.said, chosen.memory, columns, len(nodes)))
     return chosen.said, chosen.label, tables
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Conflict, NotFound
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import PODS, Key, ObjectReference
 from trimtab.kube.runtime.controller import After, Controller, Done, Outcome, Reconcile
 from trimtab.kube.runtime.queue import Queue
@@ -30,7 +30,7 @@ class SloEvents:
         self,
         tracker: AccountTracker,
         accounts: AccountViews,
-        recorder: Recorder,
+        recorder: EventRecorder,
         leading: Callable[[], bool],
     ) -> None:
         self._tracker = tracker

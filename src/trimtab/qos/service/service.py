@@ -14,7 +14,7 @@ import msgspec
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
-from trimtab.kube.events import Recorder
+from trimtab.kube.events import EventRecorder
 from trimtab.kube.http.callers import Callers
 from trimtab.kube.http.web import Tls, Web
 from trimtab.kube.runtime.lease import Elector
@@ -62,7 +62,7 @@ class QosParts:
         self._settings = settings
         identity = unique_identity()
         self.elector = Elector(client, NAME, NAMESPACE, identity)
-        self.recorder = Recorder(client, f"trimtab.dev/{NAME}", identity)
+        self.recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
         self.time = ServerTime(now, clock)
         self.stores = QosStores(client)
         self.tracker = AccountTracker(self.stores, settings, self.time)

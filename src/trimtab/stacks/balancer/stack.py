@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
-from trimtab.balancer.settings import Limits, Settings
+from trimtab.balancer.settings import BalancerSettings, Limits
 from trimtab.balancer.wire import Mode
 from trimtab.install.components import AFTER_TOKENS, component, objects
 from trimtab.install.services import balancer
@@ -37,7 +37,7 @@ def balancer_stack(settings: BalancerStackSettings) -> Stack:
     """The service under its own account; it reads through the loop's Prometheus."""
 
     def contribute(lab: Lab) -> StackContribution:
-        options = Settings(
+        options = BalancerSettings(
             mode=settings.mode,
             prometheus=f"http://127.0.0.1:{lab.port('prometheus')}",
             beside_descheduler=True,  # which runs dry, see above

@@ -50,7 +50,7 @@ from trimtab.stacks.loop.settings import (
 from trimtab.stacks.registry import PROGRAMS
 from trimtab.stacks.services import projector, scenario, soft_tainter
 from trimtab.vm import settings as vm_settings
-from trimtab.web.settings import Settings as PageSettings
+from trimtab.web.settings import PageSettings
 
 SERVICES = (
     vm_controller.SERVICE,

@@ -29,7 +29,7 @@ from trimtab.study.report.data import family_of, matrix, moved_so_far
 from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.record import Picture
+from trimtab.study.results.record import StudyPicture
 from trimtab.study.results.result import Comparison, Estimate, StudyResult
 from trimtab.study.results.summary import gap_text
 
@@ -209,7 +209,7 @@ def _reach(estimates: Sequence[Estimate]) -> list[list[float]]:
 MOMENTS = 200
 
 
-def draw_moves(result: StudyResult, place: int, pictures: Sequence[Picture]) -> "Figure":
+def draw_moves(result: StudyResult, place: int, pictures: Sequence[StudyPicture]) -> "Figure":
     """Migrations so far of every candidate in the same run of one scenario."""
     table = result.tables[place]
     counts = moved_so_far(pictures, MOMENTS)
@@ -239,7 +239,9 @@ def draw_moves(result: StudyResult, place: int, pictures: Sequence[Picture]) -> 
     return figure
 
 
-def draw_load(result: StudyResult, nodes: Sequence[str], pictures: Sequence[Picture]) -> "Figure":
+def draw_load(
+    result: StudyResult, nodes: Sequence[str], pictures: Sequence[StudyPicture]
+) -> "Figure":
     """CPU of every node over time: the pick beside doing nothing."""
     shown = list(dict.fromkeys([NOTHING, result.overall.pick, result.default]))[:2]
     height = min(6.0, 1.4 + 0.11 * len(nodes))

@@ -19,7 +19,7 @@ from trimtab.study.recorded.certainty import Interval, Versus
 from trimtab.study.recorded.questions import Question
 from trimtab.study.report.data import PICTURES_BUDGET, picture_data, scenario_data
 from trimtab.study.report.page import render_page
-from trimtab.study.results.record import FullChunk, Picture
+from trimtab.study.results.record import FullChunk, StudyPicture
 
 PARTS = ("base", "course", "whatif", "start")
 NODES = 200
@@ -151,7 +151,7 @@ def _data(page: WhatifPage) -> dict[str, Any]:
 
 
 def _within_budget(
-    page: WhatifPage, names: list[str], pictures: dict[str, Picture], columns: NDArray[np.intp]
+    page: WhatifPage, names: list[str], pictures: dict[str, StudyPicture], columns: NDArray[np.intp]
 ) -> list[dict[str, Any]]:
     """As many courses as a page should hold; those that a reader asks for first come first."""
     first = (MINE, NOTHING, RECORDED, page.answer.winner)
@@ -176,15 +176,15 @@ def _days(page: WhatifPage, answer: WhatifAnswer) -> dict[str, Any]:
     return {"names": names, "level": [[round(float(x), 3) for x in row] for row in levels]}
 
 
-def _levels(picture: Picture) -> list[float]:
+def _levels(picture: StudyPicture) -> list[float]:
     return [round(float(value), 3) for value in _table(picture, picture.cpu).std(axis=1)]
 
 
-def _table(picture: Picture, data: bytes) -> NDArray[np.uint8]:
+def _table(picture: StudyPicture, data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8).reshape(-1, picture.nodes)
 
 
-def _recorded(recording: ClusterRecording, scenario: Scenario, like: Picture) -> Picture:
+def _recorded(recording: ClusterRecording, scenario: Scenario, like: StudyPicture) -> StudyPicture:
     """What was measured on the scenario's nodes, at about the moments of a simulated course."""
     manifest = recording.manifest
     rows = np.clip(np.array(like.times) / recording.own_step_s, 0, manifest.moments - 1)
@@ -210,7 +210,7 @@ def _percent(shares: Loads) -> bytes:
     return np.clip(np.nan_to_num(shares * 100).round(), 0, 255).astype(np.uint8).tobytes()
 
 
-def _shown(scenario: Scenario, picture: Picture) -> tuple[Scenario, NDArray[np.intp]]:
+def _shown(scenario: Scenario, picture: StudyPicture) -> tuple[Scenario, NDArray[np.intp]]:
     """All nodes, or of a large cluster those that are hottest and coolest on average."""
     order = np.argsort(-_table(picture, picture.cpu).mean(axis=0), kind="stable")
     if len(order) > NODES:
@@ -219,7 +219,7 @@ def _shown(scenario: Scenario, picture: Picture) -> tuple[Scenario, NDArray[np.i
     return replace(scenario, nodes=tuple(scenario.nodes[at] for at in columns)), columns
 
 
-def _of_nodes(picture: Picture, columns: NDArray[np.intp]) -> Picture:
+def _of_nodes(picture: StudyPicture, columns: NDArray[np.intp]) -> StudyPicture:
     if len(columns) == picture.nodes:
         return picture
     number = {int(node): at for at, node in enumerate(columns)}

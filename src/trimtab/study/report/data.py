@@ -19,7 +19,7 @@ from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.report.tables import DifferenceText, change_of
 from trimtab.study.results.collect import KnownRuns
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.record import Picture
+from trimtab.study.results.record import StudyPicture
 from trimtab.study.results.result import CandidateTable, Comparison, Estimate, StudyResult
 from trimtab.study.results.summary import gap_text
 
@@ -100,7 +100,7 @@ def scenario_data(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def moved_so_far(pictures: Sequence[Picture], most: int) -> dict[str, Any]:
+def moved_so_far(pictures: Sequence[StudyPicture], most: int) -> dict[str, Any]:
     """Migrations of each candidate up to at most so many moments of one scenario."""
     times = pictures[0].times
     rows = np.unique(np.linspace(0, len(times) - 1, min(most, len(times))).round().astype(int))
@@ -131,7 +131,7 @@ def _wanted(table: CandidateTable, result: StudyResult) -> list[int]:
     return list(dict.fromkeys([*first, *(row.candidate for row in table.rows)]))
 
 
-def picture_data(scenario: int, candidate: int, picture: Picture) -> dict[str, Any]:
+def picture_data(scenario: int, candidate: int, picture: StudyPicture) -> dict[str, Any]:
     """A course as text."""
     return {
         "scenario": scenario,

@@ -12,7 +12,7 @@ from trimtab.study.inputs.identity import Versions, digest, run_id
 from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.results.measures import MEASURES, values
 from trimtab.study.results.ranking import MeasuredRuns, make_table, ranks_of, together
-from trimtab.study.results.record import Chunk, FullChunk, Picture, RunRecord
+from trimtab.study.results.record import Chunk, FullChunk, RunRecord, StudyPicture
 from trimtab.study.results.result import ScenarioFacts, StudyResult
 from trimtab.study.results.summary import summarise
 
@@ -21,7 +21,7 @@ class KnownRuns(Struct, frozen=True):
     """What is known so far: runs by their id, and for each cell the picture of its first seed."""
 
     records: Mapping[str, RunRecord]
-    pictures: Mapping[str, Picture]
+    pictures: Mapping[str, StudyPicture]
 
     def of(self, cell: str, seeds: Iterable[int]) -> list[RunRecord]:
         """The runs of one cell, in the order of the seeds."""
@@ -31,7 +31,7 @@ class KnownRuns(Struct, frozen=True):
 def gather(chunks: Iterable[Chunk | FullChunk]) -> KnownRuns:
     """Put chunks together; a run that was done twice counts once (it is the same run)."""
     records: dict[str, RunRecord] = {}
-    pictures: dict[str, Picture] = {}
+    pictures: dict[str, StudyPicture] = {}
     for chunk in chunks:
         records.update((run.id, run) for run in chunk.runs)
         known = pictures.get(chunk.cell)

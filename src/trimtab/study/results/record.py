@@ -88,7 +88,7 @@ class MoveRow(MigrationRecord, frozen=True, array_like=True):
     """A migration without its field names: studies hold many."""
 
 
-class Picture(Struct, frozen=True):
+class StudyPicture(Struct, frozen=True):
     """One run's course for the charts, in whole percent; every row stands for some cycles."""
 
     seed: int
@@ -130,7 +130,7 @@ class Chunk(Struct, frozen=True):
 
     cell: str
     runs: tuple[RunRecord, ...]
-    picture: Picture
+    picture: StudyPicture
 
 
 class FullChunk(Struct, frozen=True):
@@ -138,7 +138,7 @@ class FullChunk(Struct, frozen=True):
 
     cell: str
     runs: tuple[FullRun, ...]
-    picture: Picture
+    picture: StudyPicture
 
 
 AnyChunk = TypeVar("AnyChunk", Chunk, FullChunk)
@@ -196,12 +196,12 @@ def _move_row(move: MigrationRecord) -> MoveRow:
     )
 
 
-def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> Picture:
+def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> StudyPicture:
     """The course of one run for the charts."""
     course = outcome.course
     rows = _rows(len(course.times))
     place = {node.name: index for index, node in enumerate(scenario.nodes)}
-    return Picture(
+    return StudyPicture(
         seed=seed,
         times=[float(time) for time in course.times[rows]],
         nodes=course.cpu.shape[1],

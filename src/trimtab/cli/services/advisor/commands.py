@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from trimtab.advisor.api import VirtPlatformConfig
 from trimtab.advisor.cluster.offline import plan_offline, read_directory
-from trimtab.advisor.cluster.requests import PlanRequests
+from trimtab.advisor.cluster.requests import ConfigRequests
 from trimtab.advisor.decide.history import past_plans
 from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
@@ -106,7 +106,7 @@ def plan(
         return _plan_offline(profile, file, manifests, recorded, json)
     given = None if file is None else read_config(file)
 
-    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+    async def ask(requests: ConfigRequests) -> VirtPlatformConfig:
         return await (requests.plan(profile) if given is None else requests.plan_file(given))
 
     config = talk(where, ask)
@@ -222,7 +222,7 @@ def apply(
         Do not ask.
     """
 
-    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+    async def ask(requests: ConfigRequests) -> VirtPlatformConfig:
         config = await requests.plan(profile)
         return await requests.plan_again(profile) if config.status.phase == "Drifted" else config
 
@@ -261,7 +261,7 @@ def _carry_out(where: AdvisorOptions, shown: VirtPlatformConfig, yes: bool, json
         if not waits or not (yes or agreed(f"Approve plan {plan_id}?")):
             return code
 
-    async def go(requests: PlanRequests) -> VirtPlatformConfig:
+    async def go(requests: ConfigRequests) -> VirtPlatformConfig:
         await requests.approve(name, plan_id)
         return await requests.settled(name)
 
@@ -297,7 +297,7 @@ def status(
     if watch:
         return _watch(profile or DEFAULT, where)
 
-    async def ask(requests: PlanRequests) -> list[VirtPlatformConfig]:
+    async def ask(requests: ConfigRequests) -> list[VirtPlatformConfig]:
         return [await requests.get(profile)] if profile else list(await requests.all())
 
     configs = talk(where, ask)
@@ -312,7 +312,7 @@ def status(
 
 
 def _watch(profile: str, where: AdvisorOptions) -> int:
-    async def follow(requests: PlanRequests) -> int:
+    async def follow(requests: ConfigRequests) -> int:
         async for config in requests.changes(profile):
             show_config(config)
         return 0

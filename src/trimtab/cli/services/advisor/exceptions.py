@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trimtab.advisor.api import Ignore, Options, VirtPlatformConfig
-from trimtab.advisor.cluster.requests import PlanRequests
+from trimtab.advisor.cluster.requests import ConfigRequests
 from trimtab.advisor.guidance import exit_code
 from trimtab.advisor.profiles.load_aware import LoadAware, chosen
 from trimtab.cli.common.examples import examples
@@ -93,7 +93,7 @@ def accept(
         Accept them no longer: the plan sets them again.
     """
 
-    async def ask(requests: PlanRequests) -> VirtPlatformConfig:
+    async def ask(requests: ConfigRequests) -> VirtPlatformConfig:
         return await (requests.no_longer_accept if remove else requests.accept)(profile, field)
 
     return _shown(talk(where, ask), json)

@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from trimtab.advisor.api import CONFIGS, Accepted, Ignore, Options
-from trimtab.advisor.cluster.requests import PlanRequests
+from trimtab.advisor.cluster.requests import ConfigRequests
 from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.services.vm.yaml_files import read_manifests
@@ -32,13 +32,13 @@ class AdvisorOptions(ClusterOptions):
 HERE = AdvisorOptions()
 
 
-def talk(where: AdvisorOptions, ask: Callable[[PlanRequests], Awaitable[T]]) -> T:
+def talk(where: AdvisorOptions, ask: Callable[[ConfigRequests], Awaitable[T]]) -> T:
     """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
 
     async def talk() -> T:
         with progress("advisor") as steps:
             async with cluster.connect() as client:
-                return await ask(PlanRequests(client, timeout_s=where.timeout, say=steps.note))
+                return await ask(ConfigRequests(client, timeout_s=where.timeout, say=steps.note))
 
     try:
         cluster = where.cluster()

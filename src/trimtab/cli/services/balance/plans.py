@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 from cyclopts import App, Parameter
 
 from trimtab.balancer.learning import prediction_error
-from trimtab.balancer.requests import PlanRequests, Undone
+from trimtab.balancer.requests import RebalanceRequests, Undone
 from trimtab.balancer.wire import RebalancePlan
 from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.common.examples import examples
@@ -33,14 +33,14 @@ class PlansOptions(ClusterOptions):
 HERE = PlansOptions()
 
 
-def talk(where: PlansOptions, ask: Callable[[PlanRequests], Awaitable[T]]) -> T:
+def talk(where: PlansOptions, ask: Callable[[RebalanceRequests], Awaitable[T]]) -> T:
     """Make a request; waiting is shown on stderr."""
     cluster = where.cluster()
 
     async def run() -> T:
         with progress("balance") as steps:
             async with cluster.connect() as client:
-                return await ask(PlanRequests(client, say=steps.note))
+                return await ask(RebalanceRequests(client, say=steps.note))
 
     return asyncio.run(run())
 
@@ -69,7 +69,7 @@ def history(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE
     if plan:
         emit(talk(where, lambda requests: requests.get(plan)), json, show_moves)
         return
-    plans = talk(where, PlanRequests.all)
+    plans = talk(where, RebalanceRequests.all)
     emit(plans, json, partial(show_plans, error=prediction_error(plans)))
 
 
@@ -94,7 +94,7 @@ def apply(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE) 
         Its name; without one the newest that waits.
     """
 
-    async def ask(requests: PlanRequests) -> RebalancePlan:
+    async def ask(requests: RebalanceRequests) -> RebalancePlan:
         approved = await requests.approve(plan)
         return await requests.await_over(approved.metadata.name, where.timeout)
 
@@ -117,7 +117,7 @@ def cancel(plan: str = "", /, *, json: Json = False, where: PlansOptions = HERE)
 
 def resume(*, json: Json = False, where: PlansOptions = HERE) -> None:
     """Go on after a pause for failures or missed gains: they are known now."""
-    names = talk(where, PlanRequests.resume)
+    names = talk(where, RebalanceRequests.resume)
     text = f"acknowledged: {', '.join(names)}" if names else "nothing pauses the balancer for that"
     emit(names, json, lambda _: err.print(text, markup=False))
 
@@ -137,7 +137,7 @@ def undo(
         Return when it is over.
     """
 
-    async def ask(requests: PlanRequests) -> Undone:
+    async def ask(requests: RebalanceRequests) -> Undone:
         undone = await requests.undo(plan)
         if not wait or undone.plan is None:
             return undone
