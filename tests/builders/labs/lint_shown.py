@@ -17,7 +17,7 @@ from builders.waiting import LIMIT_S
 from builders.worlds.snapshots import ROOM, SOFT, WORKER, a_launcher, a_policy, a_snapshot
 from conformance.descheduler.cluster import Cluster
 from conformance.descheduler.plane import TOKEN, Running, running_plane
-from conformance.descheduler.stubs import Reply
+from conformance.descheduler.stubs import CLOSED, Reply
 from trimtab.model.snapshot import QueryResult, Snapshot, SnapshotNode
 from trimtab.truth.lint import DeschedulerProgram, Facts
 
@@ -25,6 +25,7 @@ GOOD = answer("0.8", "0.3", "0.1")
 INTERVAL = "300ms"
 _BEGAN, _ENDED = "] Resetting pod evictor counters", '] "Number of evictions/requests"'
 _NOT_YET = "prometheus client not initialized"
+_CLOSED = (CLOSED, "server error: 503")  # its client for Prometheus drops our words
 _PATIENCE = 200
 """Cycles until the descheduler has read its token; it mostly needs one."""
 
@@ -256,7 +257,7 @@ async def _played(running: Running, descheduler: Descheduler, case: Shown) -> Se
     running.stubs.calls = []
     running.stubs.open = True
     lines = await descheduler.cycle()
-    while not running.stubs.calls and any("the gate is closed" in line for line in lines):
+    while not running.stubs.calls and any(gate in line for line in lines for gate in _CLOSED):
         lines = await descheduler.cycle()
     running.stubs.open = False
     ended = lines[-1][1:21]  # the time of the line, which a call of the next cycle comes after
