@@ -212,7 +212,6 @@ def simulated(name: str, given: argparse.Namespace) -> list[dict[str, float]]:
                 "moved again": card["vmsMovedAgain"],
                 "imbalance, mean": 100 * card["loadStdMean"],
                 "imbalance, last": 100 * card["loadStdFinal"],
-                "overload, node s": card["overloadNodeSeconds"],
             }
         )
     return rows

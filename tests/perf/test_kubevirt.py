@@ -103,6 +103,7 @@ def moved(kubevirt: KubevirtLab, name: str) -> None:
     wait_until(arrived, f"{name} does not move")
 
 
+@pytest.mark.timeout(2 * LIMIT_S)
 def test_a_large_cluster_is_started_and_levelled(tmp_path_factory: pytest.TempPathFactory) -> None:
     began = time.monotonic()
     with running_loop(
