@@ -35,7 +35,10 @@ SIDES = {
     "stock descheduler": ("--with", "loop"),
     "balancer": ("--with", "loop", "--with", "balancer", "--balancer", "act"),
 }
-VICTIMS = {"stock descheduler": "stock", "balancer": "planned"}
+SIMULATED = {
+    "stock descheduler": ("--victims", "stock"),
+    "balancer": ("--victims", "planned", "--thresholds", "0:5"),  # the balancer's own band
+}
 SEEDS = 20
 COLOURS = {"stock descheduler": GOLD, "balancer": ACCENT}
 OVERLOAD = 0.8
@@ -72,7 +75,7 @@ def main() -> None:
     for name in names:
         rows = [figures(side) for side in sides if side.name == name]
         show(f"{name}, {len(rows)} labs", rows)
-        show(f"{VICTIMS[name]}, {SEEDS} simulated", simulated(name, given))
+        show(f"{' '.join(SIMULATED[name])}, {SEEDS} simulated", simulated(name, given))
 
 
 def arguments() -> argparse.Namespace:
@@ -198,7 +201,7 @@ def figures(side: Side) -> dict[str, float]:
 
 def simulated(name: str, given: argparse.Namespace) -> list[dict[str, float]]:
     """The same of the simulator's runs over the same time."""
-    options = ("--victims", VICTIMS[name], "--duration", f"{given.minutes:g}m", "--json")
+    options = (*SIMULATED[name], "--duration", f"{given.minutes:g}m", "--json")
     rows = []
     for seed in range(SEEDS):
         told = subprocess.run(
