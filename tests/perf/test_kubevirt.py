@@ -89,6 +89,7 @@ def test_from_create_to_running_and_from_eviction_to_migrated(small: KubevirtLab
         [timed(lambda n=n: moved(small, n)) - COPY_S for n in names],  # type: ignore[misc]
         "alone",
     )
+    assert [len(small.running_launchers(name)) for name in names] == [1] * MOVES
 
 
 def moved(kubevirt: KubevirtLab, name: str) -> None:

@@ -146,7 +146,8 @@ async def test_density_with_its_defaults_and_with_less(both: Both) -> None:
 
 async def test_the_example(both: Both) -> None:
     await both.carry_out(await both.agree(EXAMPLE))
-    await both.agree(EXAMPLE)
+    (item,) = (await both.agree(EXAMPLE)).items
+    assert item.diff.endswith("(no changes)\n")
 
 
 async def test_an_upstream_descheduler_with_a_deployment(both: Both) -> None:
@@ -185,10 +186,11 @@ def test_the_files_of_mocks_and_samples_are_accepted(both: Both) -> None:
     names = ("machineconfig", "machineconfigpool", "hyperconverged_v1beta1")
     for name in (*(f"kubedescheduler_v{r.replace('.', '')}" for r in RELEASES), *names):
         file = str(K8S / "advisor/mocks" / f"{name}.yaml")
-        both.kubectl.run("apply", "--server-side", "--force-conflicts", "-f", file)
+        said = both.kubectl.run("apply", "--server-side", "--force-conflicts", "-f", file)
+        assert "serverside-applied" in said
     samples = ("mock_baseline_resources.yaml", "loadaware_sample.yaml")
     for name in samples:
-        both.kubectl.run("apply", "-f", str(K8S / "advisor/samples" / name))
+        assert both.kubectl.run("apply", "-f", str(K8S / "advisor/samples" / name))
 
 
 def cluster_descheduler() -> list[dict[str, Any]]:

@@ -134,7 +134,7 @@ def test_a_certificate_for_another_name_and_plain_http_are_named(
     ("content", "told"),
     [
         (None, "--prometheus-ca .*: No such file or directory"),
-        (b"\xff\xfe", "--prometheus-ca .*: it is not text"),
+        (b"\xff\xfe", "--prometheus-ca .*: it is not UTF-8 text"),
         (b"no certificate", "is not PEM"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.view.services.vm import short
+from trimtab.view.services.vm import memory_text
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from trimtab.view.services.vm import short
     ],
 )
 def test_bytes_are_shown_in_a_unit_that_people_read(given: str, shown: str) -> None:
-    assert short(given) == shown
+    assert memory_text(given) == shown

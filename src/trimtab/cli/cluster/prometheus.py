@@ -5,10 +5,10 @@ cluster's own authority. Both are in the kubeconfig already, so they are taken f
 the token only for addresses that belong to that cluster, because a token is a password.
 """
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from trimtab.cli.cluster.options import PrometheusAccess
+from trimtab.cli.common.option_files import read_option_file
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.prom.client import Prometheus, trusting
@@ -29,7 +29,7 @@ async def open_prometheus(
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
     token = _given_token(access)
-    authorities = [] if access.ca is None else [_read(access.ca, "--prometheus-ca")]
+    authorities = [] if access.ca is None else [read_option_file("--prometheus-ca", access.ca)]
     if client is not None and url.startswith("https://"):
         authorities += filter(None, [client.certificate_authority()])
         if not token and belongs_to(url, client.server):
@@ -56,14 +56,5 @@ def _is_number(host: str) -> bool:
 
 def _given_token(access: PrometheusAccess) -> str:
     if access.token_file is not None:
-        return _read(access.token_file, "--prometheus-token-file").strip()
+        return read_option_file("--prometheus-token-file", access.token_file).strip()
     return access.token.strip()
-
-
-def _read(file: Path, option: str) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{option} {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{option} {file}: it is not text") from error

@@ -18,7 +18,7 @@ def show_vms(vms: Sequence[VirtualMachine], *, namespaces: bool) -> None:
             vm.status.phase or "new",
             vm.status.node_name,
             vm.status.allocated.cpu or vm.spec.resources.cpu,
-            short(vm.status.allocated.memory or vm.spec.resources.memory),
+            memory_text(vm.status.allocated.memory or vm.spec.resources.memory),
             vm.status.cpu_percent,
             vm.status.memory_percent,
             vm.status.evacuation_node_name and "yes",
@@ -61,8 +61,8 @@ def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
         ("CPU", f"{status.used.cpu or '?'} used of {status.allocated.cpu or spec.resources.cpu}"),
         (
             "memory",
-            f"{short(status.used.memory) or '?'} used of "
-            f"{short(status.allocated.memory or spec.resources.memory)}",
+            f"{memory_text(status.used.memory) or '?'} used of "
+            f"{memory_text(status.allocated.memory or spec.resources.memory)}",
         ),
         ("eviction", f"{spec.eviction_strategy}{movable}"),
         ("to leave node", status.evacuation_node_name),
@@ -74,7 +74,7 @@ def facts(vm: VirtualMachine, pod: Pod | None) -> list[tuple[str, Any]]:
     ]
 
 
-def short(given: Amount) -> str:
+def memory_text(given: Amount) -> str:
     """An amount as it was written, but bytes in the largest unit of which there is one."""
     memory = str(given)
     if not memory.isdecimal():
