@@ -69,10 +69,18 @@ def test_moves_between_the_same_two_nodes_are_arcs_beside_each_other(
     assert len(set(seen.page.evaluate(bends))) == len(leaving) == 3
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("nodes", "width"),
+    [
+        pytest.param(12, 360, id="a phone"),
+        pytest.param(12, 1280, id="two rows"),
+        pytest.param(5, 1280, id="one row"),
+    ],
+)
 def test_arcs_stay_on_the_map_and_apart_between_any_two_nodes(
-    serve: Serve, open_page: Opener, feed: FeedFile, width: int
+    serve: Serve, open_page: Opener, tmp_path: Path, nodes: int, width: int
 ) -> None:
+    feed = FeedFile(tmp_path / "feed.jsonl", a_picture(nodes, 7 * nodes))
     seen = open_page(serve(feed.path).address).drawn()
     seen.page.set_viewport_size({"width": width, "height": 900})
     bends, least = seen.page.evaluate(

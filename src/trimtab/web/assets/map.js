@@ -7,7 +7,8 @@ import { clean } from "./dom.js";
 const SMALLEST = 26;
 const LARGEST = 260;
 const GAP = 5;
-const MOST_BENDS = 16;
+// how far arcs bend aside: the usual first, steeper ones beside it, flat ones where these leave the map
+const SLOPES = [0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 0.2, 0.15, 0.1, 0.05];
 const EDGE = 4;
 const DIGITS = new Intl.Collator(undefined, { numeric: true });
 const PHASES = { Pending: 0.1, Scheduling: 0.25, Scheduled: 0.35, PreparingTarget: 0.45, TargetReady: 0.5 };
@@ -229,12 +230,11 @@ export class NodeMap {
     return found;
   }
 
-  /** The bends of arcs between two places that stay on the map: flat ones first, on both sides. */
+  /** The bends of arcs between two places that stay on the map, on both sides. */
   bends(from, to) {
     const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
     const found = [];
-    for (let number = 0; number < MOST_BENDS; number++) {
-      const slope = (0.25 + 0.1 * (number >> 1)) * (number % 2 ? -1 : 1);
+    for (const slope of SLOPES.flatMap((each) => [each, -each])) {
       const aside = { x: (to.y - from.y) * slope, y: (from.x - to.x) * slope };
       // an arc goes half as far aside as its bend
       const x = middle.x + aside.x / 2;
