@@ -18,8 +18,8 @@ from trimtab.kube.machines import (
 from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
+from trimtab.vm.decide.evacuation import clear_stale_mark
 from trimtab.vm.decide.history import attempt_number, backoff_left_s
-from trimtab.vm.decide.leaving import clear_stale_mark
 from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
 from trimtab.vm.decide.situation import Losses, VmSituation
 from trimtab.vm.decide.steps import (

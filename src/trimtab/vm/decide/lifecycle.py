@@ -11,18 +11,10 @@ from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import Pod
 from trimtab.model.machines import Vm
 from trimtab.vm.amounts import machine
+from trimtab.vm.decide.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.decide.eviction import FINISHED_PHASES
 from trimtab.vm.decide.history import adopt, forget_oldest
-from trimtab.vm.decide.leaving import (
-    STOPPED,
-    Rule,
-    cancel,
-    clear_stale_mark,
-    evacuate,
-    gone,
-    refuse,
-    removed,
-)
+from trimtab.vm.decide.leaving import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.decide.migration import (
     accept,
     advance,
