@@ -21,8 +21,8 @@ from trimtab.qos.page.feed import PageAccess
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.bindings import Binding, Bindings, BindingsAnswer
-from trimtab.qos.service.controllers import SloEvents
 from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics
+from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.settings import QosSettings
 
 

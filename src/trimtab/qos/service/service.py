@@ -34,8 +34,9 @@ from trimtab.qos.queue.waiting import WaitingQueue
 from trimtab.qos.service import metrics
 from trimtab.qos.service.bindings import Bindings, ServerTime, steady
 from trimtab.qos.service.checkpoint import Checkpoints
-from trimtab.qos.service.controllers import AccountController, Restamper, SloEvents
+from trimtab.qos.service.controllers import AccountController, Restamper
 from trimtab.qos.service.rebuild import Rebuild
+from trimtab.qos.service.slo_events import SloEvents
 from trimtab.qos.service.webhook import StampingWebhook
 from trimtab.qos.settings import NAME, NAMESPACE, QosSettings
 from trimtab.qos.tracking.stores import EVERY_S, QosStores
