@@ -13,7 +13,7 @@ from trimtab.model.snapshot import Snapshot
 from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy
 from trimtab.truth.explain.changes.change import SnapshotChange
-from trimtab.truth.explain.changes.state import Found, find_changes
+from trimtab.truth.explain.changes.smallest import Found, find_changes
 from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.nodes import NodeExplained, explain_nodes
 from trimtab.truth.explain.outcome_texts import LIMITS, OUTCOMES, STOPS, listed
