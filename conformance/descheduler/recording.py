@@ -21,9 +21,6 @@ class Assumed(Struct, frozen=True):
     time: float
 
 
-Happening = PodEvent | Assumed
-
-
 class Told(Struct, frozen=True):
     """One happening, as it is written into a file."""
 

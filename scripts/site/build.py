@@ -22,7 +22,6 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 PARTS = {"Start": ".", "Guides": "docs/guide", "Reference": "docs/reference"}
-ALGORITHMS = "docs/reference/algorithms"
 
 
 @dataclass

@@ -15,9 +15,8 @@ class Cause(Struct, frozen=True):
     message: str = ""
 
 
-class Details(Struct, frozen=True, rename="camel"):
+class Details(Struct, frozen=True):
     causes: list[Cause] | None = None
-    retry_after_seconds: int = 0
 
 
 class Status(Struct, frozen=True):
@@ -40,7 +39,6 @@ class ApiError(errors.TrimtabError):
         self.reason = status.reason
         self.message = status.message
         self.causes = tuple(details.causes or ())
-        self.retry_after_s = details.retry_after_seconds
 
 
 class NotFound(ApiError):

@@ -7,9 +7,8 @@ rule, labels of samples besides `instance`, and comments of the policy are not.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.kube.resources import Key
@@ -25,7 +24,6 @@ EVICTION_WEBHOOKS = frozenset(("trimtab-eviction", "virt-api-validator"))
 _ADDRESS = re.compile(r"\w+://[^\s\"']+")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMERIC = ("Gt", "Lt")
-Named = TypeVar("Named", bound=Struct)
 
 
 def anonymise(snapshot: Snapshot) -> Snapshot:

@@ -35,13 +35,11 @@ def test_each_answer_has_its_error(
     assert str(error) == "because (GET /x)"
 
 
-def test_causes_and_the_wish_to_come_back_later_are_kept() -> None:
+def test_causes_are_kept() -> None:
     cause = {"reason": "FieldValueInvalid", "field": "spec.cpu", "message": "must be positive"}
-    details = {"causes": [cause], "retryAfterSeconds": 7}
-    body = msgspec.json.encode({"code": 422, "details": details})
+    body = msgspec.json.encode({"code": 422, "details": {"causes": [cause]}})
     error = errors.error_from_body("POST /x", 422, body)
     assert error.causes == (errors.Cause("FieldValueInvalid", "spec.cpu", "must be positive"),)
-    assert error.retry_after_s == 7
 
 
 def test_an_answer_that_is_no_status_is_quoted() -> None:
