@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from builders.values.grown_clusters import a_grown_cluster, an_unlike_cluster
 from trimtab.balance import (
@@ -133,6 +134,56 @@ def test_a_budget_is_never_exceeded(problem: Problem, moves: int, out: int, into
     for node in range(len(problem.nodes)):
         assert sum(move.source == node for move in plan.moves) <= out
         assert sum(move.target == node for move in plan.moves if not move.chain) <= into
+
+
+ONE_AT_A_TIME = Budget(out_of_node=1, into_node=1, alternatives=0)
+
+
+def moves_in_rounds(problem: Problem, budget: Budget) -> int:
+    """Moves until level if each plan is carried out before the next one is made."""
+    total = 0
+    while plan := make_plan(problem, GOALS, budget, with_bound=False).moves:
+        total += len(plan)
+        where, moved = problem.where.copy(), dict(problem.excluded)
+        for move in plan:
+            where[move.vm] = move.target
+            moved[move.vm] = Exclusion("cooldown", "it moved lately")
+        problem = replace(problem, where=where, excluded=moved)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_at_a_time_into_each_node_takes_hardly_more_moves_than_no_limit(seed: int) -> None:
+    """A busy target is waited for: going elsewhere took 113 moves where 77 do."""
+    problem = an_unlike_cluster(60, 600, seed)
+    whole = len(make_plan(problem, GOALS, with_bound=False).moves)
+    assert moves_in_rounds(problem, ONE_AT_A_TIME) <= 1.05 * whole
+
+
+def small_nodes_and_a_big_one(load: float) -> Problem:
+    """Two full nodes of four VMs each, one with little room, a big empty one."""
+    return problem_of(
+        nodes=["full-1", "full-2", "next", "big"],
+        vms=[f"v{at}" for at in range(10)],
+        capacity=np.array([[10.0, 10.0, 10.0, 40.0], [10.0, 10.0, 10.0, 40.0]]),
+        where=[0] * 4 + [1] * 4 + [2] * 2,
+        load=np.stack([[load] * 8 + [1.0] * 2, [0.1] * 10]),
+    )
+
+
+def test_a_node_waits_for_the_target_that_helps_it_most() -> None:
+    plan = make_plan(small_nodes_and_a_big_one(2.0), GOALS, ONE_AT_A_TIME)
+    assert [(move.source, move.target) for move in plan.moves] == [(1, 3)]
+    (waiting,) = (left for left in plan.left if left.node == 0)
+    assert waiting.why == "the node that would take most of it takes another VM just now"
+
+
+def test_a_node_that_suffers_does_not_wait() -> None:
+    plan = make_plan(small_nodes_and_a_big_one(2.4), GOALS, ONE_AT_A_TIME)
+    assert [(m.source, m.target, m.goal) for m in plan.moves] == [
+        (1, 3, "relieve"),
+        (0, 2, "relieve"),
+    ]
 
 
 @given(clusters())
