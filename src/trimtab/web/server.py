@@ -243,10 +243,13 @@ class Page:
         headers = {"Content-Encoding": "gzip"}
         return Response(packed, media_type="application/json", headers=headers)
 
-    async def _history(self, _: Request) -> Response:
-        packed = await asyncio.to_thread(self.history.packed)
+    async def _history(self, request: Request) -> Response:
+        whole = "newest-first" not in request.query_params or not self.history.is_long
+        pack = self.history.packed if whole else self.history.packed_newest
+        packed = await asyncio.to_thread(pack)
         headers = {
             "Content-Encoding": "gzip",
+            "X-Trimtab-Whole": "yes" if whole else "no",
             "X-Trimtab-Source": _ascii(self._source.name),
             "X-Trimtab-Explains": "yes" if self._source.explains else "no",
         }

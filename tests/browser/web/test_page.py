@@ -16,6 +16,7 @@ from trimtab.balance.from_snapshot import problem_from
 from trimtab.model.snapshot import dump
 from trimtab.truth.explain.explanation import explain
 from trimtab.web.feed.events import NodeState, VmState
+from trimtab.web.feed.history import LONG_BYTES
 
 pytestmark = pytest.mark.browser
 Serve = Callable[..., ServedPage]
@@ -32,6 +33,15 @@ NASTY = (
     "{{7*7}}${7*7}",
     "\u0000\u001b[31m",
 )
+
+HOLD_WHOLE_HISTORY = """
+const ask = globalThis.fetch;
+const wait = new Promise((done) => { globalThis.goOn = done; });
+globalThis.fetch = async (path, options) => {
+  if (path === "v1/history") await wait;
+  return ask(path, options);
+};
+"""
 
 
 @pytest.fixture
@@ -150,6 +160,29 @@ def test_the_past_can_be_looked_at_and_left_again(
     assert seen.page.locator("#moment").input_value() == "138"
     seen.page.keyboard.press("l")
     seen.drawn(141)
+
+
+def test_the_newest_picture_of_a_long_history_is_shown_before_the_past_is_there(
+    serve: Serve, open_page: Opener, tmp_path: Path
+) -> None:
+    feed = FeedFile(tmp_path / "feed.jsonl", a_picture(20, 400))
+    for number in range(1, 150):
+        feed.add(a_picture(20, 400, seed=number, at=feed.last.at + 5))
+    assert feed.path.stat().st_size > LONG_BYTES
+    served = serve(feed.path)
+    open_page(served.address).drawn(150)  # the server has read all of it
+    seen = open_page(served.address, before=HOLD_WHOLE_HISTORY).drawn()
+    places = "() => [...trimtabPage.map.state.vms].map(([name, vm]) => [name, vm.node])"
+    newest = {name: vm.node for name, vm in feed.last.vms.items()}
+    assert dict(seen.page.evaluate(places)) == newest
+    assert seen.page.evaluate("() => trimtabPage.timeline.changes.length") == 1
+    seen.page.evaluate("() => goOn()")
+    seen.drawn(150)
+    assert dict(seen.page.evaluate(places)) == newest
+    seen.page.keyboard.press("[")
+    assert seen.page.locator("#moment").input_value() == "148"
+    feed.add(a_picture(20, 400, seed=999, at=feed.last.at + 5))
+    seen.page.wait_for_function("() => trimtabPage.timeline.changes.length === 151")
 
 
 def test_a_click_on_a_node_says_what_trimtab_explain_says(
@@ -276,6 +309,7 @@ def test_a_long_past_is_thinned_out_and_what_stays_is_right_from_the_first_momen
     seen.page.wait_for_function(
         "at => trimtabPage.timeline.latest.at === at", arg=feed.last.at
     )  # fmt: skip
+    seen.drawn(2)  # the newest picture may have come alone
     kept = seen.page.evaluate("() => trimtabPage.timeline.changes.length")
     assert kept <= 3_600
     for index in (0, 63, 64, 1_000, kept - 1):

@@ -10,10 +10,13 @@ from playwright.sync_api import Browser, BrowserContext, Page
 class BrowserPage:
     """An address, opened; `complaints` and `requests` are all that the page said and asked for."""
 
-    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+    def __init__(self, browser: Browser, address: str, before: str = "", **options: Any) -> None:
+        """`before` is a script that runs in the page before its own."""
         options = {"viewport": {"width": 1280, "height": 900}, **options}
         self.context: BrowserContext = browser.new_context(**options)
         self.page: Page = self.context.new_page()
+        if before:
+            self.page.add_init_script(before)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))

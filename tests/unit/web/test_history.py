@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from builders.values.pictures import pictures
+from builders.values.pictures import a_picture, pictures
 from trimtab.web.feed.events import Change, Picture, apply
 from trimtab.web.feed.history import History
 
@@ -117,6 +117,20 @@ async def test_every_viewer_hears_every_change_once() -> None:
         history.publish(Picture(at=float(at)))
         await asyncio.sleep(0)
     assert await asyncio.gather(*viewers) == [[1, 2, 3, 4]] * 5
+
+
+def test_the_newest_picture_alone_is_where_the_whole_history_leads() -> None:
+    history = History()
+    for number in range(3):
+        history.publish(a_picture(3, 6, seed=number, at=float(number)))
+    for packed in (history.packed(), history.packed_newest()):
+        found = msgspec.json.decode(decompress(packed), type=Packed)
+        assert (found.epoch, found.number) == (history.epoch, 3)
+        state = Picture()
+        for change in found.changes:
+            state = apply(state, change)
+        assert state == history.latest
+    assert len(found.changes) == 1
 
 
 async def test_viewers_begin_again_when_the_past_is_there() -> None:

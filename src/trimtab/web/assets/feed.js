@@ -9,6 +9,7 @@ export class Feed {
     this.failures = 0;
     this.stream = null;
     this.explains = false;
+    this.shown = false;
     this.session = { changes: false, csrf: "", user: "" };
   }
 
@@ -29,7 +30,8 @@ export class Feed {
   async load() {
     this.stream?.close();
     try {
-      const answer = await fetch("v1/history");
+      // a long history would hold the first picture back: then the newest one comes alone
+      const answer = await fetch(this.shown ? "v1/history" : "v1/history?newest-first=yes");
       if (answer.status === 401 && answer.headers.get("X-Trimtab-Sign-In") === "yes") {
         this.hooks.signIn();
         return;
@@ -43,6 +45,11 @@ export class Feed {
       this.session = await ask("session");
       this.explains = answer.headers.get("X-Trimtab-Explains") === "yes";
       this.hooks.history(found, answer.headers.get("X-Trimtab-Source") ?? "");
+      this.shown = true;
+      if (answer.headers.get("X-Trimtab-Whole") === "no") {
+        await this.load();
+        return;
+      }
       this.follow(`${found.epoch}-${found.number}`);
     } catch (error) {
       this.retry(error.message);

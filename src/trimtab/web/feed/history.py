@@ -18,6 +18,8 @@ from trimtab.web.feed.events import Change, Picture, apply, difference, joined
 
 MOST_CHANGES = 3600
 MOST_BYTES = 48 * 1024**2
+LONG_BYTES = 4 * 1024**2
+"""A longer one would hold a viewer's first picture back: 25 MB take a browser more than 1 s."""
 _encoder = msgspec.json.Encoder()
 _changes = msgspec.json.Decoder(Change)
 
@@ -43,8 +45,13 @@ class History:
         self._bytes = 0
         self._most = most_changes, most_bytes
         self._woken = asyncio.Event()
-        self._packed: tuple[str, int, bytes] = ("", -1, b"")
+        self._packed = self._packed_newest = ("", -1, b"")
         self.viewers = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a viewer should see the newest picture before all of it."""
+        return self._bytes > LONG_BYTES and len(self._kept) > 1
 
     @property
     def number(self) -> int:
@@ -94,11 +101,18 @@ class History:
 
     def packed(self) -> bytes:
         """All changes as JSON, gzipped once for all viewers that ask before the next one."""
-        if self._packed[:2] != (self.epoch, self.number):
-            head = f'{{"epoch":"{self.epoch}","number":{self.number},"changes":['.encode()
-            text = head + b",".join(each.data for each in self._kept) + b"]}"
-            self._packed = self.epoch, self.number, compress(text, 1)
+        at = self.epoch, self.number  # first: a change that comes meanwhile is sent again, not lost
+        if self._packed[:2] != at:
+            self._packed = *at, _pack(*at, [each.data for each in self._kept])
         return self._packed[2]
+
+    def packed_newest(self) -> bytes:
+        """The newest picture alone, as a history of one change."""
+        at = self.epoch, self.number
+        if self._packed_newest[:2] != at:
+            whole = difference(Picture(), self.latest)
+            self._packed_newest = *at, _pack(*at, [_encoder.encode(whole)])
+        return self._packed_newest[2]
 
     async def after(self, number: int) -> AsyncIterator[Recorded]:
         """Every change after this one, as they come; ends when viewers have to begin again."""
@@ -144,3 +158,8 @@ class History:
     def _wake(self) -> None:
         self._woken.set()
         self._woken = asyncio.Event()
+
+
+def _pack(epoch: str, number: int, changes: Sequence[bytes]) -> bytes:
+    head = f'{{"epoch":"{epoch}","number":{number},"changes":['.encode()
+    return compress(head + b",".join(changes) + b"]}", 1)

@@ -37,7 +37,7 @@ def moments_of(
     moments, vms = recording.placement.shape
     stride = max(1, math.ceil(moments * max(1, vms) / MOST_ENTRIES))
     known = picture_of(recording.snapshot).nodes if known is None else known
-    note = f"recorded; every {stride}th moment is shown" if stride > 1 else "recorded"
+    note = f"recorded; one of {stride} moments is shown" if stride > 1 else "recorded"
     demand = recording.demand
     before: Places | None = None
     moved = 0
