@@ -58,7 +58,7 @@ from trimtab.observe.vm_loads import (
     snapshot_vms,
 )
 from trimtab.policy import Policy, read_policy
-from trimtab.policy.file.settings import LowNodeUtilization, UsageSource
+from trimtab.policy.file.settings import LowNodeUtilization, UsageSource, queries
 from trimtab.prom.client import Prometheus
 
 T = TypeVar("T")
@@ -186,10 +186,10 @@ class _Looker:
 
     async def _query(self, policy: Policy) -> QueryResult | None:
         """The answer to the policy's query, or the error instead of it."""
-        queries = list(dict.fromkeys(_queries(policy)))
-        if not queries:
+        asked = list(dict.fromkeys(queries(policy)))
+        if not asked:
             return None
-        if len(queries) > 1:
+        if len(asked) > 1:
             self._notes.append("the policy has several queries; the snapshot holds the first only")
         if self._prometheus is None:
             if not self._must_ask:
@@ -198,7 +198,7 @@ class _Looker:
                 f"the policy asks {policy.prometheus_url or 'Prometheus'}, which cannot be "
                 "reached from here; forward its port and give --prometheus URL"
             )
-        answer = await ask_query(self._prometheus, queries[0])
+        answer = await ask_query(self._prometheus, asked[0])
         if answer.error:
             self._notes.append(f"the query failed: {answer.error}")
         return answer
@@ -265,8 +265,8 @@ class _Looker:
 
 async def ask(prometheus: Prometheus, source: Source) -> QueryResult | None:
     """The answer to the first query of a policy, without a cluster; None if it asks nothing."""
-    queries = _queries(read_policy(source.text, source.where, _EveryClass()))
-    return await ask_query(prometheus, queries[0]) if queries else None
+    asked = queries(read_policy(source.text, source.where, _EveryClass()))
+    return await ask_query(prometheus, asked[0]) if asked else None
 
 
 async def ask_query(prometheus: Prometheus, query: str) -> QueryResult:
@@ -293,11 +293,6 @@ class _EveryClass(dict[str, int]):
 
     def get(self, key: object, default: object = None) -> int:
         return 0
-
-
-def _queries(policy: Policy) -> list[str]:
-    plugins = (plugin for profile in policy.profiles for _, plugin in profile.plugins)
-    return [p.query for p in plugins if isinstance(p, LowNodeUtilization) and p.query]
 
 
 def _sources(policy: Policy) -> set[UsageSource]:

@@ -16,10 +16,11 @@ from trimtab.lab import LabDir, LabStatus, look
 from trimtab.model.examples import example_or_file
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
+from trimtab.policy.file.settings import queries
 from trimtab.scores import choose_score
 from trimtab.stacks.loop.change import change_algorithm, change_scenario, current_scenario
 from trimtab.stacks.loop.connection import open_loop
-from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
+from trimtab.stacks.loop.projector.policy_file import algorithm_of
 from trimtab.stacks.loop.settings import STACK
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
 from trimtab.stacks.loop.state.links import Link

@@ -174,3 +174,9 @@ class Policy(Struct, frozen=True, kw_only=True):
             return replace(profile, plugins=plugins)
 
         return replace(self, profiles=tuple(map(changed, self.profiles)))
+
+
+def queries(policy: Policy) -> list[str]:
+    """The Prometheus queries of a policy, in order."""
+    plugins = (plugin for profile in policy.profiles for _, plugin in profile.plugins)
+    return [p.query for p in plugins if isinstance(p, LowNodeUtilization) and p.query]

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import problem_of
 
 _BOOL = "tag:yaml.org,2002:bool", re.compile(r"^(?:y|Y|n|N)$"), list("yYnN")
 
@@ -36,7 +37,7 @@ def load_yaml(text: str, file: str) -> Any:
     try:
         tree = next(iter(yaml.load_all(text, Loader=_Loader)), None)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: not YAML: {_one_line(error)}") from error
+        raise ConfigError(f"{file}: not YAML: {problem_of(error)}") from error
     return _as_json({} if tree is None else tree, file)
 
 
@@ -44,12 +45,6 @@ def dump_yaml(tree: Any) -> str:
     """A policy that the descheduler reads as we do; keys in their order."""
     text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=10_000)
     return text
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())
 
 
 def _as_json(value: Any, file: str) -> Any:

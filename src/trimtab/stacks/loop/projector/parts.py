@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from trimtab.kube.http.web import Web
 from trimtab.policy import read_policy
+from trimtab.policy.file.settings import queries
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.scores.prometheus.focus import focus, rescale
 from trimtab.stacks.loop.projector import policy_file
-from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import Part
 from trimtab.stacks.loop.projector.projector import WantedText
 from trimtab.stacks.loop.settings import (

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from trimtab.errors import ConfigError
 from trimtab.model.duration import format_duration, parse_duration
 from trimtab.policy import read_policy
-from trimtab.policy.file.settings import LowNodeUtilization, Policy
+from trimtab.policy.file.settings import queries as queries
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import CATALOG, RuleSettings, find_score, rule_groups
 from trimtab.scores.prometheus.files import render
@@ -27,12 +27,6 @@ TOKEN_SECRET = {"namespace": "kube-descheduler", "name": "prometheus-token"}
 _DURATIONS = ("minPodAge",)
 _SECONDS = ("maxPodLifeTimeSeconds", "minPodLifetimeSeconds")
 _AVERAGE = re.compile(r"descheduler:node:(.+):avg1m")
-
-
-def queries(policy: Policy) -> list[str]:
-    """The Prometheus queries of a policy, in order."""
-    plugins = (plugin for profile in policy.profiles for _, plugin in profile.plugins)
-    return [p.query for p in plugins if isinstance(p, LowNodeUtilization) and p.query]
 
 
 def algorithm_of(query: str) -> str:

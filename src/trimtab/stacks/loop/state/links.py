@@ -22,8 +22,8 @@ from trimtab.kube.scenario.kinds import OwnVms
 from trimtab.lab.components.objects import wrong_clock
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import classify
+from trimtab.policy.file.settings import queries
 from trimtab.stacks.loop.connection import Loop
-from trimtab.stacks.loop.projector.policy_file import queries
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
 from trimtab.stacks.loop.state.keeping_up import keeping_up

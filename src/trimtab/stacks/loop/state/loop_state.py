@@ -13,8 +13,9 @@ from trimtab.kube.resources import NODES, Node
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
 from trimtab.policy import QueryFailure
+from trimtab.policy.file.settings import queries
 from trimtab.stacks.loop.connection import Loop
-from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries
+from trimtab.stacks.loop.projector.policy_file import algorithm_of
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
 from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
 
