@@ -20,6 +20,7 @@ from trimtab.sim.spec import RunSpec
 from trimtab.study.inputs.candidate import pair_text, restraint_text
 from trimtab.study.inputs.identity import Versions, cell_id, digest, run_id, versions
 from trimtab.study.report.run_report import RunPage, render_run
+from trimtab.study.results.store import pretty_json
 
 
 class SimResult(Struct, frozen=True, rename="camel"):
@@ -103,19 +104,19 @@ def save(
     write_whole(inputs / "scenario.json", msgspec.json.encode(spec.scenario))
     write_whole(inputs / "policy.yaml", (spec.policy or DEFAULT_POLICY).encode())
     bare = replace(spec, scenario=Scenario(spec.scenario.name, (), ()), policy="")
-    write_whole(inputs / "run.json", _pretty({"seed": result.seed, "spec": bare}))
-    write_whole(inputs / "versions.json", _pretty(result.versions))
+    write_whole(inputs / "run.json", pretty_json({"seed": result.seed, "spec": bare}))
+    write_whole(inputs / "versions.json", pretty_json(result.versions))
     if (text := own_score(spec)) is not None:
         write_whole(inputs / "score.py", text.encode())
     if find_spec("polars"):
         write_whole(directory / "events.parquet", _events(result))
     else:
-        write_whole(directory / "events.json", _pretty(result.moves))
+        write_whole(directory / "events.json", pretty_json(result.moves))
     report = None
     if find_spec("jinja2"):
         report = directory / "report.html"
         write_whole(report, render_run(_page(spec, result, outcome, nothing)).encode())
-    write_whole(directory / "result.json", _pretty(result))
+    write_whole(directory / "result.json", pretty_json(result))
     return report
 
 
@@ -171,7 +172,3 @@ def _events(result: SimResult) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
-
-
-def _pretty(value: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

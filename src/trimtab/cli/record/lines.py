@@ -4,7 +4,7 @@ import numpy as np
 
 from trimtab.study.recorded.answer import QuestionResult, WhatifAnswer
 from trimtab.study.recorded.certainty import Interval
-from trimtab.study.recorded.replay import Replay, verdict
+from trimtab.study.recorded.replay import Replay, points_text, verdict
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import out, show_table
 
@@ -22,7 +22,7 @@ def show_replay(found: Replay) -> None:
     show_table(
         ["node", "CPU off by", "95 % below", "memory off by"],
         [
-            [n.node, _points(n.cpu_mean), _points(n.cpu_p95), _points(n.memory_mean)]
+            [n.node, points_text(n.cpu_mean), points_text(n.cpu_p95), points_text(n.memory_mean)]
             for n in worst[:NODES]
         ],
         title="Replayed against measured, in points of the node",
@@ -32,10 +32,6 @@ def show_replay(found: Replay) -> None:
         ["", "CPU error of all nodes over time"],
         [["", Spark(np.nan_to_num(np.array(found.over_time)))]],
     )
-
-
-def _points(value: float) -> str:
-    return "not known" if np.isnan(value) else f"{value:.1f}"
 
 
 def show_replay_verdict(found: Replay) -> None:

@@ -54,14 +54,16 @@ def verdict(found: Replay) -> str:
         return "Do not trust this: the replay cannot be checked."
     off = (
         f"replayed, the nodes' CPU is {found.cpu_mean:.1f} points off on average "
-        f"(95 % of the time below {found.cpu_p95:.1f}), their memory {_points(found.memory_mean)}"
+        f"(95 % of the time below {found.cpu_p95:.1f}), "
+        f"their memory {points_text(found.memory_mean)}"
     )
     return (
         f"This recording can be trusted: {off}." if found.trusted else f"Do not trust this: {off}."
     )
 
 
-def _points(value: float) -> str:
+def points_text(value: float) -> str:
+    """An error in percentage points, where there was something to compare."""
     return "not known" if np.isnan(value) else f"{value:.1f}"
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
 from trimtab.model.recorded.cleaning import recorded_moves
-from trimtab.model.recorded.recording import ClusterRecording, Loads
+from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.inputs.identity import digest, versions
 from trimtab.study.recorded.answer import BALANCER, MINE, NOTHING, QuestionResult, WhatifAnswer
@@ -19,7 +19,7 @@ from trimtab.study.recorded.certainty import Interval, Versus
 from trimtab.study.recorded.questions import Question
 from trimtab.study.report.data import PICTURES_BUDGET, picture_data, scenario_data
 from trimtab.study.report.page import render_page
-from trimtab.study.results.record import FullChunk, StudyPicture
+from trimtab.study.results.record import FullChunk, StudyPicture, whole_percent
 
 PARTS = ("base", "course", "whatif", "start")
 NODES = 200
@@ -197,17 +197,13 @@ def _recorded(recording: ClusterRecording, scenario: Scenario, like: StudyPictur
     blank = np.zeros((len(chosen), len(places)), dtype=np.uint8).tobytes()
     return replace(
         like,
-        cpu=_percent(recording.node_cpu[chosen][:, places] / cores),
-        memory=_percent(recording.node_memory[chosen][:, places] / room),
+        cpu=whole_percent(recording.node_cpu[chosen][:, places] / cores),
+        memory=whole_percent(recording.node_memory[chosen][:, places] / room),
         score=blank,
         classes=blank,
         after=like.before,
         migrations=np.bincount(at, minlength=len(chosen)).tolist(),
     )
-
-
-def _percent(shares: Loads) -> bytes:
-    return np.clip(np.nan_to_num(shares * 100).round(), 0, 255).astype(np.uint8).tobytes()
 
 
 def _shown(scenario: Scenario, picture: StudyPicture) -> tuple[Scenario, NDArray[np.intp]]:

@@ -205,9 +205,9 @@ def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> StudyPictur
         seed=seed,
         times=[float(time) for time in course.times[rows]],
         nodes=course.cpu.shape[1],
-        cpu=_percent(course.cpu[rows]),
-        memory=_percent(course.memory[rows]),
-        score=_percent(course.score[rows]),
+        cpu=whole_percent(course.cpu[rows]),
+        memory=whole_percent(course.memory[rows]),
+        score=whole_percent(course.score[rows]),
         classes=np.ascontiguousarray(_classes(course, rows)).tobytes(),
         before=[place.get(outcome.placement_before.get(vm.name, ""), -1) for vm in scenario.vms],
         after=[place.get(outcome.placement_after.get(vm.name, ""), -1) for vm in scenario.vms],
@@ -233,7 +233,8 @@ def _classes(course: Course, rows: NDArray[np.intp]) -> NDArray[np.int8]:
     return course.classes[rows].astype(np.int8)
 
 
-def _percent(values: NDArray[np.float32]) -> bytes:
+def whole_percent(values: NDArray[np.float32]) -> bytes:
+    """Shares as a picture keeps them: a byte for each, 0 to 255 per cent."""
     return np.clip(np.nan_to_num(values * 100).round(), 0, 255).astype(np.uint8).tobytes()
 
 

@@ -39,12 +39,12 @@ class StudyStore:
         self.runs.mkdir(parents=True, exist_ok=True)
         (self.inputs / "scenarios").mkdir(parents=True, exist_ok=True)
         write_whole(self.inputs / "study.yaml", text.encode())
-        write_whole(self.inputs / "versions.json", _pretty(versions()))
-        write_whole(self.inputs / "cells.json", _pretty(cells))
+        write_whole(self.inputs / "versions.json", pretty_json(versions()))
+        write_whole(self.inputs / "cells.json", pretty_json(cells))
         for index, scenario in enumerate(plan.scenarios):
             write_whole(self._scenario(index), msgspec.json.encode(scenario))
         # The plan comes last: it is what says that the other inputs are there.
-        write_whole(self._plan, _pretty(msgspec.structs.replace(plan, scenarios=())))
+        write_whole(self._plan, pretty_json(msgspec.structs.replace(plan, scenarios=())))
 
     def load_plan(self) -> StudyPlan:
         """The plan that was kept, scenarios included."""
@@ -109,5 +109,6 @@ class StudyStore:
         return self.inputs / "scenarios" / f"{index:03}.json"
 
 
-def _pretty(value: object) -> bytes:
+def pretty_json(value: object) -> bytes:
+    """For people, who look into these files."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
