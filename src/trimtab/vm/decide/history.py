@@ -4,7 +4,7 @@ from datetime import datetime
 
 from trimtab.kube.machines import EVACUATION_LABEL, VMS, VirtualMachineMigration
 from trimtab.virt.attempts import FINISHED_KEPT, backoff_s
-from trimtab.vm.decide.situation import VmSituation, by_age
+from trimtab.vm.decide.situation import VmSituation, by_age, is_leaving
 from trimtab.vm.decide.steps import (
     AdoptMigration,
     DeleteMigration,
@@ -55,7 +55,7 @@ def adopt(s: VmSituation) -> AdoptMigration | None:
     """A migration that somebody wrote without an owner is made the VM's."""
     for migration in s.migrations:
         owners = migration.metadata.owner_references
-        if is_going(migration) or any(owner.kind == VMS.kind for owner in owners):
+        if is_leaving(migration) or any(owner.kind == VMS.kind for owner in owners):
             continue
         return AdoptMigration(migration, (*owners, VMS.owner(s.the_vm, controller=False)))
     return None
@@ -67,14 +67,10 @@ def forget_orphans(s: VmSituation) -> DeleteMigration | Wait | None:
     for migration in newest_first(s):
         ended = migration.status.completion_time or migration.metadata.creation_timestamp
         left_s = s.left_s(ended, ORPHAN_S)
-        if left_s <= 0 and not is_going(migration):
+        if left_s <= 0 and not is_leaving(migration):
             return DeleteMigration(migration)
         waits.append(max(left_s, 1.0))
     return Wait(min(waits)) if waits else None
-
-
-def is_going(migration: VirtualMachineMigration) -> bool:
-    return migration.metadata.deletion_timestamp is not None
 
 
 def forget_oldest(s: VmSituation) -> DeleteMigration | None:

@@ -120,8 +120,8 @@ def is_foreign(pod: Pod, vm: VirtualMachine) -> bool:
     return pod.metadata.annotations.get(DOMAIN) != vm.metadata.name
 
 
-def is_leaving(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
+def is_leaving(obj: Pod | VirtualMachineMigration) -> bool:
+    return obj.metadata.deletion_timestamp is not None
 
 
 def is_over(pod: Pod) -> bool:
