@@ -12,7 +12,7 @@ from trimtab.truth.explain.nodes import NodeExplained
 from trimtab.truth.explain.pods import PodExplained
 from trimtab.truth.explain.remarks import InFlightReport, in_flight_report
 from trimtab.truth.lint.finding import DOCS
-from trimtab.view.terminal import err, out, show_table
+from trimtab.view.terminal import say, show_table, tell
 
 SHOWN = 20
 CHANGES = 5
@@ -20,17 +20,17 @@ CHANGES = 5
 
 def show_explanation(explanation: Explanation, *, everything: bool = False) -> None:
     """All of it; `everything` lists every node and pod instead of the interesting ones."""
-    _say(explanation.verdict)
+    tell(explanation.verdict)
     for remark in explanation.remarks:
-        _say(remark)
+        tell(remark)
     _changes(explanation)
     for run in explanation.runs:
         _run(run, everything)
-    _say()
-    _say(in_flight_text(explanation.in_flight))
+    tell()
+    tell(in_flight_text(explanation.in_flight))
     for note in explanation.notes:
-        _say(f"note: {note}")
-    _say(_lint_line(explanation))
+        tell(f"note: {note}")
+    tell(_lint_line(explanation))
 
 
 def _lint_line(explanation: Explanation) -> str:
@@ -48,35 +48,35 @@ def _changes(explanation: Explanation) -> None:
     if explanation.evictions or (explanation.skipped is None and not explanation.runs):
         return
     changes = explanation.changes
-    _say()
+    tell()
     if not changes:
         if any(run.error for run in explanation.runs) and explanation.findings:
             return
-        _say("No single change of a threshold, limit, setting, sample, taint or mark would do.")
+        tell("No single change of a threshold, limit, setting, sample, taint or mark would do.")
         return
     smallest = changes[0]
     pods = "1 pod" if smallest.evictions == 1 else f"{smallest.evictions} pods"
-    _say(f"Smallest change that evicts ({pods}): {smallest.what}.")
+    tell(f"Smallest change that evicts ({pods}): {smallest.what}.")
     if others := changes[1:]:
-        _say("Any one of these would do as well:")
+        tell("Any one of these would do as well:")
         for change in others[:CHANGES]:
-            _say(f"  - {change.what}")
+            tell(f"  - {change.what}")
         if len(others) > CHANGES:
-            _say(f"  … and {len(others) - CHANGES} more (--json has all)")
+            tell(f"  … and {len(others) - CHANGES} more (--json has all)")
 
 
 def _run(run: RunExplained, everything: bool) -> None:
-    _say()
-    _say(f"{run.plugin} of profile {run.profile or '(no name)'}")
+    tell()
+    tell(f"{run.plugin} of profile {run.profile or '(no name)'}")
     for line in _figures(run):
-        _say(f"  {line}")
+        tell(f"  {line}")
     _nodes(run.nodes, everything)
     if run.evictions:
         rows = [
             (f"{e.namespace}/{e.name}", e.node, "background" if e.background else "at once", e.why)
             for e in run.evictions
         ]
-        _say()
+        tell()
         show_table(["would go", "from", "how", "why this one"], rows, drop=["how"])
     _pods(run.pods, everything)
 
@@ -93,11 +93,11 @@ def _nodes(nodes: Sequence[NodeExplained], everything: bool) -> None:
         return
     shown = nodes if everything else nodes[:SHOWN]
     rows = [(n.name, _class(n), _usage(n), _distance(n), _then(n)) for n in shown]
-    _say()
+    tell()
     columns = ["node", "class", "usage", "distance", "then"]
     show_table(columns, rows, right=["usage"], whole=["distance", "class"], drop=["usage"])
     if len(nodes) > len(shown):
-        _say(f"… and {len(nodes) - len(shown)} more nodes (--all shows them)")
+        tell(f"… and {len(nodes) - len(shown)} more nodes (--all shows them)")
 
 
 def _class(node: NodeExplained) -> str:
@@ -137,25 +137,21 @@ def _pods(pods: Sequence[PodExplained], everything: bool) -> None:
     shown = list(pods) if everything else looked_at[:SHOWN]
     if shown:
         rows = [(f"{p.namespace}/{p.name}", p.node, p.verdict, p.rule, _why(p)) for p in shown]
-        _say()
+        tell()
         columns = ["pod", "node", "verdict", "rule", "why"]
         show_table(columns, rows, whole=["rule"], drop=["node"])
     if everything:
         return
     if len(looked_at) > SHOWN:
-        _say(f"… and {len(looked_at) - SHOWN} more pods of these nodes (--all shows them)")
+        tell(f"… and {len(looked_at) - SHOWN} more pods of these nodes (--all shows them)")
     others = Counter(f"{p.text} ({p.rule})" for p in pods if p.verdict == "not looked at")
     for text, count in others.most_common():
-        _say(f"{count} {'pod was' if count == 1 else 'pods were'} not looked at: {text}")
+        tell(f"{count} {'pod was' if count == 1 else 'pods were'} not looked at: {text}")
 
 
 def _why(pod: PodExplained) -> str:
     more = [reason.rule for reason in pod.reasons if reason.rule != pod.rule]
     return f"{pod.text}; also {', '.join(more)}" if more else pod.text
-
-
-def _say(text: str = "") -> None:
-    out.print(text, markup=False)
 
 
 # What a look at a cluster found, in a few lines on stderr: the result itself is the file.
@@ -194,7 +190,3 @@ def in_flight_text(report: InFlightReport) -> str:
     if report.further_at_most_alone < report.further_at_most:
         text += f" ({report.further_at_most_alone} if nobody else evicts)"
     return f"{text} that it asked for in the last 20 minutes: only its memory knows"
-
-
-def say(text: str) -> None:
-    err.print(text, markup=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab import __version__
 from trimtab.truth.lint import CATALOGUE, Facts, LintFinding, LintRule, unchecked
-from trimtab.view.terminal import out
+from trimtab.view.terminal import tell
 
 _OPTION = re.compile(r"--[a-z-]+")
 
@@ -18,16 +18,16 @@ def show_findings(findings: Sequence[LintFinding], facts: Facts) -> None:
     file = facts.file
     for number, found in enumerate(findings):
         if number:
-            _say()
+            tell()
         place = f"{file}:{found.line}" if found.line else file
-        _say(f"{place}: {found.severity}: {found.message} [{found.id}]")
-        _say(f"  at    {found.field}")
-        _say(f"  why   {found.explanation}")
-        _say(f"  fix   {found.fix}")
-        _say(f"  docs  {found.docs}")
+        tell(f"{place}: {found.severity}: {found.message} [{found.id}]")
+        tell(f"  at    {found.field}")
+        tell(f"  why   {found.explanation}")
+        tell(f"  fix   {found.fix}")
+        tell(f"  docs  {found.docs}")
     if findings:
-        _say()
-    _say(f"{file}: {_summary(findings, facts)}")
+        tell()
+    tell(f"{file}: {_summary(findings, facts)}")
 
 
 def _summary(findings: Sequence[LintFinding], facts: Facts) -> str:
@@ -86,7 +86,3 @@ def _result(found: LintFinding, file: str, index: int) -> dict[str, Any]:
 def _uri(file: str) -> str:
     """A relative reference; blanks are no part of one."""
     return file.replace(" ", "%20")
-
-
-def _say(text: str = "") -> None:
-    out.print(text, markup=False)

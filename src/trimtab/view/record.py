@@ -15,7 +15,7 @@ from trimtab.observe.record.recorder import Begun, Told
 from trimtab.observe.record.sources import SOURCE_NAMES, Sources
 from trimtab.view.recorded_migrations import MigrationCounts, counts_of, migrations_text
 from trimtab.view.tables.pictures import Spark
-from trimtab.view.terminal import ProgressSteps, err, out, show_table
+from trimtab.view.terminal import ProgressSteps, err, out, say, show_table
 
 LINES = 40
 """Nodes that are shown; the busiest of more."""
@@ -29,10 +29,10 @@ class Display:
         steps.note("going on with an unfinished recording" if resumed else "looking at the cluster")
 
     def sources(self, found: Sources, pace_s: float) -> None:
-        _say(f"loads of VMs from {SOURCE_NAMES[found.vms]}")
-        _say(f"loads of nodes from {found.node_source or 'nowhere: no metric tells them'}")
+        say(f"loads of VMs from {SOURCE_NAMES[found.vms]}")
+        say(f"loads of nodes from {found.node_source or 'nowhere: no metric tells them'}")
         if pace_s:
-            _say(f"one query every {format_duration(pace_s)}; --pace changes that")
+            say(f"one query every {format_duration(pace_s)}; --pace changes that")
 
     def total(self, begun: Begun) -> int:
         """The number of queries."""
@@ -100,20 +100,20 @@ def show_recorded(recording: ClusterRecording, file: Path, queries: int) -> None
     said = summary_of(recording)
     name = "anonymous recording" if said.anonymous else "recording"
     asked = f" by {queries} queries" if queries else ""
-    _say(
+    say(
         f"{name} written to {file}: {said.nodes} nodes, {said.vms} VMs, "
         f"{said.moments} moments of {format_duration(said.step_s)}{asked}"
     )
     for finding in said.findings:
-        _say(f"note: {finding_text(finding)}")
+        say(f"note: {finding_text(finding)}")
     if not said.anonymous:
-        _say("it holds names of nodes, VMs, pods and labels; --anonymise replaces them")
-    _say(f"next: trimtab record show {file}")
+        say("it holds names of nodes, VMs, pods and labels; --anonymise replaces them")
+    say(f"next: trimtab record show {file}")
 
 
 def show_interrupted(directory: Path) -> None:
     """After Ctrl-C."""
-    _say(f"interrupted; what was read is kept in {directory}: the same command goes on")
+    say(f"interrupted; what was read is kept in {directory}: the same command goes on")
 
 
 def finding_text(finding: Finding) -> str:
@@ -204,7 +204,3 @@ def _whole(recording: ClusterRecording, resource: str) -> Loads:
         for name in recording.manifest.nodes
     ]
     return np.maximum(np.array(amounts, dtype=np.float32), 1e-9)
-
-
-def _say(text: str) -> None:
-    err.print(text, markup=False)

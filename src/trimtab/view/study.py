@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from msgspec import Struct
 
 from trimtab.view.tables.pictures import Bar
-from trimtab.view.terminal import ProgressSteps, err, out, progress, show_table
+from trimtab.view.terminal import ProgressSteps, progress, say, show_table
 
 _BAR = 14
 _PICK = ("pick of today", "migrations", "minimum")
@@ -138,13 +138,3 @@ def show_ranking(lines: Sequence[RankLine], title: str) -> None:
 
 def _interval(numbers: tuple[float, float, float]) -> str:
     return "{:.2f} ({:.2f} to {:.2f})".format(*numbers)
-
-
-def say(text: str) -> None:
-    """Something about the study itself, beside its results."""
-    err.print(text, markup=False)
-
-
-def tell(text: str = "") -> None:
-    """A line of the result in words."""
-    out.print(text, markup=False)

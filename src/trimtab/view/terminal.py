@@ -58,6 +58,16 @@ out = _Console(
 err = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
+def tell(text: str = "") -> None:
+    """A line of the result in words."""
+    out.print(text, markup=False)
+
+
+def say(text: str) -> None:
+    """A line beside the result."""
+    err.print(text, markup=False)
+
+
 def show_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],

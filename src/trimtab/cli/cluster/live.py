@@ -28,8 +28,7 @@ from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import is_in_cluster
 from trimtab.stacks.loop.settings import STACK
-from trimtab.view.explain import say
-from trimtab.view.terminal import progress
+from trimtab.view.terminal import progress, say
 
 RECORDING = ".trimtab"
 

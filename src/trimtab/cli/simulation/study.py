@@ -131,7 +131,7 @@ def report(
     from trimtab.study.execution.run import save_figures, write_results
     from trimtab.study.figures.files import chosen_formats
     from trimtab.study.results.store import StudyStore
-    from trimtab.view.study import tell
+    from trimtab.view.terminal import tell
 
     kinds = chosen_formats(formats)
     if figures is not None:
@@ -219,7 +219,8 @@ def _run(
     from trimtab.study.execution.run import run_missing, write_results
     from trimtab.study.inputs.file import load_study, warnings_about
     from trimtab.study.inputs.plan import make_plan
-    from trimtab.view.study import StudyDisplay, say, tell
+    from trimtab.view.study import StudyDisplay
+    from trimtab.view.terminal import say, tell
 
     plan = make_plan(load_study(file), file.parent)
     for note in plan.notes:
@@ -254,8 +255,8 @@ def _run(
 
 def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
     from trimtab.study.results.lines import rank_lines, table_of, winner_lines
-    from trimtab.view.study import show_ranking, show_winners, tell
-    from trimtab.view.terminal import show_json
+    from trimtab.view.study import show_ranking, show_winners
+    from trimtab.view.terminal import show_json, tell
 
     if json:
         show_json(result)

@@ -8,8 +8,8 @@ from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
 from trimtab.study.results.result import CandidateTable, Row, StudyResult
 from trimtab.study.results.summary import gap_text, interval, number
-from trimtab.view.study import RankLine, WinnerLine, say, tell
-from trimtab.view.terminal import show_table
+from trimtab.view.study import RankLine, WinnerLine
+from trimtab.view.terminal import say, show_table, tell
 
 
 def winner_lines(result: StudyResult) -> list[WinnerLine]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from trimtab.balance.document import AlternativeDocument, NodeDocument, PlanDocument
 from trimtab.balance.price import MigrationCost
 from trimtab.view.tables.pictures import Bar
-from trimtab.view.terminal import out, show_table
+from trimtab.view.terminal import show_table, tell
 
 SHOWN = 20
 _GIB = 1024.0**3
@@ -16,23 +16,23 @@ def show_plan(
     plan: PlanDocument, *, everything: bool = False, bandwidth: MigrationCost | None = None
 ) -> None:
     """The verdict first, then moves, nodes, and what stays."""
-    _say(verdict(plan))
+    tell(verdict(plan))
     for line in proof(plan):
-        _say(line)
+        tell(line)
     if plan.moves:
-        _say()
+        tell()
         _moves(plan, everything)
-        _say(_price(plan, bandwidth))
-    _say()
+        tell(_price(plan, bandwidth))
+    tell()
     _nodes(plan, everything)
     _staying(plan)
     shown = plan.broken if everything else plan.broken[:SHOWN]
     for text in shown:
-        _say(f"broken and not repaired: {text}")
+        tell(f"broken and not repaired: {text}")
     if len(plan.broken) > len(shown):
-        _say(f"… and {len(plan.broken) - len(shown)} more broken rules (--all shows them)")
+        tell(f"… and {len(plan.broken) - len(shown)} more broken rules (--all shows them)")
     if plan.loads_from:
-        _say(f"loads: {plan.loads_from}")
+        tell(f"loads: {plan.loads_from}")
 
 
 def verdict(plan: PlanDocument) -> str:
@@ -89,7 +89,7 @@ def _moves(plan: PlanDocument, everything: bool) -> None:
         drop=("why", "copy", "goal"),
     )
     if len(plan.moves) > len(shown):
-        _say(f"… and {len(plan.moves) - len(shown)} more (--all shows them)")
+        tell(f"… and {len(plan.moves) - len(shown)} more (--all shows them)")
 
 
 def _price(plan: PlanDocument, bandwidth: MigrationCost | None) -> str:
@@ -122,9 +122,9 @@ def _nodes(plan: PlanDocument, everything: bool) -> None:
         drop=("CPU now",),
     )
     if len(hottest) > len(shown):
-        _say(f"… and {len(hottest) - len(shown)} more nodes (--all shows them)")
+        tell(f"… and {len(hottest) - len(shown)} more nodes (--all shows them)")
     first = plan.nodes[0]
-    _say(f"level up to {first.cpu_ceiling:.1f} % CPU and {first.memory_ceiling:.1f} % memory")
+    tell(f"level up to {first.cpu_ceiling:.1f} % CPU and {first.memory_ceiling:.1f} % memory")
 
 
 def _touched(node: NodeDocument) -> bool:
@@ -141,7 +141,7 @@ def _above(node: NodeDocument) -> bool:
 
 def _staying(plan: PlanDocument) -> None:
     for why, count in Counter(each.why for each in plan.staying).most_common(5):
-        _say(f"{count} VMs stay: {why}" if count > 1 else f"1 VM stays: {why}")
+        tell(f"{count} VMs stay: {why}" if count > 1 else f"1 VM stays: {why}")
 
 
 def show_explained_vm(
@@ -149,9 +149,9 @@ def show_explained_vm(
 ) -> None:
     """Why a VM goes or stays, and its best targets with what refused them."""
     text, targets = told
-    _say(f"{name} on {node}: {text}.")
+    tell(f"{name} on {node}: {text}.")
     if targets:
-        _say()
+        tell()
         show_table(
             ("target", "gain", "copy", "rule", "why not, or why"),
             [(t.target, f"{t.gain:.1f}", f"{t.seconds:.0f} s", t.rule, t.why) for t in targets],
@@ -166,7 +166,3 @@ def _moves_word(count: int) -> str:
 
 def _nodes_word(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
-
-
-def _say(text: str = "") -> None:
-    out.print(text, markup=False)

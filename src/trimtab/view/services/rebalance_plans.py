@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from trimtab.balancer.learning import PredictionError
 from trimtab.balancer.requests import Undone
 from trimtab.balancer.wire import MoveStatus, RebalancePlan
-from trimtab.view.terminal import out, show_table
+from trimtab.view.terminal import show_table, tell
 
 
 def show_plans(plans: Sequence[RebalancePlan], *, error: PredictionError | None = None) -> None:
     """The newest first, and how good predictions of copying were."""
     if not plans:
-        _say("No plans yet: the cluster was level, or the balancer has not held on long enough.")
+        tell("No plans yet: the cluster was level, or the balancer has not held on long enough.")
         return
     rows = [
         (
@@ -33,7 +33,7 @@ def show_plans(plans: Sequence[RebalancePlan], *, error: PredictionError | None 
         drop=("message", "others", "at its end"),
     )
     if error is not None:
-        _say(
+        tell(
             f"copies took {error.mean:.2f} times the predicted seconds "
             f"({error.low:.2f} to {error.high:.2f} with 95 %, {error.moves} moves)"
         )
@@ -43,7 +43,7 @@ def show_moves(plan: RebalancePlan) -> None:
     """One plan: its state, then every move as promised and as it came."""
     status = plan.status
     text = f"{plan.metadata.name} ({plan.spec.mode}): {status.phase or 'new'}"
-    _say(f"{text}, {status.message}" if status.message else text)
+    tell(f"{text}, {status.message}" if status.message else text)
     known = {each.vm: each for each in status.moves}
     rows = []
     for move in plan.spec.moves:
@@ -70,17 +70,13 @@ def show_moves(plan: RebalancePlan) -> None:
     )
     if plan.spec.rate_from:
         rate = plan.spec.transfer_rate / 1024**2
-        _say(f"copies were predicted with {rate:.0f} MiB/s, {plan.spec.rate_from}")
+        tell(f"copies were predicted with {rate:.0f} MiB/s, {plan.spec.rate_from}")
 
 
 def show_undone(undone: Undone) -> None:
     for vm, why in undone.staying.items():
-        _say(f"{vm} stays: {why}")
+        tell(f"{vm} stays: {why}")
     if undone.plan is None:
-        _say("Nothing can go back.")
+        tell("Nothing can go back.")
     else:
         show_moves(undone.plan)
-
-
-def _say(text: str) -> None:
-    out.print(text, markup=False)

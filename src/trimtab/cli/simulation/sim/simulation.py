@@ -21,8 +21,7 @@ from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, Timing
 from trimtab.study.run_directory import SimResult, make_result, save
 from trimtab.view.sim import RunComparison, show_run
-from trimtab.view.study import say, tell
-from trimtab.view.terminal import progress
+from trimtab.view.terminal import progress, say, tell
 
 DEFAULT_SCORE = "linear_amplified_ippd_k3"
 
