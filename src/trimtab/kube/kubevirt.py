@@ -186,7 +186,7 @@ class VmTemplate(Wire, frozen=True):
     spec: VmiSpec = VmiSpec()
 
 
-class VmSpec(Wire, frozen=True):
+class KubevirtVmSpec(Wire, frozen=True):
     run_strategy: str = ""
     running: bool | None = None
     template: VmTemplate = VmTemplate()
@@ -199,16 +199,16 @@ class VmSpec(Wire, frozen=True):
         return self.run_strategy not in ("", "Halted")
 
 
-class VmStatus(Wire, frozen=True):
+class KubevirtVmStatus(Wire, frozen=True):
     printable_status: str = ""
     ready: bool = False
     created: bool = False
     conditions: tuple[Free, ...] = ()
 
 
-class Vm(Object, frozen=True):
-    spec: VmSpec = VmSpec()
-    status: VmStatus = VmStatus()
+class KubevirtVm(Object, frozen=True):
+    spec: KubevirtVmSpec = KubevirtVmSpec()
+    status: KubevirtVmStatus = KubevirtVmStatus()
 
 
 class VmimSpec(Wire, frozen=True):
@@ -251,7 +251,7 @@ def state_of(migration: Vmim, on_vmi: MigrationState | None) -> MigrationState:
     return on_vmi
 
 
-KUBEVIRT_VMS = Kind(KUBEVIRT, VERSION, "virtualmachines", "VirtualMachine", Vm)
+KUBEVIRT_VMS = Kind(KUBEVIRT, VERSION, "virtualmachines", "VirtualMachine", KubevirtVm)
 VMIS = Kind(KUBEVIRT, VERSION, "virtualmachineinstances", "VirtualMachineInstance", Vmi)
 VMIMS = Kind(
     KUBEVIRT,

@@ -17,8 +17,8 @@ from trimtab.kube.kubevirt import (
     LIVE_MIGRATABLE,
     NOT_MIGRATABLE,
     Domain,
+    KubevirtVm,
     MigrationState,
-    Vm,
     Vmi,
     Vmim,
     plain_condition,
@@ -71,7 +71,7 @@ _MIGRATION_PHASES: Mapping[str, MigrationPhase] = {
 }
 
 
-def vm_view(vm: Vm, vmi: Vmi | None, pod: str = "") -> VirtualMachine:
+def vm_view(vm: KubevirtVm, vmi: Vmi | None, pod: str = "") -> VirtualMachine:
     """A VM of KubeVirt as trimtab shows it; `pod` is the launcher that its guest runs in."""
     source = vm.spec.template if vmi is None else vmi
     given, load = _given(source.spec.domain), _load(source.metadata.annotations)
@@ -196,7 +196,9 @@ def _requests(load: Load) -> dict[str, str]:
     return {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
 
 
-def _status(vm: Vm, vmi: Vmi | None, pod: str, given: VmAmounts, load: Load | None) -> VmStatus:
+def _status(
+    vm: KubevirtVm, vmi: Vmi | None, pod: str, given: VmAmounts, load: Load | None
+) -> VmStatus:
     if vmi is None:
         phase: Phase = "Pending" if vm.spec.wanted else "Stopped"
         return VmStatus(phase=phase, allocated=given, conditions=_conditions(vm.status.conditions))

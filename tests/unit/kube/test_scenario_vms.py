@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from trimtab.kube.kubevirt import Vm as KubevirtVm
+from trimtab.kube.kubevirt import KubevirtVm
 from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmSpec, VmStatus
 from trimtab.kube.resources import Condition, ObjectMeta
 from trimtab.kube.scenario.kinds import KubevirtVms, OwnVms

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from trimtab.kube.kubevirt import Vm, Vmi, Vmim
+from trimtab.kube.kubevirt import KubevirtVm, Vmi, Vmim
 from trimtab.kube.machines import LOAD, decode_load
 from trimtab.kube.translate import active_pod, kubevirt_vm, migration_view, migration_views, vm_view
 from trimtab.model.load.curve import Constant
@@ -37,8 +37,8 @@ def a_vmi(phase: str = "Running", **status: Any) -> Vmi:
     return convert(made, Vmi)
 
 
-def a_vm(strategy: str = "Always") -> Vm:
-    return convert({"metadata": {"name": "web"}, "spec": {"runStrategy": strategy}}, Vm)
+def a_vm(strategy: str = "Always") -> KubevirtVm:
+    return convert({"metadata": {"name": "web"}, "spec": {"runStrategy": strategy}}, KubevirtVm)
 
 
 def test_a_vm_of_ours_becomes_one_of_kubevirts() -> None:
@@ -78,7 +78,7 @@ def test_what_is_written_for_kubevirt_is_shown_as_it_was(
         "resources": {"cpu": f"{cores}m", "memory": f"{mib}Mi"},
         "utilization": {"cpu": cpu, "memory": memory},
     }
-    made = convert(kubevirt_vm({"metadata": {"name": "x"}, "spec": spec}), Vm)
+    made = convert(kubevirt_vm({"metadata": {"name": "x"}, "spec": spec}), KubevirtVm)
     seen = vm_view(made, None)
     assert seen.spec.running is running
     assert int(seen.spec.resources.cpu) >= cores / 1000

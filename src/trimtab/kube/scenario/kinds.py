@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import convert
 
-from trimtab.kube.kubevirt import DIRTY_RATE, KUBEVIRT_VMS, NOT_MIGRATABLE, Vm
+from trimtab.kube.kubevirt import DIRTY_RATE, KUBEVIRT_VMS, NOT_MIGRATABLE, KubevirtVm
 from trimtab.kube.machines import INITIAL_NODE, LOAD, VMS, VirtualMachine, VmSpec
 from trimtab.kube.resources import Free, Kind
 from trimtab.kube.scenario.objects import starting_node
@@ -70,10 +70,10 @@ class KubevirtVms:
     def manifest(self, vm: Free) -> Free:
         return kubevirt_vm(vm, requests=self._requests)
 
-    def is_same(self, existing: Vm, wanted: Free) -> bool:
-        return _said(existing) == _said(convert(self.manifest(wanted), Vm))
+    def is_same(self, existing: KubevirtVm, wanted: Free) -> bool:
+        return _said(existing) == _said(convert(self.manifest(wanted), KubevirtVm))
 
-    def is_settled(self, vm: Vm) -> bool:
+    def is_settled(self, vm: KubevirtVm) -> bool:
         return vm.status.printable_status not in UNSETTLED
 
 
@@ -87,7 +87,7 @@ def _amount(quantity: str | int) -> int:
     return parse_quantity(quantity or 0, "spec.template").nano
 
 
-def _said(vm: Vm) -> tuple[object, ...]:
+def _said(vm: KubevirtVm) -> tuple[object, ...]:
     """What `kubevirt_vm` writes; virt-api adds defaults to everything else of a spec."""
     template = vm.spec.template
     domain, notes = template.spec.domain, template.metadata.annotations

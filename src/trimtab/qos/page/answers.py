@@ -97,7 +97,7 @@ class AccountRow(Struct, frozen=True, rename="camel", kw_only=True):
     as_of: str
 
 
-class PageSettings(Struct, frozen=True, rename="camel"):
+class SettingsShown(Struct, frozen=True, rename="camel"):
     safety_margin: float
     half_life: float
 
@@ -119,7 +119,7 @@ class Controllers(Struct, frozen=True, rename="camel"):
     generated_at: str
     leader: bool
     skew_seconds: float
-    settings: PageSettings
+    settings: SettingsShown
     classes: list[ClassReport]
     overbooking: list[Advice]
     promises: PromisesShown

@@ -21,9 +21,9 @@ from trimtab.qos.page.answers import (
     Controllers,
     HistoryAnswer,
     HistoryEntry,
-    PageSettings,
     PromisesShown,
     QueueAnswer,
+    SettingsShown,
     as_row,
     by_class,
 )
@@ -59,7 +59,7 @@ class Routes:
         self._access = access
         self._leading = leading
         self._skew = skew
-        self._shown = PageSettings(settings.safety_margin_s, settings.half_life_s)
+        self._shown = SettingsShown(settings.safety_margin_s, settings.half_life_s)
         self._limits = settings.limits
         self._feed = Feed(self._encoded)
 
