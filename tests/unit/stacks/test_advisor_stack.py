@@ -7,7 +7,7 @@ import pytest
 
 from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.advisor.mocks.kube_descheduler import PROFILES, RELEASES, Release
-from trimtab.cli.lab.with_advisor import stack_for
+from trimtab.cli.lab.stacks.advisor import stack_for
 from trimtab.errors import ConfigError
 from trimtab.lab import Component, Home, Lab, LabClock
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE

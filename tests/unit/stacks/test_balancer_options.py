@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli.lab.with_balancer import acts, stack_for
-from trimtab.cli.lab.with_loop import LoopOptions, choose
+from trimtab.cli.lab.stacks.balancer import acts, stack_for
+from trimtab.cli.lab.stacks.loop import LoopOptions, choose
 from trimtab.errors import ConfigError
 from trimtab.lab import Home
 

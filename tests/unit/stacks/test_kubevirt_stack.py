@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from builders.labs.lab import a_spec
-from trimtab.cli.lab.with_kubevirt import refuse_both_worlds
+from trimtab.cli.lab.stacks.kubevirt import refuse_both_worlds
 from trimtab.errors import ConfigError
 from trimtab.lab import CA_BUNDLE, CA_TEXT, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from builders.labs.lab import a_lab_on_disk, a_spec
-from trimtab.cli.lab import with_loop
-from trimtab.cli.lab.with_loop import LoopOptions, choose, default_scenario, nodes_for
+from trimtab.cli.lab.stacks import loop as with_loop
+from trimtab.cli.lab.stacks.loop import LoopOptions, choose, default_scenario, nodes_for
 from trimtab.errors import ConfigError
 from trimtab.lab import Home, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE

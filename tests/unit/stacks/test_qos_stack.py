@@ -9,7 +9,7 @@ import yaml
 
 from builders.labs.lab import a_spec
 from trimtab.benchmarks.queue.labs import side_stack
-from trimtab.cli.lab.with_qos import stack_of
+from trimtab.cli.lab.stacks.qos import stack_of
 from trimtab.errors import ConfigError
 from trimtab.install.qos.scheduler import BACKOFF, in_a_cluster, with_plugin
 from trimtab.lab import Component, Home, Lab

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from trimtab.cli.common.numbers import Seconds
 from trimtab.cli.common.output import Flag, Json, emit
 from trimtab.cli.lab.context import Name, existing
-from trimtab.cli.lab.with_loop import warn_of
+from trimtab.cli.lab.stacks.loop import warn_of
 from trimtab.errors import ConfigError
 from trimtab.lab import LabDir, LabStatus, look
 from trimtab.model.examples import example_or_file

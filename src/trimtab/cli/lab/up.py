@@ -7,16 +7,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from trimtab.cli.common.output import Flag
-from trimtab.cli.lab import (
-    context,
-    with_advisor,
-    with_balancer,
-    with_kubevirt,
-    with_loop,
-    with_qos,
-)
+from trimtab.cli.lab import context
 from trimtab.cli.lab.context import Name
-from trimtab.cli.lab.with_loop import LoopOptions
+from trimtab.cli.lab.stacks import advisor as with_advisor
+from trimtab.cli.lab.stacks import balancer as with_balancer
+from trimtab.cli.lab.stacks import kubevirt as with_kubevirt
+from trimtab.cli.lab.stacks import loop as with_loop
+from trimtab.cli.lab.stacks import qos as with_qos
+from trimtab.cli.lab.stacks.loop import LoopOptions
 from trimtab.lab import LabRequest, stay_up
 from trimtab.lab import up as start
 from trimtab.view.lab import StartDisplay, show_started

@@ -22,10 +22,10 @@ from trimtab.truth.lint.catalogue import (
     VERSION,
 )
 from trimtab.truth.lint.catalogue_vms import CLUSTER
-from trimtab.truth.lint.checks_cluster import check_balancer, check_cluster
-from trimtab.truth.lint.checks_policy import check_policy, check_program
-from trimtab.truth.lint.checks_query import check_query
-from trimtab.truth.lint.checks_vms import check_vms
+from trimtab.truth.lint.checks.cluster import check_balancer, check_cluster
+from trimtab.truth.lint.checks.policy import check_policy, check_program
+from trimtab.truth.lint.checks.query import check_query
+from trimtab.truth.lint.checks.vms import check_vms
 from trimtab.truth.lint.facts import DeschedulerProgram, Facts, records_of
 from trimtab.truth.lint.finding import LintFinding, LintRule, finding, line_of
 

@@ -10,8 +10,9 @@ from msgspec import to_builtins
 
 from trimtab.cli.common.output import emit
 from trimtab.cli.lab import context as context
-from trimtab.cli.lab import with_kubevirt, with_loop
-from trimtab.cli.lab.with_loop import read_policy_file
+from trimtab.cli.lab.stacks import kubevirt as with_kubevirt
+from trimtab.cli.lab.stacks import loop as with_loop
+from trimtab.cli.lab.stacks.loop import read_policy_file
 from trimtab.errors import ConfigError
 from trimtab.fidelity.lab import LabRunOrder, playable
 from trimtab.fidelity.recording import LabRun

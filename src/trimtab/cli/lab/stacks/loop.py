@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from msgspec import Struct, structs
 
 from trimtab.cli.common.option_files import read_option_file
-from trimtab.cli.lab import with_recording
+from trimtab.cli.lab.stacks import recording as with_recording
 from trimtab.errors import ConfigError
 from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
 from trimtab.lab.inspection import is_running

@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from trimtab.balancer.wire import Mode
-from trimtab.cli.lab.with_loop import Chosen
+from trimtab.cli.lab.stacks.loop import Chosen
 from trimtab.errors import ConfigError
 from trimtab.lab import Home, Stack
 from trimtab.lab.inspection import is_running

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from trimtab.cli.lab.with_loop import Chosen
+from trimtab.cli.lab.stacks.loop import Chosen
 from trimtab.cli.setup.engines.build_display import BuildDisplay
 from trimtab.engines import build, cache_dir
 from trimtab.engines import chosen as chosen_programs

@@ -9,7 +9,7 @@ from trimtab.policy.numbers import around
 from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.truth.explain.nodes import address_instead_of_node
 from trimtab.truth.lint import catalogue as rules
-from trimtab.truth.lint.checks_policy import args_field, plugins_of
+from trimtab.truth.lint.checks.policy import args_field, plugins_of
 from trimtab.truth.lint.facts import Facts
 from trimtab.truth.lint.finding import LintFinding, finding
 from trimtab.truth.lint.promql import Has, has_label, is_percent, metric_names

@@ -13,7 +13,7 @@ from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.policy.view import NodeView, PodView
 from trimtab.truth.explain.changes.trial import read_trial
 from trimtab.truth.lint import catalogue as rules
-from trimtab.truth.lint.checks_policy import args_field
+from trimtab.truth.lint.checks.policy import args_field
 from trimtab.truth.lint.facts import Facts
 from trimtab.truth.lint.finding import LintFinding, finding
 

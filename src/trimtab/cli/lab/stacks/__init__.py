@@ -1,0 +1,1 @@
+"""`trimtab lab up --with NAME`: from the options to the stack."""
