@@ -4,7 +4,7 @@ A lab binds its ports seconds after it has chosen them, so a look at what is fre
 see a lab that is just starting. Labs therefore write their choice into a register that all
 state directories of a user share. An entry counts while its lab starts or runs.
 
-Labs of other users are not in it: see `moving.py` for a port that is lost to one of them.
+Labs of other users are not in it: `PortMover` moves a port that is lost to one of them.
 """
 
 import os
