@@ -1,5 +1,6 @@
 """`--victims planned`: the balancer's planner inside the simulator."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,16 @@ def test_planned_moves_keep_the_limits_of_the_policy(limits: tuple[int, int]) ->
     spec = RunSpec(scenario=scenario, victims="planned", limits=limits)
     for outcome in simulate(spec, range(2)):
         assert outcome.card.peak_concurrent <= limits[0]
+
+
+def test_the_limit_per_node_is_on_what_comes_to_a_node_too_and_costs_no_move() -> None:
+    """Two big nodes help most; each takes one VM at a time, as the balancer does it."""
+    scenario = load_scenario(example_path(Path("heterogeneous-nodes"), "scenarios"))
+    spec = RunSpec(scenario, victims="planned", thresholds=(0.0, 5.0), limits=(3, 1))
+    moves = simulate_one(spec, 0).moves
+    assert len(moves) == 16  # the fewest that any balancer needs
+    at_a_time = Counter((move.requested_s, move.target) for move in moves)
+    assert set(at_a_time.values()) == {1}
 
 
 def test_a_node_must_be_over_utilised_several_times_in_a_row_if_asked() -> None:

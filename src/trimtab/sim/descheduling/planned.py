@@ -2,8 +2,9 @@
 
 All three are functions of the room `balance`. `planned` is what `trimtab balance plan` and
 the balancer do: it finds the nodes above the band by itself, counts what is under way at
-its target, and keeps the policy's limits and the cooldown. The other two answer for the
-nodes that the policy calls over-utilised.
+its target, and keeps the policy's limits and the cooldown; the limit per node is on what
+leaves it and on what comes to it, as the balancer's. The other two answer for the nodes that
+the policy calls over-utilised.
 """
 
 from collections import Counter
@@ -79,10 +80,11 @@ class PlannedMoves:
             return []
         problem = self._at_rest(problem, replica, restrained)
         sources = restrained.ripe if restrained.restraint.consecutive > 1 else None
+        budget = self._budget(replica)
         plan = make_plan(
             problem,
             self._goals,
-            self._budget(replica),
+            replace(budget, into_node=budget.out_of_node),
             self._cost,
             with_bound=False,
             sources=sources,
@@ -120,12 +122,14 @@ class PlannedMoves:
         fleet, cluster = self._fleet, replica.cluster
         where = cluster.where.copy()
         excluded = dict(self._fixed)
-        leaving: Counter[int] = Counter()
+        leaving, arriving = Counter[int](), Counter[int]()
         for mark in replica.migrations.marks.values():
             target = intended(mark)
             where[mark.vm] = cluster.nowhere if target is None else target
             excluded[mark.vm] = Exclusion("moving", "it is on its way already")
             leaving[mark.source] += 1
+            if target is not None:
+                arriving[target] += 1
         return problem_at(
             fleet,
             where,
@@ -136,6 +140,7 @@ class PlannedMoves:
             taken=self._taken,
             request=self._request,
             leaving=np.array([leaving[node] for node in range(fleet.nodes)], dtype=np.intp),
+            arriving=np.array([arriving[node] for node in range(fleet.nodes)], dtype=np.intp),
             excluded=excluded,
         )
 
