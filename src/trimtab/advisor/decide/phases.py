@@ -60,8 +60,9 @@ from trimtab.advisor.decide.conditions import REVIEW_AGAIN, TEXTS
 from trimtab.advisor.decide.edit_war import resumed
 from trimtab.advisor.decide.execution import execute
 from trimtab.advisor.decide.history import recorded
+from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
-from trimtab.advisor.decide.settled import drifted, input_drift, inputs_changed, settled, upgradable
+from trimtab.advisor.decide.settled import drifted, settled, upgradable
 from trimtab.advisor.decide.situation import (
     ConfigSituation,
     Step,

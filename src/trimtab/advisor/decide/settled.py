@@ -1,15 +1,13 @@
 """After a plan was carried out: has something changed, and whose doing is it?"""
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import structs
 
 from trimtab.advisor.api import PlatformStatus
 from trimtab.advisor.decide.approval import begun_anew
-from trimtab.advisor.decide.conditions import INPUT_DRIFT, UPGRADE, is_true
+from trimtab.advisor.decide.conditions import UPGRADE, is_true
 from trimtab.advisor.decide.drift import drifting, is_drifted, reported
 from trimtab.advisor.decide.edit_war import remedy, resumed
+from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
 from trimtab.advisor.decide.situation import (
     ConfigSituation,
@@ -137,30 +135,3 @@ def _lacking(s: ConfigSituation) -> WriteStatus | None:
     if isinstance(draft, Draft) and inputs_changed(s, draft):
         return input_drift(s, draft)
     return None
-
-
-# Inputs from outside the spec: limits of HyperConverged, what the descheduler's CRD can do.
-#
-# What is compared is what the plan was made from with what it would be made from now, never
-# the objects that the plan writes: a hand on those is drift, not another input.
-
-
-def inputs_changed(s: ConfigSituation, draft: Draft) -> bool:
-    """Whether other inputs lead to another plan."""
-    same = stored(draft.inputs) == s.status.inputs
-    return not same and differs(s.status.items, draft.desired_objects, severities=False)
-
-
-def input_drift(s: ConfigSituation, draft: Draft) -> WriteStatus:
-    """Plan again, and have it reviewed whatever the action says."""
-    names = changed_inputs(s.status.inputs, stored(draft.inputs))
-    text = "Changed since it was planned: " + ", ".join(names)
-    return become(s, "Drafting", status=mark(s, s.status, INPUT_DRIFT, True, "InputChanged", text))
-
-
-def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{name} ({before.get(name)} → {now.get(name)})"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
