@@ -10,6 +10,7 @@ from trimtab.cli.common.examples import examples
 if TYPE_CHECKING:
     from trimtab.study.execution.engines import Engine
     from trimtab.study.execution.tasks import Shard
+    from trimtab.study.inputs.file import StudyFile
     from trimtab.study.results.result import StudyResult
     from trimtab.study.results.store import StudyStore
 
@@ -73,11 +74,12 @@ def run(
     from trimtab.study.results.store import StudyStore
 
     file = example_path(file, "studies")
-    directory = out or Path("results") / _folder(load_study(file).name)
+    study = load_study(file)
+    directory = out or Path("results") / _folder(study.name)
     check_directory(directory, "--out")
     store = StudyStore(directory)
     chosen, part = _engine(engine, scheduler, jobs), _shard(shard)
-    return _run(file, store, chosen, part, fresh=fresh, json=json)
+    return _run(file, study, store, chosen, part, fresh=fresh, json=json)
 
 
 @app.command(help_epilogue=examples("trimtab study demo", "trimtab study demo --out /tmp/demo"))
@@ -96,11 +98,13 @@ def demo(*, out: Path = Path("results/demo"), jobs: Jobs = None, fresh: Flag = F
     from trimtab.cli.common.output_files import check_directory
     from trimtab.model.examples import demo_study
     from trimtab.study.execution.tasks import Shard
+    from trimtab.study.inputs.file import load_study
     from trimtab.study.results.store import StudyStore
 
     check_directory(out, "--out")
-    engine = _engine("local", None, jobs)
-    return _run(demo_study(), StudyStore(out), engine, Shard(), fresh=fresh, json=False)
+    file, engine = demo_study(), _engine("local", None, jobs)
+    store = StudyStore(out)
+    return _run(file, load_study(file), store, engine, Shard(), fresh=fresh, json=False)
 
 
 @app.command(
@@ -214,15 +218,22 @@ def rerun(
 
 
 def _run(
-    file: Path, store: "StudyStore", engine: "Engine", shard: "Shard", *, fresh: bool, json: bool
+    file: Path,
+    study: "StudyFile",
+    store: "StudyStore",
+    engine: "Engine",
+    shard: "Shard",
+    *,
+    fresh: bool,
+    json: bool,
 ) -> int | None:
     from trimtab.study.execution.run import run_missing, write_results
-    from trimtab.study.inputs.file import load_study, warnings_about
+    from trimtab.study.inputs.file import warnings_about
     from trimtab.study.inputs.plan import make_plan
     from trimtab.view.study import StudyDisplay
     from trimtab.view.terminal import say, tell
 
-    plan = make_plan(load_study(file), file.parent)
+    plan = make_plan(study, file.parent)
     for note in plan.notes:
         say(note)
     for warning in warnings_about(plan.seeds):
