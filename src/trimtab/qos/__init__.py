@@ -1,5 +1,5 @@
 """Availability that was promised: who has had how much of it, and who is served first.
 
-The pure part is `slo`, `ttv`, `key`, `incarnation`, `account` and `page`; the rest watches,
+`ledger`, `promise` and `queue` decide and ask nobody; `tracking` watches, `page` shows, `service`
 writes and serves. The scheduler's plugin only compares the stamps made here.
 """

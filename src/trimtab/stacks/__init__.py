@@ -1,1 +1,3 @@
-"""What turns a bare lab into the closed loop: its components, its VMs, and tests of its links."""
+"""What turns a bare lab into the loop, KubeVirt, QoS, the balancer or the advisor: components,
+objects, and tests of the links between them.
+"""

@@ -1,1 +1,1 @@
-"""What a person sees: tables, progress, diffs, JSON. Used by cli and web."""
+"""What a person sees: tables, progress, diffs, JSON. Used by cli and study."""

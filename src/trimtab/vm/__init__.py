@@ -1,3 +1,3 @@
-"""VirtualMachines: the CRDs, the controller that keeps each on one active pod, migrations,
-the eviction webhook and the guard against direct deletion.
+"""VirtualMachines: the controller that keeps each on one active pod, migrations, and the webhook
+that turns evictions into migrations. Definitions, rights and the guard are in `install.vm`.
 """
