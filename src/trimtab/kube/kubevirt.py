@@ -12,6 +12,7 @@ from msgspec import field
 
 from trimtab.kube.machines import KUBEVIRT
 from trimtab.kube.resources import Condition, Free, Key, Kind, Object, Wire
+from trimtab.virt.attempts import COMPLETION_S_PER_GIB, PROGRESS_S
 
 VERSION = "v1"
 NODE_NAME_LABEL = "kubevirt.io/nodeName"
@@ -105,8 +106,10 @@ class MigrationConfiguration(Wire, frozen=True):
     """What virt-controller wrote down for one migration, MigrationPolicies included."""
 
     bandwidth_per_migration: str | int = 0
-    completion_timeout_per_gi_b: int = field(default=150, name="completionTimeoutPerGiB")
-    progress_timeout: int = 150
+    completion_timeout_per_gi_b: int = field(
+        default=int(COMPLETION_S_PER_GIB), name="completionTimeoutPerGiB"
+    )
+    progress_timeout: int = int(PROGRESS_S)
 
 
 class MigrationState(Wire, frozen=True):

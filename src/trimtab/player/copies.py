@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from trimtab.kube.resources import Key
-from trimtab.virt.attempts import completion_limit_s
+from trimtab.virt.attempts import COMPLETION_S_PER_GIB, completion_limit_s
 from trimtab.virt.precopy import Copy, share_network
 
 
@@ -41,7 +41,7 @@ class CopyOrder(Struct, frozen=True, kw_only=True):
     begun_s: float
     bandwidth: float = 0.0
     """Bytes a second at most; 0 is no limit of its own."""
-    completion_s_per_gib: float = 150.0
+    completion_s_per_gib: float = COMPLETION_S_PER_GIB
 
 
 class _Known(Struct):

@@ -19,6 +19,7 @@ from trimtab.kube.kubevirt import (
 from trimtab.kube.resources import Free
 from trimtab.player.copies import Progress
 from trimtab.player.guests import guest_memory
+from trimtab.virt.attempts import completion_limit_s
 
 CREATE_TARGET = "kubevirt.io/createMigrationTarget"
 OUTDATED_LAUNCHER = "kubevirt.io/outdatedLauncherImage"
@@ -103,7 +104,7 @@ def _too_late(state: MigrationState, copy: Progress) -> str:
     settings = state.migration_configuration
     if copy.stuck:
         return f"Live migration stuck for {settings.progress_timeout} seconds and has been aborted"
-    limit = round(settings.completion_timeout_per_gi_b * copy.total / 1024**3)
+    limit = round(completion_limit_s(copy.total, settings.completion_timeout_per_gi_b))
     return f"Live migration is not completed after {limit} seconds and has been aborted"
 
 

@@ -7,11 +7,13 @@ from msgspec import Struct, convert
 
 from trimtab.errors import ConfigError
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
+from trimtab.virt.slots import MigrationLimits
 
 STACK = "kubevirt"
 NAMESPACE = "kubevirt"
 CPU_VENDORS = ("Intel", "AMD")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,61}")
+_LIMITS = MigrationLimits()
 
 
 class KubevirtSettings(Struct, frozen=True, kw_only=True):
@@ -23,8 +25,8 @@ class KubevirtSettings(Struct, frozen=True, kw_only=True):
 
     bandwidth: float = DEFAULT_BANDWIDTH
     dirty_rate: float = 0.0
-    parallel: int = 5
-    parallel_per_node: int = 2
+    parallel: int = _LIMITS.cluster
+    parallel_per_node: int = _LIMITS.node
     cpu_models: tuple[str, ...] = ("Intel:Skylake-Server",)
     priority_queue: bool = False
     """KubeVirt's feature gate MigrationPriorityQueue: drains first, people's migrations last."""
