@@ -7,7 +7,6 @@ The directory holds what `kubectl get -o yaml` printed, the CRDs included. With
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from msgspec import Struct, field
 
 from trimtab.advisor.api import Accepted, Ignore, Options, TargetRef
@@ -24,6 +23,7 @@ from trimtab.advisor.plan.profile import (
     Resource,
 )
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import read_documents
 from trimtab.kube.resources import Free
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -111,9 +111,10 @@ def _preview(wanted: DesiredObject, directory: Directory, ignore: tuple[Ignore, 
 
 def _documents(file: Path) -> list[Free]:
     try:
-        found = [each for each in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if each]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: {' '.join(str(error).split())}") from error
+    found = (each for each in read_documents(text, str(file)) if each)
     return [obj for each in found for obj in _objects(each, file)]
 
 

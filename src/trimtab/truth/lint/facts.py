@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
+from trimtab.files.yaml import read_documents
 from trimtab.model.snapshot import QueryResult, Snapshot
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
@@ -46,26 +46,22 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 def records_of(text: str, file: str) -> dict[str, str]:
     """The recording rules of a file: Prometheus' own form, or PrometheusRule objects."""
-    try:
-        documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
     found: dict[str, str] = {}
-    for document in documents:
-        _collect(document, found)
+    for document in read_documents(text, file):
+        _collect(document, found, file)
     if not found:
         raise ConfigError(f"{file}: there are no recording rules in it; make some: trimtab rules")
     return found
 
 
-def _collect(document: Any, found: dict[str, str]) -> None:
+def _collect(document: Any, found: dict[str, str], file: str) -> None:
     if not isinstance(document, dict):
         return
     if document.get("kind") == "ConfigMap":
         for text in (document.get("data") or {}).values():
             if "groups:" in text:
-                for inner in yaml.load_all(text, Loader=yaml.CSafeLoader):
-                    _collect(inner, found)
+                for inner in read_documents(text, f"{file}: in the ConfigMap"):
+                    _collect(inner, found, file)
         return
     groups = document.get("groups") or (document.get("spec") or {}).get("groups") or ()
     for group in groups:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.errors import ConfigError
 from trimtab.scores.catalog import CATALOG
 from trimtab.scores.prometheus.records import score_record
 from trimtab.truth.lint import records_of
@@ -76,3 +77,21 @@ def test_our_own_records_are_clean() -> None:
         assert name in records
         assert has_label(name, "instance", records) is not Has.NO, name
         assert not is_percent(name, records)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("groups: [", "rules.yaml: not YAML: line ", id="the file"),
+        pytest.param(
+            "kind: ConfigMap\ndata:\n  a.yaml: 'groups: ['\n",
+            "rules.yaml: in the ConfigMap: not YAML: line ",
+            id="a file in a ConfigMap",
+        ),
+    ],
+)
+def test_rules_that_are_not_yaml_are_told_in_one_line(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        records_of(text, "rules.yaml")
+    assert str(caught.value).startswith(says)
+    assert "\n" not in str(caught.value)
