@@ -19,7 +19,7 @@ from trimtab.install.balancer.crd import crds
 from trimtab.install.page.manifests import VIEWER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, Forbidden
+from trimtab.kube.errors import AlreadyExists, Forbidden, NotFound
 from trimtab.kube.resources import (
     CONFIG_MAPS,
     CRDS,
@@ -29,6 +29,7 @@ from trimtab.kube.resources import (
     free_kind,
 )
 from trimtab.model.examples import example_path
+from trimtab.observe.wire import MIGRATION_POLICIES, VALIDATING_WEBHOOKS
 from trimtab.web.feed.sources import file_source
 from trimtab.web.plan_changes import PlanChange
 from trimtab.web.sign_in import SignedIn
@@ -89,6 +90,12 @@ async def test_the_pages_account_reads_and_can_write_nothing(account: Client) ->
     ):
         with pytest.raises(Forbidden):
             await refused
+
+
+async def test_the_pages_account_sees_what_kubevirt_is_configured_with(account: Client) -> None:
+    await account.list(VALIDATING_WEBHOOKS)
+    with pytest.raises(NotFound):  # KubeVirt is not there; whoever may not list it is forbidden to
+        await account.list(MIGRATION_POLICIES)
 
 
 async def signed_in(http: httpx2.AsyncClient, token: str) -> int:

@@ -10,6 +10,7 @@ from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.machines import GROUP, KUBEVIRT
 from trimtab.observe.policy_source import PLACES
+from trimtab.observe.wire import MIGRATION_POLICIES, VALIDATING_WEBHOOKS
 from trimtab.web.settings import NAME, PageSettings
 
 
@@ -30,6 +31,7 @@ def roles() -> tuple[Role, ...]:
     machines = ["virtualmachineinstances", "virtualmachineinstancemigrations", "kubevirts"]
     metrics = {"list": "only where the policy asks the metrics server"}
     others = (REBALANCE_PLANS, QOS_ACCOUNTS, CONFIGS)
+    around_kubevirt = {"list": "only where KubeVirt is installed"}
     map_ = {"get": "a lab's page reads the policy from the file that the descheduler reads"}
     return (
         everywhere(
@@ -40,6 +42,10 @@ def roles() -> tuple[Role, ...]:
             right("metrics.k8s.io", ["nodes", "pods"], ["list"], unseen=metrics),
             right(GROUP, ["virtualmachines", "virtualmachinemigrations"], ["list"]),
             right(KUBEVIRT, machines, ["list"]),
+            *(
+                right(kind.group, [kind.plural], ["list"], unseen=around_kubevirt)
+                for kind in (MIGRATION_POLICIES, VALIDATING_WEBHOOKS)
+            ),
             *(right(kind.group, [kind.plural], ["list"]) for kind in others),
         ),
         at_home(right("", ["configmaps"], ["get"], only=[CLOCK])),
