@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -41,9 +42,14 @@ def module_of(file: str) -> str | None:
     return ".".join(Path(file).relative_to("src").with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def import_graph() -> grimp.ImportGraph:
+    return grimp.build_graph("trimtab", cache_dir=str(ROOT / ".import_linter_cache"))
+
+
 def reached_modules(files: Iterable[str]) -> set[str]:
     """The changed modules and everything that imports them; a module that is gone has nobody."""
-    graph = grimp.build_graph("trimtab", cache_dir=str(ROOT / ".import_linter_cache"))
+    graph = import_graph()
     modules = {module for file in files if (module := module_of(file)) in graph.modules and module}
     above = (graph.find_downstream_modules(module) for module in modules)
     return modules.union(*above)
@@ -51,19 +57,21 @@ def reached_modules(files: Iterable[str]) -> set[str]:
 
 def users_of_builders(files: Iterable[str]) -> set[str]:
     """Test files that import a changed builder, directly or through other builders."""
-    paths = [path for folder in ("tests", "conformance") for path in (ROOT / folder).rglob("*.py")]
-    texts = {path: path.read_text() for path in paths}
     found: set[str] = set()
     asked = {file for file in files if file.startswith(BUILDERS)}
     while asked:
         names = "|".join(re.escape(_imported_as(file)) for file in asked)
         pattern = re.compile(rf"\b(?:{names})\b")
-        using = {
-            str(path.relative_to(ROOT)) for path, text in texts.items() if pattern.search(text)
-        }
+        using = {path for path, text in texts_of_tests().items() if pattern.search(text)}
         asked = {file for file in using - found if file.startswith(BUILDERS)}
         found |= using
     return found
+
+
+@cache
+def texts_of_tests() -> dict[str, str]:
+    paths = [path for folder in ("tests", "conformance") for path in (ROOT / folder).rglob("*.py")]
+    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
 
 
 def _imported_as(file: str) -> str:

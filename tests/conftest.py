@@ -1,6 +1,7 @@
 """What all tests share: property tests that are the same on every run and never look at a clock,
 and an account of the time that each test took."""
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator
@@ -9,17 +10,17 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import HealthCheck, settings
 
+from builders.examples import FULL, examples
+
 # Two workers with two threads each that wait for each other take longer than one thread alone.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
 
 # Machines are noisy: a limit on the time of one example would fail tests that are right.
 settings.register_profile(
     "trimtab",
     deadline=None,
     derandomize=True,
-    max_examples=100 if FULL else 20,
+    max_examples=examples(20, full=100),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("trimtab")
@@ -33,6 +34,12 @@ SHOWN = 10
 CPU = "cpu_s"
 
 _cpu = pytest.StashKey[float]()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the garbage collector need not visit them every time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -31,7 +31,7 @@ class Pair(Struct, frozen=True):
 
 
 def text(**changes: Any) -> str:
-    written: str = yaml.safe_dump(a_policy(**changes), sort_keys=False)
+    written: str = yaml.dump(a_policy(**changes), Dumper=yaml.CSafeDumper, sort_keys=False)
     return written
 
 
@@ -92,7 +92,7 @@ OF_OPENSHIFT = text(
     ]
 )
 """As OpenShift's operator writes it."""
-FITTING: str = yaml.safe_dump(vms.NODE_FIT, sort_keys=False)
+FITTING: str = yaml.dump(vms.NODE_FIT, Dumper=yaml.CSafeDumper, sort_keys=False)
 GOOD = answer("0.8", "0.3", "0.1")
 PAIRS = [
     Pair("policy-refused", facts(text(low=-1)), facts()),

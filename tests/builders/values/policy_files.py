@@ -41,7 +41,9 @@ def a_file(
         "plugins": plugins if plugins is not None else {"balance": {"enabled": [plugin]}},
     }
     header = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
-    return yaml.safe_dump({**header, "profiles": [profile], **policy}, sort_keys=False)
+    tree = {**header, "profiles": [profile], **policy}
+    text: str = yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False)
+    return text
 
 
 def labelled(label: str) -> str:

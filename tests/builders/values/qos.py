@@ -14,6 +14,7 @@ from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
 from msgspec import Struct
 
+from builders.examples import examples
 from builders.waiting import until
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
@@ -34,7 +35,7 @@ from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import QosStores
 from trimtab.qos.tracking.tracker import AccountTracker
 
-few = settings(max_examples=20)
+few = settings(max_examples=examples(20))
 """Property tests here are many: each looks at a few cases."""
 START = 1_800_000_000
 """A moment to count seconds from."""

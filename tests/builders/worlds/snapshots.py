@@ -69,7 +69,7 @@ def a_snapshot(
 ) -> Snapshot:
     """Nodes with these percents (in the middle of each), three pods a node."""
     samples = tuple(Sample({"instance": n}, repr((p + 0.5) / 100)) for n, p in percent.items())
-    text = policy if isinstance(policy, str) else yaml.safe_dump(policy or a_policy())
+    text = policy if isinstance(policy, str) else _written(policy or a_policy())
     return Snapshot(
         **{
             "taken_at": NOON,
@@ -81,6 +81,11 @@ def a_snapshot(
             **fields,
         }
     )
+
+
+def _written(policy: dict[str, Any]) -> str:
+    text: str = yaml.dump(policy, Dumper=yaml.CSafeDumper)
+    return text
 
 
 def with_vms(snapshot: Snapshot, cpu: str = "2", memory: str = "4Gi") -> Snapshot:

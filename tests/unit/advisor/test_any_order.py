@@ -1,6 +1,5 @@
 """Whatever happens in whatever order, and wherever the operator dies: what always holds."""
 
-import os
 from collections import Counter
 from typing import Any
 
@@ -8,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from builders.examples import examples
 from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.decide.conditions import PHASES, find
@@ -166,6 +166,6 @@ def times_move_only_with_the_status(before: PlatformStatus, after: PlatformStatu
 
 
 # each example is forty events
-EXAMPLES = 100 if os.environ.get("TRIMTAB_TEST_FULL") else 15
+EXAMPLES = examples(15, full=100)
 AnyOrder.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=40)
 TestAnyOrder = AnyOrder.TestCase

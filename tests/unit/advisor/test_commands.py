@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from builders.worlds.openshift import a_cluster, planned, running_with
-from builders.worlds.recordings import a_recording
 from trimtab.advisor.api import PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.guidance import PHASES, exit_code, told
@@ -20,7 +19,6 @@ from trimtab.cli.kubectl import arguments
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
 from trimtab.kube.resources import Condition
-from trimtab.model.recorded.archive import write_recording
 from trimtab.view.services.advisor import coloured
 
 
@@ -64,24 +62,6 @@ def test_options_of_a_file_are_planned_with(
     assert plan["planId"]
 
 
-def test_a_recording_tells_what_the_plan_would_do(
-    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trimtab.study.execution.engines.cores", lambda: 1)
-    monkeypatch.setattr("trimtab.cli.record.runs.RUNS", 2)
-    recording = tmp_path / "my.trimtab"
-    write_recording(a_recording(hot=2.0), recording)
-    where = ("--manifests", str(saved), "--recording", str(recording))
-    assert trimtab("advisor", "plan", *where, "--json") == 2
-    effect = json.loads(capsys.readouterr().out)["effect"]
-    assert effect["trusted"]
-    lines = {line["name"]: line for line in effect["lines"]}
-    assert lines["nothing"]["migrations"][0] == 0 < lines["this plan"]["migrations"][0]
-    assert lines["this plan"]["level"][0] < lines["nothing"]["level"][0]
-    with pytest.raises(TrimtabError, match="virt-higher-density moves no VMs"):
-        trimtab("advisor", "plan", "virt-higher-density", *where)
-
-
 def test_what_is_as_planned_ends_with_zero(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cluster = running_with(a_cluster("5.32"), "psi=1")
     desired = [item.desired_state for item in planned(cluster).items if item.desired_state]
@@ -106,8 +86,6 @@ def test_what_is_as_planned_ends_with_zero(saved: Path, capsys: pytest.CaptureFi
 def test_errors_are_one_line_and_never_mean_changes(
     tmp_path: Path, files: dict[str, str], words: str
 ) -> None:
-    from trimtab.errors import TrimtabError
-
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(TrimtabError, match=words) as error:
@@ -194,8 +172,6 @@ def test_a_profile_is_explained_with_its_options(capsys: pytest.CaptureFixture[s
 
 
 def test_nobody_is_explained_by_name() -> None:
-    from trimtab.errors import TrimtabError
-
     with pytest.raises(TrimtabError, match="neither a profile nor a phase"):
         trimtab("advisor", "explain", "nobody")
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.plan.diff import (
     LAST_APPLIED,
@@ -105,7 +106,7 @@ _spec = st.dictionaries(st.sampled_from("abcdef"), _text | st.integers(0, 9), ma
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="the program patch is not installed")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(before=st.none() | _spec, after=_spec)
 def test_every_diff_is_a_patch(before: dict[str, Any] | None, after: dict[str, Any]) -> None:
     old = None if before is None else an_object(**before)

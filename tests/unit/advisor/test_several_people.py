@@ -4,13 +4,13 @@ The oracle knows nothing of the operator's memory. It watches people's edits and
 showed at that moment, and then every write.
 """
 
-import os
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from builders.examples import examples
 from builders.worlds.advisor import DESCHEDULER, World
 from trimtab.advisor.api import LoadAwareOptions, Options
 from trimtab.advisor.decide.situation import Trouble
@@ -128,6 +128,6 @@ class SeveralPeople(RuleBasedStateMachine):
 
 
 # each example is fifty events
-EXAMPLES = 300 if os.environ.get("TRIMTAB_TEST_FULL") else 25
+EXAMPLES = examples(25, full=300)
 SeveralPeople.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=50)
 TestSeveralPeople = SeveralPeople.TestCase

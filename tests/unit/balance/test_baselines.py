@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.balance import Budget, Problem, problem_of
 from trimtab.balance.baselines import Moves, best_fit, steepest_pair
 
@@ -107,7 +108,7 @@ def test_a_level_node_is_left_alone_whatever_its_score_says(plan: Baseline) -> N
     assert moves_of(plan, {"n0": [5.0], "n1": [3.0]}, tolerated=0.1) == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(st.floats(0.1, 4), min_size=1, max_size=12),
     st.lists(st.floats(0.1, 2), min_size=1, max_size=6),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.values.exporter import GIB, REFERENCE_NODE, a_share, samples
 from trimtab.exporter.nodes.consumption import PodContribution, PodRole
 from trimtab.exporter.nodes.counters import OWN_SHARE, Counters
@@ -159,13 +160,13 @@ def played(steps: list[tuple[int, str]], *, reading: bool) -> list[tuple[int, tu
     return [*seen, (world.now_ms, world.read())]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(steps)
 def test_values_do_not_depend_on_who_read_before(steps: list[tuple[int, str]]) -> None:
     assert played(steps, reading=True)[-1] == played(steps, reading=False)[-1]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(steps)
 def test_nothing_runs_backwards_or_faster_than_time(steps: list[tuple[int, str]]) -> None:
     for (then, before), (now, after) in pairwise(played(steps, reading=True)):

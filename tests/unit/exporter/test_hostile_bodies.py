@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from typing import Any
 
 import pytest
@@ -10,13 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from builders.examples import examples
 from trimtab.exporter.http.problems import guarded
 from trimtab.exporter.http.routes import Exporter
 from trimtab.exporter.http.token import TokenCheck
 from trimtab.exporter.nodes.page import MetricsPage
 from trimtab.exporter.scenario.in_memory import InMemoryCluster
 
-EXAMPLES = 300 if os.environ.get("TRIMTAB_TEST_FULL") else 60
+EXAMPLES = examples(60, full=300)
 NUMBERS = (
     *("1e999", "-1e999", "1e308", "5e-324", "NaN", "Infinity", "-0.0", "0", "-1", "1.5"),
     *("99999999999999999999999999", "1000000000000", "9" * 400, "9" * 5000, "true", "null"),

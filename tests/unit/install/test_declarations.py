@@ -2,8 +2,6 @@
 
 import importlib
 import shlex
-import subprocess
-import sys
 
 import pytest
 
@@ -60,18 +58,6 @@ def test_the_command_line_of_a_deployment_is_understood(service: ServiceSpec) ->
     options = written(service.deployment.settings, always=frozenset({"port"}))
     _, bound, _ = app.parse_args(["run", service.name, *options], exit_on_error=False)
     assert bound.kwargs["port"] == service.port
-
-
-def test_running_a_service_loads_no_other_one() -> None:
-    code = (
-        "import sys; from trimtab.stacks.registry import find_service; "
-        "find_service('vm-controller'); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    others = {"trimtab.qos", "trimtab.advisor", "trimtab.exporter", "trimtab.sim"}
-    assert "trimtab.vm.settings" in loaded
-    assert not loaded & others
 
 
 def test_a_service_that_does_not_exist_is_not_found() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.virtualtime import run
 from trimtab.kube.runtime.backoff import Backoff
 from trimtab.kube.runtime.queue import Queue
@@ -67,7 +68,7 @@ async def play(queue: Queue[str], script: list[Step], *, work_s: float, workers:
     return log
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(steps, st.floats(0.0, 2.0), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
 def test_no_key_is_lost_and_none_runs_twice_at_once(
     script: list[Step], work_s: float, workers: int, spacing_s: float

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import (
     Constant,
@@ -67,7 +68,7 @@ traces = st.builds(
 curves: st.SearchStrategy[Curve] = st.one_of(constants, steps(), diurnals, spikes(), traces)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(curves, moments, st.floats(0.5, 2000))
 def test_a_mean_is_the_integral_of_the_values(curve: Curve, start: float, length: float) -> None:
     end = start + length
@@ -92,14 +93,14 @@ def _quadrature(curve: Curve, low: float, high: float) -> float:
     return total
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(curves, st.floats(0, 1e6))
 def test_values_stay_within_the_limits(curve: Curve, time: float) -> None:
     low, high = min(levels(curve)), max(levels(curve))
     assert low - 1e-9 <= value_at(curve, time) <= high + 1e-9
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(curves, st.lists(st.floats(0, 1e5), min_size=2, max_size=6, unique=True))
 def test_means_stay_within_the_limits(curve: Curve, times: list[float]) -> None:
     edges = np.array(sorted(times))
@@ -110,7 +111,7 @@ def test_means_stay_within_the_limits(curve: Curve, times: list[float]) -> None:
     assert (got <= high + 1e-6).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.one_of(constants, steps(), spikes(), traces))
 def test_between_two_announced_jumps_nothing_changes(curve: Curve) -> None:
     edges = np.concatenate([[0.0], breakpoints(curve, END), [END]])
@@ -160,7 +161,7 @@ def test_the_overall_mean_is_over_a_period(curve: Curve, expected: float) -> Non
     assert overall_mean(curve) == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.one_of(diurnals, traces, steps()))
 def test_the_mean_over_many_periods_is_the_overall_mean(curve: Curve) -> None:
     match curve:
@@ -175,7 +176,7 @@ def test_the_mean_over_many_periods_is_the_overall_mean(curve: Curve) -> None:
     assert mean(curve, 0, 5 * period) == pytest.approx(overall_mean(curve), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(curves, min_size=1, max_size=12))
 def test_a_matrix_of_means_has_the_same_bits(several: list[Curve]) -> None:
     edges = np.array([0.0, 60.0, 61.0, 900.0, 5000.0])
@@ -184,7 +185,7 @@ def test_a_matrix_of_means_has_the_same_bits(several: list[Curve]) -> None:
         np.testing.assert_array_equal(row, means(curve, edges))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(spikes())
 def test_every_span_has_one_spike_of_the_right_length(curve: Spikes) -> None:
     edges = np.array([curve.delay % curve.every + turn * curve.every for turn in range(6)])
@@ -240,7 +241,7 @@ def test_a_curve_without_meaning_is_refused(curve: Curve, problem: str) -> None:
         check_curve(curve, "vms[0].load.cpu")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(curves)
 def test_every_drawn_curve_has_a_meaning(curve: Curve) -> None:
     check_curve(curve, "curve")

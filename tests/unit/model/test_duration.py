@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.model.duration import format_duration, parse_duration
 
@@ -40,7 +41,7 @@ def test_numbers_must_be_times(number: float) -> None:
         parse_duration(number)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 10**12))
 def test_text_reads_back_to_the_millisecond(milliseconds: int) -> None:
     assert parse_duration(format_duration(milliseconds / 1000)) == pytest.approx(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import PressureCurve, pressure
 
@@ -36,7 +37,7 @@ def test_pressure_follows_the_documented_curve(utilisation: float, expected: flo
     assert pressure(np.array([utilisation]))[0] == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(pressure_curves())
 def test_pressure_is_within_0_and_1_and_never_falls(curve: PressureCurve) -> None:
     values = pressure(np.linspace(-0.1, 4, 1000), curve)
@@ -56,7 +57,7 @@ def test_pressure_is_straight_from_0_to_the_knee_and_on_to_the_high_mark(
     np.testing.assert_allclose(pressure(calm, curve), line, rtol=1e-12, atol=1e-15)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(pressure_curves(), st.floats(0, 2))
 def test_pressure_is_continuous(curve: PressureCurve, at: float) -> None:
     corners = [curve.knee[0], curve.high[0], 1.0, at]

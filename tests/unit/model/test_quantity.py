@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.model.quantity import NANO, Quantity, cores, gib, parse_quantity
 
@@ -93,7 +94,7 @@ def test_numbers_are_read_as_they_are_written(number: float, text: str) -> None:
     assert parse_quantity(number) == parse_quantity(text)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(-(10**40), 10**40))
 def test_text_reads_back_as_the_same_quantity(nano: int) -> None:
     assert parse_quantity(str(Quantity(nano))) == Quantity(nano)
@@ -117,14 +118,14 @@ def test_text_is_short(quantity: Quantity, text: str) -> None:
     assert str(quantity) == text
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(-(10**25), 10**25), st.integers(-(10**25), 10**25))
 def test_order_and_sums_are_those_of_the_numbers(a: int, b: int) -> None:
     assert (Quantity(a) < Quantity(b)) == (a < b)
     assert Quantity(a) + Quantity(b) - Quantity(b) == Quantity(a)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 10**25))
 def test_values_are_never_below_the_quantity(nano: int) -> None:
     quantity = Quantity(nano)

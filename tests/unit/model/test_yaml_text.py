@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.model.yaml_text import dump_yaml, parse_text
 
@@ -85,7 +86,7 @@ plain = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(plain)
 def test_what_is_written_reads_back_as_the_same(data: Any) -> None:
     assert parse_text(dump_yaml({"data": data}), "dump") == {"data": data}

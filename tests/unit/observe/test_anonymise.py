@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from builders.examples import examples
 from builders.worlds.snapshots import (
     a_launcher,
     a_policy,
@@ -55,7 +56,7 @@ def decided(snapshot: Snapshot) -> list[Any]:
     )
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(snapshots())
 def test_decisions_and_their_ties_stay_the_same(snapshot: Snapshot) -> None:
     assert decided(anonymise(snapshot)) == decided(snapshot)
@@ -68,7 +69,7 @@ def test_decisions_stay_the_same_in_many_clusters(snapshot: Snapshot) -> None:
     assert decided(anonymise(snapshot)) == decided(snapshot)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(snapshots())
 def test_no_word_of_the_cluster_is_left(snapshot: Snapshot) -> None:
     text = encode(anonymise(snapshot)).decode()

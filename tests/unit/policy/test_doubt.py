@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.policy import a_low, a_node, a_policy, a_view, some_pods
 from trimtab.policy import Class, Shuffled, Tie, as_given, decide
 from trimtab.policy.doubt import possible_classes, possible_means
@@ -55,7 +56,7 @@ def test_whole_percents_leave_no_doubt_even_at_the_threshold() -> None:
 
 
 @given(percents=st.lists(ODD, min_size=2, max_size=6), span=st.sampled_from([0, 10]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_allowed_classes_are_exactly_those_of_all_orders(
     percents: list[int], span: int
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.policy import InFlight, KnownEviction, PodEvent, PodState
 from trimtab.policy.inflight import EMPTY, InFlightCache
 
@@ -123,7 +124,7 @@ def after(cache: InFlight, event: Any) -> InFlight:
 
 
 @given(EVENTS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_changed_in_place_it_is_the_same_as_made_anew(events: list[Any]) -> None:
     anew, in_place = EMPTY, InFlightCache()
     for event in events:
@@ -133,7 +134,7 @@ def test_changed_in_place_it_is_the_same_as_made_anew(events: list[Any]) -> None
 
 
 @given(EVENTS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_numbers_always_match_the_entries(events: list[Any]) -> None:
     cache = EMPTY
     for event in events:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration
@@ -104,7 +105,7 @@ IN_FLIGHT = st.lists(
 
 
 @given(view=views(), policy=policies(), inflight=IN_FLIGHT, seed=st.integers(0, 99))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_every_cycle(view: AView, policy: Policy, inflight: InFlight, seed: int) -> None:
     cycle = decide(view, policy, inflight, Shuffled(seed))
     again = decide(view, policy, inflight, Shuffled(seed))
@@ -163,7 +164,7 @@ def nobody_goes_who_may_not(
 
 
 @given(view=views(), policy=policies())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_reasons_and_decisions_agree(view: AView, policy: Policy) -> None:
     """A pod that was evicted has no reason to stay; one that was skipped has the named one."""
     cycle = decide(view, policy)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.snapshots import NOON, WORKER, a_launcher
 from trimtab.errors import ConfigError
 from trimtab.model.machines import Taint
@@ -131,7 +132,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), m
     policy=TEXTS,
     ready=st.sampled_from([None, True, False]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_whatever_is_written_is_read_again(
     values: list[str], labels: dict[str, str], policy: str, ready: bool | None
 ) -> None:

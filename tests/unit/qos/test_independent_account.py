@@ -12,6 +12,7 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.values.qos import START, World, a_life_pod, at
 from builders.virtualtime import run
 from builders.witnesses.independent import Independent
@@ -166,6 +167,10 @@ class Stored:
         else:
             self.specs[name] = told.spec
         return body
+
+    async def patch(self, resource: object, name: str, body: object, namespace: str) -> None:
+        """The reference to an owner that is gone: the garbage collector removes the object."""
+        self.accounts.pop(name, None)
 
 
 class Service:
@@ -398,14 +403,14 @@ THROUGH_A_THIRD_ACCOUNT: list[Act] = [
 """A pod changes its controller twice, and only the last account was written down."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(acts)
 @example(THROUGH_A_THIRD_ACCOUNT)
 def test_the_ledger_agrees_with_an_account_of_the_watch_events_alone(acts: list[Act]) -> None:
     compare(*play(acts))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(acts)
 def test_where_the_watch_history_is_lost_the_difference_is_a_gap_that_is_told(
     acts: list[Act],

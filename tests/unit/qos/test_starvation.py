@@ -11,20 +11,19 @@ Pods are of one size. With S the SLO and n the replicas of each controller, and 
 """
 
 import itertools
-import os
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from builders.examples import FULL, examples
 from builders.values.qos import START
 from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth, time_to_violation
 from trimtab.qos.queue.key import Horizon, Place, PodSituation, SortKey, queue_key
 
 HORIZON = Horizon(margin=30 * SECOND, ageing=600 * SECOND)
 LONGEST_LIFE_S = 30.0
-FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
 HOURS = 2 if FULL else 1
 """Longer than any wait that a test below allows for: at most 2,280 s."""
 
@@ -123,7 +122,7 @@ def bound_s(controllers: list[Controller]) -> float:
 
 
 promises = st.tuples(st.sampled_from([1.0, 0.99, 0.9, 0.8, 0.5, 0.2, 0.0]), st.integers(1, 4))
-some = settings(max_examples=30 if FULL else 4)
+some = settings(max_examples=examples(4, full=30))
 
 
 def played(places: int, promised: list[tuple[float, int]], seed: int) -> Game:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from builders.examples import examples
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, CLASSIC, Mode, evaluate, evaluate_means, find_score, window
 from trimtab.scores.arrays.window import Floats
@@ -100,7 +101,7 @@ clusters = st.integers(1, 6).flatmap(
 
 
 @pytest.mark.parametrize("mode", ["score", "avg1m"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(values=clusters)
 def test_every_score_of_every_cluster_is_between_zero_and_one(mode: Mode, values: Floats) -> None:
     samples = window(values, np.arange(5) * 15.0)
@@ -110,7 +111,7 @@ def test_every_score_of_every_cluster_is_between_zero_and_one(mode: Mode, values
         assert ((result >= 0) & (result <= 1)).all(), score.name
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(values=arrays(np.float64, 4, elements=st.floats(0, 1)), nodes=st.integers(1, 40))
 def test_identical_nodes_get_identical_scores_and_no_deviation(values: Floats, nodes: int) -> None:
     alike = np.broadcast_to(values, (1, nodes, 4)).copy()
@@ -122,7 +123,7 @@ def test_identical_nodes_get_identical_scores_and_no_deviation(values: Floats, n
             assert np.ptp(result) <= 1e-9, score.name
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(values=clusters)
 def test_replicas_do_not_know_of_each_other_to_the_last_bit(values: Floats) -> None:
     times = np.arange(5) * 15.0

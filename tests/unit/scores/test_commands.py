@@ -45,7 +45,7 @@ def test_eval_scores_the_nodes_of_a_file(
 def test_rules_of_chosen_algorithms_go_to_a_file(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     run("rules", "--algorithms", "robust, risk", "--scale", "3", "-o", str(path))
-    groups = yaml.safe_load(path.read_text())["groups"]
+    groups = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)["groups"]
     records = {rule["record"] for rule in groups[0]["rules"]}
     assert {"descheduler:node:robust:avg1m", "descheduler:node:risk:score"} <= records
     assert "descheduler:node:volume:score" not in records
@@ -54,7 +54,7 @@ def test_rules_of_chosen_algorithms_go_to_a_file(tmp_path: Path) -> None:
 
 def test_openshifts_flavor_keeps_its_interval(capsys: pytest.CaptureFixture[str]) -> None:
     run("rules", "--flavor", "openshift", "--format", "operator")
-    rule = yaml.safe_load(capsys.readouterr().out)
+    rule = yaml.load(capsys.readouterr().out, Loader=yaml.CSafeLoader)
     assert {group["interval"] for group in rule["spec"]["groups"]} == {"30s"}
 
 

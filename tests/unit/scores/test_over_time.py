@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from builders.examples import examples
 from trimtab.scores import CATALOG, Window, define, evaluate, evaluate_means, window
 from trimtab.scores.arrays.window import (
     Floats,
@@ -40,7 +41,7 @@ def test_quantiles_lie_between_the_nearest_ranks(q: float, expected: float) -> N
     assert quantile(samples, q, axis=0)[0] == pytest.approx(expected, abs=1e-15)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(arrays(np.float64, (7, 3), elements=st.floats(0, 1)), st.floats(0, 1))
 def test_quantiles_are_those_of_numpys_linear_method(samples: Floats, q: float) -> None:
     np.testing.assert_allclose(
@@ -81,7 +82,7 @@ def test_one_sample_predicts_itself() -> None:
     assert value(predict(cpu_usage, 600, 120), [0.3], [0]) == 0.3
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(arrays(np.float64, (6, 2), elements=st.floats(0, 1)), st.floats(0, 600))
 def test_predictions_are_those_of_a_least_squares_fit(series: Floats, ahead: float) -> None:
     times = np.array([0.0, 15, 30, 45, 75, 90]) + 1e9  # far from the origin, as real clocks are

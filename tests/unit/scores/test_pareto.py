@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from builders.examples import examples
 from builders.worlds.clusters import Cluster, clusters
 from trimtab.scores.arrays.evaluate import crowding, front_index, pareto_score
 from trimtab.scores.arrays.window import Floats
@@ -43,7 +44,7 @@ def test_fronts_of_many_nodes_are_the_longest_chains(spread: float) -> None:
     assert front_index(values).tolist() == depth.tolist()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(arrays(np.float64, (12, 4), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0])))
 def test_ties_everywhere_do_not_confuse_the_fronts(values: Floats) -> None:
     assert front_index(values).tolist() == slow_fronts(values)

@@ -46,7 +46,7 @@ groups:
   rules:
   - {alert: A, expr: up == 0, for: 10m, keep_firing_for: 5m, labels: {for: 1m}}
 """
-    group = yaml.safe_load(rescale(text, 10))["groups"][0]
+    group = yaml.load(rescale(text, 10), Loader=yaml.CSafeLoader)["groups"][0]
     assert group["interval"] == "6s"
     assert group["rules"][0] == {
         "alert": "A",

@@ -30,8 +30,8 @@ def changed() -> Any:
         ("docs/guide/index.md", {"k8s"}, {"kube"}),
         ("tests/contract/qos/test_page.py", {"qos"}, {"kube"}),
         ("tests/builders/proxies/faults.py", {"kube"}, {"scores", "view"}),
-        ("conformance/apiserver.py", {"kube", "qos", "truth"}, {"cli"}),
-        ("tests/builders/waiting.py", {"kube", "qos", "engines", "study"}, {"cli"}),
+        ("conformance/apiserver.py", {"kube", "qos", "truth"}, {"balance", "study"}),
+        ("tests/builders/waiting.py", {"kube", "qos", "engines", "study"}, {"balance"}),
     ],
 )
 def test_a_change_reaches_the_rooms_above_it(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.policy.choices import below
 from trimtab.sim.fleet import Fleet
@@ -38,7 +39,7 @@ def a_cluster(nodes: int, small: int, sizes: int, sources: list[int]) -> Replica
     placement=st.sampled_from(["spread", "binpack"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_burst_gets_the_nodes_that_its_pods_would_get_one_by_one(
     nodes: int, small: int, sizes: int, placement: Placement, seed: int
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.model.machines import Ground, Node, Taint, Vm
 from trimtab.model.pod_rules import (
@@ -168,7 +169,7 @@ def _selects(term: AntiAffinityTerm, labels: dict[str, str]) -> bool:
     return same and all(_true(each, labels) for each in term.label_selector.match_expressions)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(clusters())
 def test_a_pod_goes_exactly_where_every_rule_lets_it(
     given_cluster: tuple[list[Node], list[Vm], list[tuple[int, int]]],

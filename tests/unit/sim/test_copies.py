@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.sim.migration.copies import PreCopies
 from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
 from trimtab.virt.precopy import Copy, share_network
@@ -63,7 +64,7 @@ STEPS: Any = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_all_at_once_equals_one_after_the_other_to_the_bit(steps: list[Any]) -> None:
     """Whatever begins and ends: the same moments, the same bytes."""
     network, plain, now = Network(), dict[int, Copy](), 0.0

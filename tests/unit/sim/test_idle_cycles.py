@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.sim_specs import specs
 from trimtab.policy import PlainNode, Vector, View, decide, default_policy
 from trimtab.policy.cycle import Class
@@ -78,7 +79,7 @@ def test_only_deviation_thresholds_on_a_query_allow_the_shortcut(
 
 
 @settings(
-    max_examples=5,
+    max_examples=examples(5),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
@@ -59,7 +60,7 @@ def watch(spec: RunSpec, seeds: list[int]) -> int:
     return cycles
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=TOO_SLOW)
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=TOO_SLOW)
 @given(specs())
 def test_sums_promises_and_places_hold_after_every_cycle(spec: RunSpec) -> None:
     assert watch(spec, [1, 2]) == 1800 / spec.timing.descheduling_s

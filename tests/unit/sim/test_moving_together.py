@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
@@ -36,7 +37,7 @@ PAIRS = st.tuples(st.integers(0, NODES - 1), st.integers(1, NODES - 1))
 
 
 @given(st.lists(PAIRS, min_size=MANY_MOVES, max_size=30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_many_that_move_together_leave_what_they_leave_one_by_one(
     pairs: list[tuple[int, int]],
 ) -> None:

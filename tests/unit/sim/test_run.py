@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from builders.examples import examples
 from builders.worlds.sim import one_hot_node
 from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
@@ -20,7 +21,7 @@ def digest(outcome: Outcome) -> bytes:
     return msgspec.msgpack.encode(outcome, enc_hook=lambda array: array.tobytes())
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=TOO_SLOW)
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=TOO_SLOW)
 @given(specs())
 def test_a_batch_of_seeds_gives_the_same_bits_as_one_run_each(spec: RunSpec) -> None:
     together = simulate(spec, [1, 2])
@@ -35,7 +36,7 @@ def test_any_batch_of_seeds_gives_the_same_bits_as_one_run_each(spec: RunSpec) -
     assert [digest(o) for o in together] == [digest(simulate_one(spec, s)) for s in (1, 2, 3)]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=TOO_SLOW)
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=TOO_SLOW)
 @given(specs())
 def test_doing_nothing_moves_nothing_unless_the_scenario_does(spec: RunSpec) -> None:
     idle = simulate_one(msgspec.structs.replace(spec, score=None), 1)
@@ -45,7 +46,7 @@ def test_doing_nothing_moves_nothing_unless_the_scenario_does(spec: RunSpec) -> 
         assert idle.placement_after == idle.placement_before
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=TOO_SLOW)
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=TOO_SLOW)
 @given(specs())
 def test_every_vm_is_on_one_node_at_the_end_unless_it_waits_boots_or_left(spec: RunSpec) -> None:
     outcome = simulate_one(spec, 7)

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.fleet import Fleet
@@ -36,7 +37,7 @@ def started(scenario: Scenario) -> tuple[ReplicaPlacement, Starts]:
 
 
 @given(crowded())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_many_at_once_start_where_they_would_one_after_the_other(scenario: Scenario) -> None:
     at_once, starts = started(scenario)
     waiting = starts.place_all()

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
 from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.virt.slots import MigrationPriority
@@ -31,7 +32,7 @@ PER_NODE, IN_ALL = 2, 5
 
 
 @given(STEPS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_without_limits_all_are_taken_in_the_order_in_which_each_would_be(steps: list[Any]) -> None:
     together, alone = dict[int, EvacuationMark](), dict[int, EvacuationMark]()
     all_at_once, one_by_one, now = WaitingMarks(together), WaitingMarks(alone), 0.0
@@ -60,7 +61,7 @@ def test_without_limits_all_are_taken_in_the_order_in_which_each_would_be(steps:
 
 
 @given(STEPS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_queues_give_what_looking_at_all_of_them_gives(steps: list[Any]) -> None:
     marks: dict[int, EvacuationMark] = {}
     waiting, leaving, now = WaitingMarks(marks), Counter[int](), 0.0

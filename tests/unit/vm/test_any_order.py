@@ -5,21 +5,19 @@ dies. `World` judges every write against the truth; in the end everything must c
 in the one right state.
 """
 
-import os
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from builders.examples import FULL, examples
 from builders.worlds.vm import NODES, World
 from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
 from trimtab.virt.attempts import FINISHED_KEPT
 from trimtab.vm.decide.situation import is_over, is_running
 from trimtab.vm.settings import VmControllerSettings
 
-FULL = bool(os.environ.get("TRIMTAB_TEST_FULL"))
 many = settings(
-    max_examples=600 if FULL else 25,
+    max_examples=examples(25, full=600),
     stateful_step_count=50 if FULL else 30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

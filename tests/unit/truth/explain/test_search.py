@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import assume, given, settings
 
+from builders.examples import examples
 from builders.worlds.snapshots import decide_as_answered, snapshots
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.truth.explain.changes.thresholds import nearest
@@ -23,7 +24,7 @@ def check(snapshot: Snapshot) -> None:
     assert sizes == sorted(sizes)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(snapshots())
 def test_every_change_that_is_told_evicts(snapshot: Snapshot) -> None:
     check(snapshot)

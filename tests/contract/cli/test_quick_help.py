@@ -1,4 +1,4 @@
-"""A help loads the command line, and nothing that the commands work with."""
+"""A help loads the command line, and nothing that the commands work with; a service no other."""
 
 import json
 import subprocess
@@ -49,3 +49,15 @@ def test_a_group_lists_the_commands_that_its_module_declares(group: str) -> None
 def test_the_list_of_commands_is_up_to_date() -> None:
     (text,) = generate().values()
     assert json.loads(text) == CONTENTS, "run: make generate"
+
+
+def test_running_a_service_loads_no_other_one() -> None:
+    code = (
+        "import sys; from trimtab.stacks.registry import find_service; "
+        "find_service('vm-controller'); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    others = {"trimtab.qos", "trimtab.advisor", "trimtab.exporter", "trimtab.sim"}
+    assert "trimtab.vm.settings" in loaded
+    assert not loaded & others
