@@ -114,6 +114,9 @@ class Eviction(Struct, frozen=True, gc=False):
     background: bool
 
 
+_NONE: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+
 class PluginRun(Struct, frozen=True, eq=False, kw_only=True):
     """One balance plugin of one profile in one cycle. At most one of `error`, `exit` is set."""
 
@@ -128,10 +131,15 @@ class PluginRun(Struct, frozen=True, eq=False, kw_only=True):
     """What the destinations can take in all, in the units of `CycleFigures.usage` (E1)."""
     sources: tuple[tuple[int, ...], ...] = ()
     """Numbers of source nodes in order; those of one group are equal, in any order (E2)."""
-    destinations: tuple[int, ...] = ()
-    """Numbers of the nodes that pods are meant to go to."""
+    targets: NDArray[np.intp] = _NONE
+    """`destinations` as an array."""
     visits: tuple[Visit, ...] = ()
     """Sources that were visited, in the order taken."""
+
+    @property
+    def destinations(self) -> tuple[int, ...]:
+        """Numbers of the nodes that pods are meant to go to; of 10,000 nodes, thousands."""
+        return tuple(self.targets.tolist())
 
     @property
     def evictions(self) -> Iterator[Eviction]:

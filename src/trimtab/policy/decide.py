@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.policy.assess import Caps, assess
 from trimtab.policy.choices import Answers, Choose, Tie, as_given, willing
@@ -97,15 +98,14 @@ class _Cycle:
         headroom = caps.headroom(targets)
         totals = np.stack([figures.usage[r][sources] for r in plugin.resources]).sum(axis=0)
         groups = order_sources(sources, totals if low_to_high else -totals)
-        destinations = tuple(targets.tolist())
-        engine = self._engine(profile, plugin, source, destinations, dict(headroom))
+        engine = self._engine(profile, plugin, source, targets, dict(headroom))
         return PluginRun(
             profile=profile.name,
             plugin=name,
             figures=figures,
             headroom=caps.in_units(headroom),
             sources=groups,
-            destinations=destinations,
+            targets=targets,
             visits=tuple(self._visits(engine, groups, caps)),
         )
 
@@ -114,7 +114,7 @@ class _Cycle:
         profile: Profile,
         plugin: Plugin,
         source: UsageSource,
-        targets: tuple[int, ...],
+        targets: NDArray[np.intp],
         headroom: dict[str, int],
     ) -> EvictionEngine:
         low = plugin if isinstance(plugin, LowNodeUtilization) else None

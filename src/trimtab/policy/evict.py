@@ -205,7 +205,9 @@ class EvictionEngine(Struct, kw_only=True):
 class Destinations:
     """The taints of the destinations; a pod must tolerate all those of at least one (E7b)."""
 
-    def __init__(self, nodes: Sequence[NodeView], numbers: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, nodes: Sequence[NodeView], numbers: Iterable[int] | NDArray[np.intp] | None = None
+    ) -> None:
         """Those of `nodes` with these numbers; all of them if none are given."""
         self._all = nodes
         self._numbers = range(len(nodes)) if numbers is None else numbers

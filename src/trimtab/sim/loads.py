@@ -16,6 +16,8 @@ from trimtab.sim.fleet import Fleet, Floats, kinds_of
 
 Key = tuple[object, ...]
 MEANS_AT_ONCE = 8_000_000  # 64 MB
+FEW_CURVES = 4
+"""From so many VMs a curve on, loads are computed for each curve and size, then handed out."""
 
 
 class _Constants:
@@ -157,8 +159,14 @@ class _Resource:
         self._groups = [
             _group([distinct[at] for at in some.tolist()], edges) for some in members if len(some)
         ]
-        self._curve_of = position[curve_of]
-        self._sizes = sizes
+        self._pick = position[curve_of]
+        self._sizes, self._by_pair = sizes, False
+        """By pair: `_pick` goes over the loads of each curve at each size, not over the curves."""
+        if FEW_CURVES * len(distinct) <= len(sizes):
+            different, size_of = np.unique(sizes, return_inverse=True)
+            if FEW_CURVES * len(distinct) * len(different) <= len(sizes):
+                self._pick = self._pick * len(different) + size_of
+                self._sizes, self._by_pair = different, True
 
     def key(self, slice_: int) -> Key:
         return tuple(group.key(slice_) for group in self._groups)
@@ -171,15 +179,27 @@ class _Resource:
 
     def _rounded(self, levels: list[Floats]) -> Floats:
         level = np.concatenate(levels) if levels else np.zeros(0)
-        loads = level[self._curve_of]
+        if self._by_pair:
+            pairs = np.multiply.outer(level, self._sizes).ravel()
+            return np.rint(pairs, out=pairs).take(self._pick)
+        loads = level.take(self._pick)
         loads *= self._sizes
         return np.rint(loads, out=loads)
 
 
+_CONSTANTS: Key = (Constant,)
+_COSINES: Key = (Diurnal,)
+_TABLE: Key = (_Table,)
+
+
 def _kind(curve: Curve) -> Key:
+    if isinstance(curve, Constant):
+        return _CONSTANTS
+    if isinstance(curve, Diurnal):
+        return _COSINES
     if isinstance(curve, Trace):
         return (Trace, curve.interval, len(curve.values), curve.repeat)
-    return (type(curve) if isinstance(curve, Constant | Diurnal) else _Table,)
+    return _TABLE
 
 
 def _group(curves: list[Curve], edges: Floats) -> Group:

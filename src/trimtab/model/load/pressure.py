@@ -44,19 +44,19 @@ def pressure(
 ) -> NDArray[np.float64]:
     """The pressure at each utilisation (1 = everything used; CPU demand may exceed 1)."""
     (knee, low), (high, middle) = curve.knee, curve.high
-    used = np.asarray(np.maximum(utilisation, 0.0))
+    used = np.maximum(utilisation, 0.0).ravel()
     total = np.asarray(used * (low / knee), dtype=np.float64)
     # Few nodes are above the knee, fewer above the high mark: the rest is for them alone.
-    above = used >= knee
-    if not above.any():
-        return total
-    total[above] = np.interp(used[above], [knee, high], [low, middle])
-    busy = used > high
-    if busy.any():
-        over = used[busy]
+    above = (used >= knee).nonzero()[0]
+    if len(above):
+        some = used[above]
+        rise = np.interp(some, [knee, high], [low, middle])
+        busy = (some > high).nonzero()[0]
+        over = some[busy]
         steep = np.clip((over - high) / (1.0 - high), 0.0, 1.0)
         overload = curve.overload_slope * np.maximum(over - 1.0, 0.0)
-        total[busy] = np.minimum(
-            total[busy] + (curve.full_pressure - middle) * steep**2 + overload, 1.0
+        rise[busy] = np.minimum(
+            rise[busy] + (curve.full_pressure - middle) * steep**2 + overload, 1.0
         )
-    return total
+        total[above] = rise
+    return total.reshape(np.shape(utilisation))

@@ -5,6 +5,7 @@ descheduler that is the same as a filter that refuses it just before the evictio
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,11 +68,10 @@ class SharedTraits:
         ]
 
     def traits(self, vm: int) -> Traits:
-        try:
-            return self._of_vm[vm]
-        except KeyError:
-            self._of_vm[vm] = found = self._find_traits(vm)
-            return found
+        found = self._of_vm.get(vm)
+        if found is None:
+            found = self._of_vm[vm] = self._find_traits(vm)
+        return found
 
     def _find_traits(self, vm: int) -> Traits:
         seen = self._fleet.scenario.vms[vm]
@@ -111,15 +111,15 @@ class ReplicaView(View):
         self._replica, self._restraint = replica, restraint
         self.scores: Floats | None = None
         self._pods: dict[int, VmPod] = {}
+        self._sampled: tuple[str, ...] | None = None
+        """The nodes that have samples: as long as this view lasts, the same."""
 
     def samples(self) -> Vector:
         assert self.scores is not None
         lost = self._replica.cluster.lost
-        if not lost.any():
-            return Vector(self._names(self._fleet.node_names), self.scores)
-        ready = ~lost
-        names = tuple(n for n, here in zip(self._fleet.node_names, ready, strict=True) if here)
-        return Vector(self._names(names), self.scores[ready])
+        if self._sampled is None:
+            self._sampled = self._names(tuple(compress(self._fleet.node_names, ~lost)))
+        return Vector(self._sampled, self.scores[~lost] if lost.any() else self.scores)
 
     def _names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The very tuple of the selection if it is the same: that saves the rules a look-up."""

@@ -108,7 +108,8 @@ class Sensor:
         if not same_nodes:
             self._known = np.empty((len(seen), len(order)))
         if changed.any():
-            values = seen[changed][:, :, order].transpose(0, 2, 1)
+            some = seen if changed.all() else seen[changed]
+            values = some.take(order, axis=2).transpose(0, 2, 1)
             self._known[changed] = evaluate_means(self._score, values)
         self.seen, self._order = seen, order
         return self._known

@@ -17,6 +17,8 @@ from trimtab.sim.problem import problem_at
 BAND = 0.10
 """A node is level while its use is at most this much above the mean of the nodes."""
 SETTLED_CYCLES = 3
+VALUES_AT_ONCE = 50_000
+"""Of many nodes, so few cycles are looked at together that they stay in the processor's cache."""
 PING_PONG_S = 3600.0
 # Power is a straight line from idle to full, by cores: measured servers come within a few per
 # cent of it (Fan, Weber and Barroso, 2007). No node is switched off here, so the idle part is
@@ -116,11 +118,21 @@ def against_the_band(
     """
     over, under = np.zeros(ready.shape, np.bool_), np.ones(ready.shape, np.bool_)
     furthest = 0.0
-    for share in shares:  # one at a time: for 100,000 nodes each takes 77 MB
-        away = _deviation(share, ready)
-        over |= away > BAND
-        under &= away < 0
-        furthest = max(furthest, *(_furthest_back(away, out) for out in (1.0, -1.0)))
+    cycles, nodes = ready.shape
+    step = max(1, VALUES_AT_ONCE // max(nodes, 1))
+    for share in shares:
+        was_over, was_under = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+        for first in range(0, cycles, step):
+            some = slice(first, first + step)
+            away = _deviation(share[some], ready[some])
+            above = away > BAND
+            over[some] |= above
+            under[some] &= away < 0
+            furthest = max(
+                furthest,
+                -_furthest_back(away, above, was_over, np.minimum),
+                _furthest_back(away, away < -BAND, was_under, np.maximum),
+            )
     return over.astype(np.int8) - under.astype(np.int8), furthest
 
 
@@ -140,14 +152,18 @@ def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
     return away
 
 
-def _furthest_back(away: Floats, out: float) -> float:
-    """How far nodes went below the mean that were above the band, or with -1 the other way."""
-    was_out = away > BAND if out > 0 else away < -BAND
-    some = was_out.any(axis=0)  # few nodes of many, as a rule
-    after = np.logical_or.accumulate(was_out[:, some], axis=0)
-    if out > 0:
-        return -float(away[:, some].min(where=after, initial=0.0))
-    return float(away[:, some].max(where=after, initial=0.0))
+def _furthest_back(
+    away: Floats, out: NDArray[np.bool_], was_out: NDArray[np.bool_], far: np.ufunc
+) -> float:
+    """How far nodes went the other way (`far`: minimum or maximum) that had been out of the band.
+
+    out: which are, in these cycles; was_out: (nodes,) which have been before, and in them too then.
+    """
+    out[0] |= was_out
+    was_out |= out.any(axis=0)
+    some = was_out.nonzero()[0]  # few nodes of many, as a rule
+    after = np.logical_or.accumulate(out[:, some], axis=0)
+    return float(far.reduce(away[:, some], axis=None, where=after, initial=0.0))
 
 
 def convergence(times: Floats, classes: NDArray[np.int8]) -> tuple[float, float]:

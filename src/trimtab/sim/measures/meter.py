@@ -5,6 +5,8 @@ added to the row of its owner in order of time, so a replica's sums do not depen
 else is in the batch.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,9 @@ class Meter:
         self.unserved: Floats = np.zeros((replicas, fleet.vms))
         self.lost_to_migration: Floats = np.zeros((replicas, fleet.vms))
         self.last_cpu_std = np.zeros(replicas)
-        self._last = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0)
+        self._last: tuple[Flags, Floats] | None = None
+        """Which nodes were ready in the last pieces of all replicas, and the figures of these."""
+        self._asked: Floats = np.empty(fleet.vms)
 
     def served(self, replica: int) -> float:
         """CPU that the VMs got, in units times seconds."""
@@ -60,16 +64,20 @@ class Meter:
 
     def ask(self, cpu: Floats, ready: Flags, seconds: float) -> None:
         """Every VM asked for its load during a slice, of the nodes that were ready."""
-        self.demand += cpu * seconds
+        self.demand += np.multiply(cpu, seconds, out=self._asked)
         self.there += ready * seconds
         self.seconds += seconds
 
-    def measure(self, pieces: Pieces, ready: Flags) -> None:
-        """Balance and contention of the nodes that are there."""
+    def measure(self, pieces: Pieces, ready: Flags, *, again: bool) -> None:
+        """Balance and contention of the nodes that are there.
+
+        again: the inputs are those of the last pieces that were measured.
+        """
         if not ready.any():
+            self._last = None
             return
         passed = (pieces.end - pieces.start)[:, None]
-        figures = self._measured(pieces.inputs, ready)
+        figures = self._measured(pieces.inputs, ready, again)
         pieces.add(figures * passed, self._figures)
         self.last_cpu_std[:] = figures[-len(self.last_cpu_std) :, 0]
         cpu = pieces.inputs[:, 0]
@@ -77,12 +85,13 @@ class Meter:
         if (full := cpu >= 1.0).any():
             pieces.add(full * passed, self.full)
 
-    def _measured(self, inputs: Floats, ready: Flags) -> Floats:
-        """The figures; the last ones again for the very same inputs."""
-        if inputs is not self._last[0] or not np.array_equal(ready, self._last[1]):
-            there = inputs if ready.all() else inputs[:, :, ready]
-            self._last = inputs, ready, measured(there)
-        return self._last[2]
+    def _measured(self, inputs: Floats, ready: Flags, again: bool) -> Floats:
+        """The figures of each piece; those of the last pieces if they are measured again."""
+        if again and self._last is not None and np.array_equal(ready, self._last[0]):
+            return self._last[1]
+        figures = measured(inputs if ready.all() else inputs[:, :, ready])
+        self._last = ready, figures[-len(self.last_cpu_std) :]
+        return figures
 
     def serve(
         self,
@@ -97,10 +106,13 @@ class Meter:
 
         where: (vms,) node of each, nowhere being the last; cpu_share: (nodes,).
         """
-        short = np.ones(len(cpu_share) + 1)
-        short[:-1] = 1.0 - 1.0 / np.maximum(cpu_share, 1.0)
-        some = residents.on_any(short.nonzero()[0])  # few, even among a million
-        self.unserved[replica, some] += demand[some] * (short * seconds)[where[some]]
+        nowhere = len(cpu_share)
+        full = (cpu_share > 1.0).nonzero()[0]  # few, even among 100,000
+        missing_s = np.zeros(nowhere + 1)
+        missing_s[full] = (1.0 - 1.0 / cpu_share[full]) * seconds
+        missing_s[nowhere] = seconds
+        some = residents.on_any(np.append(full, nowhere))
+        self.unserved[replica, some] += demand[some] * missing_s[where[some]]
 
     def miss(self, replica: int, where: NDArray[np.intp], demand: Floats, seconds: float) -> None:
         """Some VMs should run and do not."""
@@ -122,20 +134,27 @@ def measured(inputs: Floats) -> Floats:
     shares, figures = inputs[:, :4:2], np.empty((len(inputs), len(FIGURES)))
     mean = np.add.reduce(shares, axis=2) / count
     apart = shares - mean[:, :, None]
-    deviation = np.sqrt(np.add.reduce(apart * apart, axis=2) / count)
+    deviation = np.sqrt(np.add.reduce(np.square(apart, out=apart), axis=2) / count)
     largest = np.maximum.reduce(shares, axis=2)
     busy = mean[:, 0] > 0
     level = np.where(busy, mean[:, 0], 1.0)
     ordered = np.sort(shares[:, 0], axis=1)
-    ranks = 2.0 * np.arange(1, count + 1) - count - 1
-    differences = np.add.reduce(ordered * ranks, axis=1)  # half of all |xi - xj|
+    figures[:, 5] = largest[:, 0] - ordered[:, 0]
+    ordered *= _ranks(count)
+    differences = np.add.reduce(ordered, axis=1)  # half of all |xi - xj|
     figures[:, 0:2] = deviation
     figures[:, 2] = np.where(busy, deviation[:, 0] / level, 0.0)
     figures[:, 3] = np.where(busy, largest[:, 0] / level, 1.0)
     figures[:, 4] = np.where(busy, differences / (count**2 * level), 0.0)
-    figures[:, 5] = largest[:, 0] - ordered[:, 0]
     figures[:, 6] = 0.0
     if (largest > 1.0).any():
-        figures[:, 6] = np.add.reduce(np.maximum(shares - 1.0, 0.0), axis=(1, 2))
+        over = np.subtract(shares, 1.0, out=apart)
+        figures[:, 6] = np.add.reduce(np.maximum(over, 0.0, out=over), axis=(1, 2))
     figures[:, 7] = np.add.reduce(np.add.reduce(inputs[:, 1:4:2], axis=2), axis=1)
     return figures
+
+
+@lru_cache(maxsize=4)
+def _ranks(count: int) -> Floats:
+    """How often each of `count` ordered values is added less how often it is subtracted."""
+    return 2.0 * np.arange(1, count + 1, dtype=np.float64) - count - 1

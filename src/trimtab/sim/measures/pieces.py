@@ -71,9 +71,11 @@ class Accounts:
         for r, since in enumerate(starts):
             self._serve(r, end - since)
         self.meter.ask(self._loads.cpu, ready, end - start)
+        known = self._last[2]
         pieces = self._pieces(starts, end)
+        again = pieces.inputs is known
         self._inner.clear()
-        self.meter.measure(pieces, ready)
+        self.meter.measure(pieces, ready, again=again)
         return pieces
 
     def _pieces(self, starts: Sequence[float], end: float) -> Pieces:

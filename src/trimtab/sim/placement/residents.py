@@ -23,6 +23,8 @@ class Residents:
         """Those that moved since all were sorted."""
         self._elsewhere: Places | None = None
         """Those of them that are not back; None when that is to be found out again."""
+        self._asked: tuple[Places, Places, Places] | None = None
+        """The nodes that were asked for last, their VMs when all were sorted, the node of each."""
 
     def forget(self) -> None:
         """Many VMs moved at once."""
@@ -48,18 +50,24 @@ class Residents:
     def on_any(self, nodes: Places) -> Places:
         """Numbers of the VMs on some nodes, in no order."""
         elsewhere = self._follow()
+        if self._asked is None or not np.array_equal(nodes, self._asked[0]):
+            self._asked = nodes, *self._sorted_on(nodes)
+        _, found, home = self._asked
+        if not len(elsewhere):
+            return found
+        wanted = np.zeros(self._nodes, dtype=np.bool_)
+        wanted[nodes] = True
+        stayed = found[self._where[found] == home]
+        return np.concatenate([stayed, elsewhere[wanted[self._where[elsewhere]]]])
+
+    def _sorted_on(self, nodes: Places) -> tuple[Places, Places]:
+        """The VMs that were on these nodes when all were sorted, and the node of each."""
         begin = self._first[nodes]
         counts = self._first[nodes + 1] - begin
         ends = np.cumsum(counts)
         # Slice by slice in one go: where each begins, less what stands before it in the result.
         offsets = np.repeat(begin - ends + counts, counts)
-        found: Places = self._vms[np.arange(len(offsets)) + offsets]
-        if not len(elsewhere):
-            return found
-        wanted = np.zeros(self._nodes, dtype=np.bool_)
-        wanted[nodes] = True
-        stayed = found[self._where[found] == self._home[found]]
-        return np.concatenate([stayed, elsewhere[wanted[self._where[elsewhere]]]])
+        return self._vms[np.arange(len(offsets)) + offsets], np.repeat(nodes, counts)
 
     def _follow(self) -> Places:
         """Sort all VMs if need be; returns those that are not where they were sorted."""
@@ -69,7 +77,7 @@ class Residents:
             counts = np.bincount(self._home, minlength=self._nodes)
             self._first = np.concatenate([[0], np.cumsum(counts)])
             self._moved.clear()
-            self._sorted, self._elsewhere = True, None
+            self._sorted, self._elsewhere, self._asked = True, None, None
         if self._elsewhere is None:
             moved = np.fromiter(self._moved, np.intp, len(self._moved))
             self._elsewhere = moved[self._where[moved] != self._home[moved]]
