@@ -1,9 +1,13 @@
-"""The page's places as PNG files in docs/images, light and dark.
+r"""The page's places as PNG files in docs/images, light and dark.
 
 A simulated run shows the cluster while VMs move; an example snapshot answers why and compares.
 Both are the same every time, so pictures change only when the page does. Scores and plans need
-services that tell them: with --lab NAME they, and nothing else, are taken of that lab, e.g. after
-`trimtab lab up --name NAME --with loop --with balancer --balancer propose --scale 10`.
+services that tell them: with --lab NAME they, and nothing else, are taken of that lab, after
+
+    trimtab lab up --name NAME --with loop --with balancer --balancer propose --scale 10 \
+        --interval 30m
+
+The long interval keeps the descheduler from levelling the nodes before anybody approves the plan.
 
 Run: scripts/screenshots [--lab NAME]
 """
@@ -27,6 +31,11 @@ MOST_BYTES = 200_000
 SIZE = ViewportSize(width=1100, height=760)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 TRIMTAB = (sys.executable, "-m", "trimtab.cli")
+PLACES_OF_LAB = (
+    ("scores", "c", "#scores", "#scores td"),
+    ("plans", "p", "#places", "#places details[open] td"),
+)
+"""Name of the picture, key that opens the place, the place, and what must be seen there."""
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
@@ -65,10 +74,10 @@ def of_files(browser: Browser) -> None:
 def of_lab(browser: Browser, lab: str) -> None:
     with served("--lab", lab, "--allow-changes") as address:
         for scheme in SCHEMES:
-            for name, key, place in (("scores", "c", "#scores"), ("plans", "p", "#places")):
+            for name, key, place, shown in PLACES_OF_LAB:
                 page = opened(browser, address, scheme)
                 page.keyboard.press(key)
-                page.locator(f"{place} td").first.wait_for()
+                page.locator(shown).first.wait_for()
                 page.locator(place).scroll_into_view_if_needed()
                 page.wait_for_timeout(500)
                 keep(page, name, scheme)
