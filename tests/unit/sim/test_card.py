@@ -164,6 +164,24 @@ def test_overshoot_is_how_far_past_the_mean_a_node_goes(
     assert against_the_band((rest, cpu), ready)[1] == pytest.approx(expected, abs=1e-6)
 
 
+@given(
+    st.lists(st.lists(st.integers(0, 100), min_size=3, max_size=3), min_size=1, max_size=12),
+    st.integers(1, 12),
+)
+def test_the_card_is_the_same_however_many_cycles_are_looked_at_together(
+    percent: list[list[int]], cycles: int
+) -> None:
+    cpu = (np.array(percent) / 100).astype(np.float32)
+    memory, ready = cpu[::-1].copy(), np.ones(cpu.shape, dtype=np.bool_)
+    ready[len(ready) // 2, 0] = False
+    expected = against_the_band((cpu, memory), ready)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trimtab.sim.measures.card.VALUES_AT_ONCE", 3 * cycles)
+        found = against_the_band((cpu, memory), ready)
+    assert np.array_equal(found[0], expected[0])
+    assert found[1] == expected[1]
+
+
 def test_a_node_that_is_lost_does_not_overshoot() -> None:
     cpu = np.array([[0.8, 0.4, 0.4], [0.0, 0.4, 0.4]], dtype=np.float32)
     ready = np.array([[True, True, True], [False, True, True]])

@@ -120,3 +120,21 @@ def test_a_trace_in_a_table_is_as_good_as_one_of_its_own() -> None:
     mixed = loads_of([first, own])
     mixed.enter(1)
     assert mixed.cpu[0] == mixed.cpu[1]
+
+
+def test_loads_are_the_same_whether_vms_share_curves_or_have_equal_ones() -> None:
+    """Of many VMs with few curves, a load is computed for each curve and size only."""
+    values = ((0.31, 0.77, 0.123), (0.9, 0.4, 0.05))
+    curves = [Trace(each, interval=100.0) for each in values]
+    cpu = [(1, 3)[at % 2] for at in range(40)]
+    shared = [a_vm(f"v{at}", cpu=cpu[at], load=curves[at // 2 % 2]) for at in range(40)]
+    alone = [
+        a_vm(f"v{at}", cpu=cpu[at], load=Trace(values[at // 2 % 2], interval=100.0))
+        for at in range(40)
+    ]
+    both = [Loads(Fleet(a_scenario(nodes(1), vms)), EDGES) for vms in (shared, alone)]
+    for slice_ in range(len(EDGES) - 1):
+        for loads in both:
+            loads.enter(slice_)
+        assert np.array_equal(both[0].cpu, both[1].cpu)
+        assert len(set(both[0].cpu.tolist())) == 4

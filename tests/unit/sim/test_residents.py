@@ -16,29 +16,33 @@ MOVES = st.lists(st.tuples(st.integers(0, VMS - 1), st.integers(0, NODES - 1), s
 @given(
     start=st.lists(st.integers(0, NODES - 1), min_size=VMS, max_size=VMS),
     moves=MOVES,
-    at_once=st.booleans(),
+    how=st.sampled_from(["one", "many", "all"]),
     some=st.sets(st.integers(0, NODES - 1)),
 )
 def test_after_any_moves_the_vms_of_a_node_are_those_that_are_there(
     most: int,
     start: list[int],
     moves: list[tuple[int, int, bool]],
-    at_once: bool,
+    how: str,
     some: set[int],
 ) -> None:
     where = np.array(start, dtype=np.intp)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(residents, "FEWEST_MOVES", most)
         known = Residents(where, NODES)
+    nodes = np.array(sorted(some), dtype=np.intp)
     for vm, node, ask in moves:
         where[vm] = node
-        if at_once:
+        if how == "all":
             known.forget()
+        elif how == "many":
+            known.move_all([vm])
         else:
             known.moves(vm)
         if ask:
             assert known.on(node).tolist() == np.flatnonzero(where == node).tolist()
-    nodes = np.array(sorted(some), dtype=np.intp)
+            there = np.flatnonzero(np.isin(where, nodes))
+            assert sorted(known.on_any(nodes).tolist()) == there.tolist()
     assert sorted(known.on_any(nodes).tolist()) == np.flatnonzero(np.isin(where, nodes)).tolist()
     for node in range(NODES):
         assert known.on(node).tolist() == np.flatnonzero(where == node).tolist()

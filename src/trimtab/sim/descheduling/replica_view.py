@@ -138,22 +138,21 @@ class ReplicaView(View):
         return [
             pod
             if (pod := known.get(vm)) is not None and pod.incarnation == incarnation[vm]
-            else self._new_pod(vm, incarnation[vm])
+            else self._new_pod(vm, incarnation[vm], pod)
             for vm in vms
         ]
 
-    def _new_pod(self, vm: int, incarnation: int) -> VmPod:
+    def _new_pod(self, vm: int, incarnation: int, old: VmPod | None) -> VmPod:
         """The pod of a VM; the same object until the VM gets another pod."""
         fleet, replica = self._fleet, self._replica
-        pod = self._pods[vm] = VmPod(
-            vm,
-            incarnation,
-            replica.uid(vm),
-            fleet.vm_names[vm],
-            self._shared.traits(vm),
-            DEFAULT_NAMESPACE if fleet.rules is None else fleet.namespace(vm),
-            replica.started_s(vm),
-        )
+        if old is not None:
+            name, traits, namespace = old.vm_name, old.traits, old.namespace
+        else:
+            name, traits = fleet.vm_names[vm], self._shared.traits(vm)
+            namespace = DEFAULT_NAMESPACE if fleet.rules is None else fleet.namespace(vm)
+        started_s = replica.started_s(vm)
+        pod = VmPod(vm, incarnation, replica.uid(vm), name, traits, namespace, started_s)
+        self._pods[vm] = pod
         return pod
 
     def requested_on(self, node: str) -> tuple[Amounts, int]:

@@ -74,8 +74,8 @@ class PreCopies:
             self._figures = np.concatenate([self._figures, np.zeros_like(self._figures)], axis=1)
             self._name_columns()
         self._marks += marks
-        for at, mark in enumerate(marks, first):
-            _attempt(mark).copy = at
+        for at, attempt in enumerate(_attempts(marks), first):
+            attempt.copy = at
         new = slice(first, end)
         self._vms[new] = [mark.vm for mark in marks]
         self._sources[new] = [mark.source for mark in marks]
@@ -91,12 +91,13 @@ class PreCopies:
     def end(self, marks: Sequence[EvacuationMark], now: float) -> list[float]:
         """Copies end now, one way or the other; the bytes that each has sent."""
         self.progress(now)
-        places = np.array([_attempt(mark).copy for mark in marks], dtype=np.intp)
+        attempts = _attempts(marks)
+        places = np.array([attempt.copy for attempt in attempts], dtype=np.intp)
         sent: list[float] = self._sent[places].tolist()
         np.subtract.at(self._sending, self._sources[places], 1)
         np.subtract.at(self._receiving, self._targets[places], 1)
-        for mark in marks:
-            _attempt(mark).copy = None
+        for attempt in attempts:
+            attempt.copy = None
         self._fill(places)
         self._regrouped = True
         return sent
@@ -107,9 +108,10 @@ class PreCopies:
         stays = np.ones(len(free), dtype=np.bool_)
         stays[free[free >= count] - count] = False
         free, last = free[free < count], count + stays.nonzero()[0]
-        for at, before in zip(free.tolist(), last.tolist(), strict=True):
-            moved = self._marks[at] = self._marks[before]
-            _attempt(moved).copy = at
+        moved = list(map(self._marks.__getitem__, last.tolist()))
+        for at, mark, attempt in zip(free.tolist(), moved, _attempts(moved), strict=True):
+            self._marks[at] = mark
+            attempt.copy = at
         self._places[:, free] = self._places[:, last]
         self._figures[:, free] = self._figures[:, last]
         del self._marks[count:]
@@ -179,6 +181,6 @@ class PreCopies:
         self._regrouped = False
 
 
-def _attempt(mark: EvacuationMark) -> MigrationAttempt:
-    assert mark.attempt is not None
-    return mark.attempt
+def _attempts(marks: Sequence[EvacuationMark]) -> list[MigrationAttempt]:
+    """Of VMs that are being copied: each has one."""
+    return [mark.attempt for mark in marks if mark.attempt is not None]

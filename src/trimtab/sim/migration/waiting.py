@@ -14,6 +14,7 @@ from operator import attrgetter
 from trimtab.sim.migration.marks import EvacuationMark
 
 Order = tuple[int, int]
+_SEQUENCE, _PRIORITY = attrgetter("sequence"), attrgetter("priority")
 
 
 class WaitingMarks:
@@ -76,7 +77,8 @@ class WaitingMarks:
         self._nodes.clear()
         while self._moments and self._moments[0] <= now:
             ripe += self._later.pop(heappop(self._moments))
-        return sorted(filter(self._waits, ripe), key=attrgetter("order"))
+        waits = sorted(filter(self._waits, ripe), key=_SEQUENCE)
+        return sorted(waits, key=_PRIORITY, reverse=True)  # equal ones stay in order
 
     def freed(self, node: int) -> None:
         """One VM less leaves a node."""

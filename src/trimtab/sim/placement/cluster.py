@@ -157,7 +157,7 @@ class ReplicaPlacement:
                 self.apart.count(vm, source, -1)
         for vm in vms:
             del self.landing[vm]
-            self.residents.moves(vm)
+        self.residents.move_all(vms)
         touched = np.unique(sources).tolist()
         self.freed.update(touched)
         self.changed.extend(touched)

@@ -4,6 +4,8 @@ Looking for the VMs of one node among 100,000 takes 30 µs, and hundreds of node
 a cycle without limits; sorted, a node's VMs are a slice.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,13 @@ class Residents:
         """A VM is somewhere else from now on."""
         if self._sorted:
             self._moved.add(vm)
+            self._elsewhere = None
+            self._sorted = len(self._moved) <= self._most
+
+    def move_all(self, vms: Iterable[int]) -> None:
+        """The same for one after the other."""
+        if self._sorted:
+            self._moved.update(vms)
             self._elsewhere = None
             self._sorted = len(self._moved) <= self._most
 
