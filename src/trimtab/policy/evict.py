@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import inf
 
 import numpy as np
 from msgspec import Struct
@@ -37,11 +36,7 @@ class Evictions:
         background: bool,
     ) -> None:
         known = inflight if background else EMPTY
-        self._answer, self._background = answer, background
-        limits = policy.max_total, policy.max_per_node, policy.max_per_namespace
-        self._most, self._most_on_node, self._most_in_namespace = (
-            inf if limit is None else limit for limit in limits
-        )
+        self._policy, self._answer, self._background = policy, answer, background
         self._total = known.total
         self._nodes, self._namespaces = dict(known.per_node), dict(known.per_namespace)
         self._flying = set(known.entries)
@@ -50,28 +45,38 @@ class Evictions:
 
     def evict(self, pod: PodView, node: str) -> PodOutcome:
         """Ask for one eviction, in the descheduler's order of checks."""
-        uid, namespace = pod.uid, pod.namespace
-        if not uid:
+        if not pod.uid:
             return PodOutcome.NO_UID
         in_background = self._background and pod.traits.request_evict_only
-        if in_background and uid in self._flying:
+        if in_background and pod.uid in self._flying:
             return PodOutcome.IN_FLIGHT
-        on_node, in_namespace = self._nodes.get(node, 0), self._namespaces.get(namespace, 0)
-        if self._total >= self._most:
+        if limit := self._reached(node, pod.namespace):
+            return limit
+        return self._ask(pod, node, in_background)
+
+    def _reached(self, node: str, namespace: str) -> PodOutcome | None:
+        policy = self._policy
+        if policy.max_total is not None and self._total + 1 > policy.max_total:
             return PodOutcome.TOTAL_LIMIT
-        if on_node >= self._most_on_node:
+        on_node = self._nodes.get(node, 0)
+        if policy.max_per_node is not None and on_node + 1 > policy.max_per_node:
             return PodOutcome.NODE_LIMIT
-        if in_namespace >= self._most_in_namespace:
+        in_namespace = self._namespaces.get(namespace, 0)
+        if policy.max_per_namespace is not None and in_namespace + 1 > policy.max_per_namespace:
             return PodOutcome.NAMESPACE_LIMIT
+        return None
+
+    def _ask(self, pod: PodView, node: str, in_background: bool) -> PodOutcome:
         answer = self._answer(pod)
         if answer is Answer.REFUSED or (answer is Answer.BACKGROUND and not in_background):
             return PodOutcome.REFUSED
         self._total += 1
-        self._nodes[node], self._namespaces[namespace] = on_node + 1, in_namespace + 1
+        self._nodes[node] = self._nodes.get(node, 0) + 1
+        self._namespaces[pod.namespace] = self._namespaces.get(pod.namespace, 0) + 1
         if answer is Answer.BACKGROUND:
-            self._flying.add(uid)
+            self._flying.add(pod.uid)
             return PodOutcome.BACKGROUND
-        self.gone.add(uid)
+        self.gone.add(pod.uid)
         return PodOutcome.EVICTED
 
 
