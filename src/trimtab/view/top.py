@@ -67,7 +67,9 @@ def _load(node: NodeState) -> float:
 
 
 def press(top: Top, key: str, picture: Picture) -> tuple[Top, KeyRequest | None]:
-    """The screen after a key, and what it asks for."""
+    """The screen after a key, and what it asks for; no key ("") leaves questions and notes."""
+    if not key:
+        return top, None
     if top.confirm:
         vm, after = top.confirm, replace(top, confirm="")
         return (
@@ -130,10 +132,11 @@ def _scrolled(top: Top, key: str) -> Top:
 def frame(top: Top, picture: Picture, title: str, columns: int, lines: int) -> list[str]:
     """The screen: exactly `lines` lines, none wider than `columns`."""
     cluster = picture.cluster
-    parts = [f"{len(picture.nodes)} nodes, {len(picture.vms)} VMs", cluster.verdict]
+    parts = [f"{len(picture.nodes)} nodes, {len(picture.vms)} VMs"]
     if cluster.imbalance is not None:
         parts.append(f"imbalance {cluster.imbalance:.1f}")
-    parts.append(f"{cluster.moving} moving, {cluster.moved} moved")
+    # the verdict comes last: it may be a long sentence, which 80 columns cut
+    parts += [f"{cluster.moving} moving, {cluster.moved} moved", cluster.verdict]
     head = [title, " · ".join(filter(None, parts)), cluster.problem or " · ".join(cluster.notes)]
     room = max(1, lines - HEAD - FOOT)
     body = list(top.text[top.scrolled : top.scrolled + room]) if top.text else _list(

@@ -14,6 +14,7 @@ import pytest
 
 from builders.programs.ptys import in_terminal, read
 from builders.waiting import LIMIT_S
+from trimtab.cli.page.top.screen import TICK_MS
 
 TOP = [sys.executable, "-m", "trimtab.cli", "top", "evicts"]
 
@@ -50,6 +51,7 @@ def test_keys_walk_ask_why_and_quit() -> None:
     time.sleep(0.2)
     os.write(mine, b"\tm")
     until(b"y: yes")
+    time.sleep(3 * TICK_MS / 1000)  # people think before they confirm
     os.write(mine, b"y")
     until(b"a file has no VMs to move")
     os.write(mine, b"q")

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from builders.values.pictures import a_picture
 from trimtab.view.top import KeyRequest, Top, frame, press, rows_of
-from trimtab.web.feed.events import NodeState, Picture, VmState
+from trimtab.web.feed.events import ClusterState, NodeState, Picture, VmState
 
 KEYS = ("j", "k", "g", "G", "Tab", "/", "Enter", "Escape", "?", "Backspace", "Down", "Up", "n")
 
@@ -43,9 +43,13 @@ def test_at_80_by_24_the_hottest_nodes_are_shown_with_class_score_and_loads() ->
             "hot": NodeState(kind="over", percent=90, high=30, cpu=0.9, memory=0.5),
         },
         vms={"default/web": VmState(node="hot", cpu=1.5, memory=2**30)},
+        cluster=ClusterState(verdict="a" * 99, imbalance=21.0, moving=3, moved=4),
     )
     shown = frame(Top(), picture, "lab default", 80, 24)
-    assert shown[0] == "lab default"
+    assert shown[:2] == [
+        "lab default",
+        "2 nodes, 1 VMs · imbalance 21.0 · 3 moving, 4 moved · " + "a" * 26,
+    ]
     hot, cold = shown[4], shown[5]
     assert " ".join(hot.split()) == "> hot ▲ over 90 % -60.0 90 % 50 % 1"
     assert "under" in cold
@@ -89,6 +93,8 @@ def test_a_migration_needs_a_vm_and_a_yes() -> None:
     assert asked is None
     vm = rows_of(top, picture)[0]
     assert f"migrate {vm}?" in frame(top, picture, "lab", 80, 24)[-1]
+    waited, asked = pressed(["", ""], picture, top)  # nobody pressed a key for a while
+    assert (waited, asked) == (top, None)
     assert pressed(["n"], picture, top)[1] is None
     assert pressed(["Enter"], picture, top)[1] is None
     assert pressed(["y"], picture, top)[1] == KeyRequest("migrate", vm)
