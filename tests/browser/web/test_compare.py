@@ -29,7 +29,8 @@ def test_two_candidates_are_judged_on_the_same_look(serve: Serve, open_page: Ope
     expect(verdict).to_contain_text(f"A evicts {count}; B evicts nothing")
     assert seen.page.locator("#compare tbody").first.get_by_text("≠").count() >= 1
     assert seen.page.locator("#compare").get_by_role("button").count() == 0  # nothing to apply to
-    seen.page.keyboard.press("Escape")
+    seen.page.keyboard.press("Escape")  # from the field below the one that was filled
+    expect(seen.page.locator("#compare")).to_be_hidden()
 
 
 def test_a_page_without_other_services_says_so(serve: Serve, open_page: Opener) -> None:

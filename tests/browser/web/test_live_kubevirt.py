@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from playwright.sync_api import expect
 
 from browser.web.conftest import Opener, OpenPage
 from browser.web.test_live import PATIENCE_MS, apart
@@ -181,6 +182,7 @@ def test_evictions_and_a_migration_are_arcs_until_the_vms_are_elsewhere(
     assert " moving" in seen.text("#verdict")
     assert "0 moving" not in seen.text("#verdict")
     seen.click_vm(evicted[0])
+    assert seen.page.locator("#cancel").count() == 0  # this page only shows
     (running,) = {(m.source, m.target) for m in told(seen, evicted[0]) if m.phase == "Running"}
     assert f"Move Running: {running[0]} → {running[1]}" in seen.text("#details")
     for vm in moving:
@@ -206,3 +208,29 @@ def test_evictions_and_a_migration_are_arcs_until_the_vms_are_elsewhere(
         vm: node for vm, node in before.items() if vm not in moving
     }
     check_explained(seen, loop, state, after[evicted[0]])
+
+
+def test_a_migration_is_asked_for_and_cancelled_in_the_panel_of_its_vm(
+    loop: LoopLab, kubevirt: KubevirtLab, state: Path, open_page: Opener
+) -> None:
+    options = ("--lab", loop.lab.lab.name, "--every", "1", "--allow-changes")
+    with ServedPage(state, *options) as writable:
+        seen = open_page(writable.address).drawn()
+        before = places(kubevirt)
+        vm = next(vm for vm in before if vm.startswith("default/calm-e"))
+        seen.click_vm(vm)
+        asked = seen.page.locator("[data-part=asked]")
+        cancel = seen.page.locator("#cancel")
+        expect(cancel).to_be_disabled()
+        seen.page.locator("#migrate").click()
+        asked.filter(has_text="was asked for").wait_for(timeout=PATIENCE_MS)
+        await_page(seen, COPYING, vm)
+        expect(seen.page.locator("#migrate")).to_be_disabled()
+        cancel.click()  # in the same panel: it follows what the page sees
+        asked.filter(has_text="cancelled: migration").wait_for(timeout=PATIENCE_MS)
+        gone = "vm => ![...trimtabPage.map.state.moves.values()].some(m => m.vm === vm && !m.ended)"
+        await_page(seen, gone, vm)
+        expect(cancel).to_be_disabled()
+        apart(kubevirt.await_all_over)
+        assert places(kubevirt) == before
+        seen.context.close()  # before its server goes

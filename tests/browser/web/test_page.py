@@ -58,8 +58,11 @@ def test_a_move_appears_as_an_arc_and_ends_where_it_went(
     seen.drawn(2)
     assert seen.page.evaluate("[...trimtabPage.map.state.moves.values()][0].target") == "node-11"
     assert "1 moving" in seen.text("#verdict")
+    seen.click_vm(vm)
+    assert seen.text("#details [data-part=moves]") == "Move PreCopy: node-0 → node-11"
     feed.add(a_move_ends(feed.last, vm))
     seen.drawn(3)
+    assert seen.text("#details [data-part=moves]") == ""  # the open panel follows
     assert seen.page.evaluate("vm => trimtabPage.map.state.vms.get(vm).node", vm) == "node-11"
     assert "0 moving, 1 moved" in seen.text("#verdict")
     seen.click_vm(vm)

@@ -11,10 +11,12 @@ export class Details {
     this.open = open;
     this.session = session;
     this.asked = 0;
+    this.follow = () => {}; // fits what changes from look to look to the newest state
   }
 
   close() {
     this.asked += 1;
+    this.follow = () => {};
     this.place.hidden = true;
     this.place.replaceChildren();
   }
@@ -27,9 +29,13 @@ export class Details {
     const body = what.vm ? this.vmFacts(what.vm, state, timeline, index) : this.nodeFacts(what.node, state);
     const vm = what.vm && !silent ? state.vms.get(what.vm) : null;
     const actions = vm ? vmActions(what.vm, vm, state, this.session()) : null;
+    this.follow = (now) => {
+      body.follow?.(now);
+      actions?.follow(now);
+    };
     const why = el("div", { "aria-live": "polite" }, silent ? "" : "asking why…");
     const close = el("button", { class: "close", type: "button", "aria-label": "Close details", onclick: () => this.close() }, "×");
-    this.place.replaceChildren(close, ...body.head, ...(actions ? [actions] : []), why, ...body.rest);
+    this.place.replaceChildren(close, ...body.head, ...(actions ? [actions.place] : []), why, ...body.rest);
     this.place.hidden = false;
     if (silent) {
       why.replaceChildren(el("p", { class: "quiet" }, silent));
@@ -66,20 +72,22 @@ export class Details {
   vmFacts(name, state, timeline, index) {
     const vm = state.vms.get(name);
     if (!vm) return gone("VM ", name);
-    const moves = [...state.moves.values()].filter((move) => move.vm === name);
+    const moves = el("div", { "data-part": "moves" });
+    const follow = (now) => moves.replaceChildren(...movesOf(name, now));
+    follow(state);
     const places = timeline.placesOf(name, index).slice(-12);
     const head = [
       el("h2", {}, "VM ", named(name)),
       el("p", {}, "on ", this.link(vm.node ?? "", { node: vm.node }), ` · ${cores(vm.cpu)} · ${gib(vm.memory)}`),
       vm.evict ? el("p", { class: "over" }, "◆ A cycle now would evict it.") : null,
       vm.stays ? el("p", {}, "It cannot move now: ", vm.stays) : null,
-      ...moves.map((move) => el("p", {}, `Move ${move.phase}: `, named(move.source ?? "…"), " → ", named(move.target ?? "…"), move.reason ? ` (${move.reason})` : "")),
+      moves,
     ];
     const rest = [
       el("h3", {}, "Where it was"),
       el("ul", {}, ...places.map((place) => el("li", {}, `${clock(place.at)} `, place.node === null ? "nowhere" : named(place.node)))),
     ];
-    return { head: head.filter(Boolean), rest };
+    return { head: head.filter(Boolean), rest, follow };
   }
 
   link(text, what) {
@@ -91,6 +99,13 @@ const gone = (what, name) => ({
   head: [el("h2", {}, what, named(name)), el("p", {}, "It is not there at this moment.")],
   rest: [],
 });
+
+function movesOf(name, state) {
+  const mine = [...state.moves.values()].filter((move) => move.vm === name);
+  return mine.map((move) =>
+    el("p", {}, `Move ${move.phase ?? "Pending"}: `, named(move.source ?? "…"), " → ", named(move.target ?? "…"), move.reason ? ` (${move.reason})` : ""),
+  );
+}
 
 const cores = (cpu) => (cpu === null || cpu === undefined ? "CPU not known" : `${cpu.toFixed(2)} cores`);
 

@@ -84,6 +84,7 @@ function render(stripOnly = false) {
   beside.show(state, map); // before the map: it takes half of its room
   map.show(state);
   sayScale();
+  details.follow(state);
   const now = performance.now();
   if (now - tableAt > TABLE_MS || !live) {
     tableAt = now;
@@ -232,7 +233,8 @@ function onMapKey(event) {
 }
 
 function onKey(event) {
-  const typing = event.target.matches("input:not([type=range]), select");
+  const leaving = event.key === "Escape" && event.target.closest(".place"); // Esc closes a place from its fields too
+  const typing = event.target.matches("input:not([type=range]), select") && !leaving;
   const button = event.target.matches("button, input[type=range]") && event.key === " ";
   if (typing || button || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
   const act = KEYS[event.key];
