@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from browser.web.conftest import Opener
 from builders.labs.loops import LoopLab, running_loop
 from builders.programs.served_page import ServedPage
+from builders.waiting import wait_until
 from trimtab.lab import Home
 from trimtab.scores import CATALOG
 
@@ -191,3 +193,30 @@ def test_an_api_server_that_is_killed_is_said_and_its_successor_followed(
     seen.page.wait_for_function(
         "() => !trimtabPage.timeline.latest.cluster.problem", timeout=PATIENCE_MS
     )
+
+
+def test_whatever_else_is_killed_the_page_follows_the_cluster(
+    loop: LoopLab, served: ServedPage, open_page: Opener
+) -> None:
+    seen = open_page(served.address).drawn()
+    seen_above = {"prometheus", "exporter", "descheduler", "kube-apiserver"}
+    others = sorted(loop.lab.processes().keys() - seen_above - {"supervisor"})
+    assert {"etcd", "kube-scheduler", "vm-controller", "webhook"} <= set(others)
+    for component in others:
+        killed = loop.lab.processes()[component]
+        os.kill(killed.pid, signal.SIGKILL)
+        wait_until(
+            lambda killed=killed, component=component: (  # type: ignore[misc]
+                loop.lab.processes().get(component, killed) != killed
+            ),
+            f"{component} is not started again",
+        )
+        apart(lambda: loop.lab.await_ready(timeout_s=300.0))
+        ready_at = time.time()
+        seen.page.wait_for_function(
+            """at => trimtabPage.timeline.latest.at > at
+                     && !trimtabPage.timeline.latest.cluster.problem""",
+            arg=ready_at,
+            timeout=PATIENCE_MS,
+        )
+        assert seen.page.evaluate("() => trimtabPage.map.boxes.length") == len(loop.scenario.nodes)
