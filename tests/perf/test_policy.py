@@ -24,7 +24,7 @@ from trimtab.policy.numbers import classify_nodes, mean_of, percent_of, threshol
 from trimtab.policy.pods.filters import Filter
 
 LAUNCHER = Traits(request_evict_only=True, local_storage=True)
-CEILING_US = {100: 900.0, 1_000: 1_200.0, 10_000: 3_400.0}  # three times what was measured
+CEILING_US = {100: 900.0, 1_000: 1_200.0, 10_000: 2_700.0}  # three times what was measured
 PODS = 16
 
 
@@ -72,12 +72,18 @@ def test_cost_grows_more_slowly_than_the_cluster(capsys: pytest.CaptureFixture[s
     small, large = (microseconds(Cluster(nodes), 20) for nodes in (1_000, 10_000))
     with capsys.disabled():
         print(f"\npolicy: ten times the nodes cost {large / small:.1f} times as much")
-    assert large < 15 * small
+    assert large < 3 * 2.0 * small
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["traits shared", "traits of its own each"])
+@pytest.mark.parametrize(
+    ("shared", "measured_us"),
+    [
+        pytest.param(True, 0.15, id="traits shared"),
+        pytest.param(False, 2.0, id="traits of its own each"),
+    ],
+)
 def test_a_pod_is_filtered_in_microseconds(
-    shared: bool, capsys: pytest.CaptureFixture[str]
+    shared: bool, measured_us: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pods = [
         PlainPod(uid=str(at), name=str(at), traits=LAUNCHER if shared else Traits(owners=1))
@@ -91,7 +97,7 @@ def test_a_pod_is_filtered_in_microseconds(
         best = min(best, (process_time() - start) / len(pods) * 1e6)
     with capsys.disabled():
         print(f"\npolicy: {best:.2f} µs a pod, {passed} of {len(pods)} pass")
-    assert best < 6
+    assert best < 3 * measured_us
 
 
 def test_replicas_are_classified_together(capsys: pytest.CaptureFixture[str]) -> None:

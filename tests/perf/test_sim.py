@@ -114,7 +114,7 @@ def test_a_day_of_ten_thousand_nodes() -> None:
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(f"peak memory of the process: {peak_gb:.2f} GB")
     assert seconds < 2.0 * SLACK
-    assert peak_gb < 1.0
+    assert peak_gb < 0.3 * SLACK
 
 
 def test_a_recorded_day_without_limits() -> None:
@@ -130,7 +130,7 @@ def test_a_migration_costs_no_more_where_thousands_move_at_once() -> None:
     seconds, outcome = timed(unlimited(synthetic(1000, 16_000, 4 * 300.0)))
     tell("1,000 nodes x 16,000 VMs x 4 cycles without limits", seconds, outcome)
     assert outcome.card.migrations > 30_000
-    assert 1e6 * seconds / outcome.card.migrations < 33.0 * SLACK
+    assert 1e6 * seconds / outcome.card.migrations < 22.0 * SLACK
 
 
 def seconds_a_cycle(nodes: int, cycles: int = 60) -> float:
@@ -147,8 +147,8 @@ def test_the_cost_of_a_cycle_grows_no_faster_than_the_number_of_vms() -> None:
     for nodes, seconds in cost.items():
         vms = 16 * nodes
         print(f"\n{vms:>6} VMs: {1e3 * seconds:.2f} ms a cycle, {1e9 * seconds / vms:.0f} ns a VM")
-    assert cost[4000] < SLACK * 4 * cost[1000]
-    assert cost[1000] < SLACK * 10 * cost[100]
+    assert cost[4000] < min(4, SLACK * 1.6) * cost[1000]
+    assert cost[1000] < min(10, SLACK * 1.6) * cost[100]
 
 
 def recorded(start: int) -> Scenario:

@@ -58,8 +58,8 @@ def measured(kinds: int) -> tuple[float, float, int]:
 @pytest.mark.parametrize(
     ("kinds", "ceiling_s"),
     [
-        pytest.param(1600, 10.6 * SLACK, id="1,600 traces"),
-        pytest.param(VMS, 12.1 * SLACK, id="a trace for every VM"),
+        pytest.param(1600, 9.3 * SLACK, id="1,600 traces"),
+        pytest.param(VMS, 11.4 * SLACK, id="a trace for every VM"),
     ],
 )
 def test_a_million_vms_on_a_hundred_thousand_nodes(kinds: int, ceiling_s: float) -> None:
