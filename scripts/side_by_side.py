@@ -37,7 +37,8 @@ SIDES = {
 }
 SIMULATED = {
     "stock descheduler": ("--victims", "stock"),
-    "balancer": ("--victims", "planned", "--thresholds", "0:5"),  # the balancer's own band
+    # the balancer's own band and limits
+    "balancer": ("--victims", "planned", "--thresholds", "0:5", "--limits", "3:1"),
 }
 SEEDS = 20
 COLOURS = {"stock descheduler": GOLD, "balancer": ACCENT}

@@ -199,9 +199,9 @@ async def _recorded(
         interval_s=loop.interval_s,
         nodes=tuple(sorted(selected, key=lambda node: node.name)),
         pods=changes,
-        scrapes={c: await _courses(loop, EXPORTED[c], window, "node") for c in COLUMNS},
-        base={c: await _courses(loop, base_record(c, "score"), window) for c in COLUMNS},
-        scores=await _courses(loop, query, window),
+        scrapes={c: await recorded_series(loop, EXPORTED[c], window, "node") for c in COLUMNS},
+        base={c: await recorded_series(loop, base_record(c, "score"), window) for c in COLUMNS},
+        scores=await recorded_series(loop, query, window),
         cycles=cycles,
     )
 
@@ -215,9 +215,10 @@ def _one(found: Sequence[str], policy: Policy) -> Sequence[str]:
     return found
 
 
-async def _courses(
+async def recorded_series(
     loop: Loop, selector: str, window: str, label: str = "instance"
 ) -> Mapping[str, RecordedSeries]:
+    """What Prometheus kept of the last so many seconds, by the value of a label."""
     series = await loop.prometheus.samples(selector, window)
     found: dict[str, RecordedSeries] = {}
     for each in series:

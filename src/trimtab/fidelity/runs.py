@@ -178,6 +178,14 @@ class Range(Struct, frozen=True, kw_only=True):
         """Whether so many outside may be chance."""
         return chance_of(self.outside, len(self.lab)) >= UNLIKELY
 
+    @property
+    def problem(self) -> str:
+        """What to say where it is not likely."""
+        return (
+            f"{self.name}: {self.outside} of {len(self.lab)} runs are outside the simulator's "
+            f"99 % interval {self.low:.4g} to {self.high:.4g}"
+        )
+
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The order statistics between which a further value lies with 99 %, whatever their law.

@@ -42,7 +42,7 @@ async def examine(
     order, steps, figures = wanted.order, list[StepVerdict](), list[RunFigures]()
     reactions: list[float] = []
     for number in range(1, wanted.runs + 1):
-        run = await play(loop, order, _numbered(note, number, wanted.runs))
+        run = await play(loop, order, numbered(note, number, wanted.runs))
         keep(number, run)
         steps.append(judge_steps(run, order.score))
         figures.append(figures_of_lab(run, order.cycles))
@@ -86,7 +86,8 @@ def simulated(
     ]
 
 
-def _numbered(note: Note, number: int, runs: int) -> Note:
+def numbered(note: Note, number: int, runs: int) -> Note:
+    """Say which run it is, where there are several."""
     if runs == 1:
         return note
     return lambda text: note(f"run {number} of {runs}: {text}")

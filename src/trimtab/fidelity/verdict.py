@@ -127,12 +127,7 @@ def judge(
     problems = [
         f"run {number}: {text}" for number, each in enumerate(steps, 1) for text in each.problems
     ]
-    problems += [
-        f"{each.name}: {each.outside} of {len(each.lab)} runs are outside the simulator's "
-        f"99 % interval {each.low:.4g} to {each.high:.4g}"
-        for each in ranges
-        if not each.likely
-    ]
+    problems += [each.problem for each in ranges if not each.likely]
     return ScenarioVerdict(
         subject=subject,
         steps=tuple(steps),

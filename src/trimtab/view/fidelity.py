@@ -50,6 +50,27 @@ class SubjectShown(Protocol):
     def reaction_s(self) -> float: ...
 
 
+class BalancerVerdictShown(Protocol):
+    """Labs of the balancer beside simulated runs."""
+
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def span_s(self) -> float: ...
+    @property
+    def seeds(self) -> int: ...
+    @property
+    def reaction_s(self) -> float: ...
+    @property
+    def plan_s(self) -> float: ...
+    @property
+    def ranges(self) -> Sequence[RangeShown]: ...
+    @property
+    def problems(self) -> Sequence[str]: ...
+    @property
+    def passed(self) -> bool: ...
+
+
 class VerdictShown(Protocol):
     @property
     def subject(self) -> SubjectShown: ...
@@ -69,6 +90,12 @@ WORDS = {
     "evictions": "evictions",
     "converged_s": "converged after, s",
     "deviation": "deviation at the end",
+    "migrations": "migrations",
+    "settled_s": "last migration over after, s",
+    "cpu_mean": "imbalance of CPU, mean",
+    "cpu_last": "imbalance of CPU, at the end",
+    "memory_mean": "imbalance of memory, mean",
+    "memory_last": "imbalance of memory, at the end",
 }
 
 
@@ -91,19 +118,33 @@ def show_verdict(verdict: VerdictShown) -> None:
     ]
     show_table(columns, rows, title=title, right=columns[:-1], drop=("scores", "unsure"))
     if verdict.ranges:
-        _show_ranges(verdict)
-    for text in verdict.problems:
-        out.print(text, markup=False)
-    outcome = "the lab does what was predicted" if verdict.passed else "the prediction is wrong"
-    err.print(outcome)
+        out.print()
+        title = (
+            f"runs beside {verdict.seeds} simulated ones (99 % interval), whose migrations begin "
+            f"{subject.reaction_s:g} s after the eviction"
+        )
+        _show_ranges(verdict.ranges, title)
+    _show_outcome(verdict.problems, passed=verdict.passed)
 
 
-def _show_ranges(verdict: VerdictShown) -> None:
-    out.print()
+def show_balancer_verdict(verdict: BalancerVerdictShown) -> None:
+    """One table, then what is wrong, if anything is."""
     title = (
-        f"runs beside {verdict.seeds} simulated ones (99 % interval), whose migrations begin "
-        f"{verdict.subject.reaction_s:g} s after the eviction"
+        f"{verdict.scenario}: {verdict.span_s:g} s from the first plan on, beside {verdict.seeds} "
+        f"simulated runs (99 % interval); a plan every {verdict.plan_s:g} s, its copies begin "
+        f"{verdict.reaction_s:g} s after it, as in the labs"
     )
+    _show_ranges(verdict.ranges, title)
+    _show_outcome(verdict.problems, passed=verdict.passed)
+
+
+def _show_outcome(problems: Sequence[str], *, passed: bool) -> None:
+    for text in problems:
+        out.print(text, markup=False)
+    err.print("the lab does what was predicted" if passed else "the prediction is wrong")
+
+
+def _show_ranges(ranges: Sequence[RangeShown], title: str) -> None:
     columns = ("figure", "low", "median", "high", "inside", "in the lab")
     rows = [
         (
@@ -114,7 +155,7 @@ def _show_ranges(verdict: VerdictShown) -> None:
             f"{len(each.lab) - each.outside} of {len(each.lab)}",
             "  ".join(map(number, each.lab)),
         )
-        for each in verdict.ranges
+        for each in ranges
     ]
     show_table(columns, rows, title=title, right=columns[1:5])
 

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from trimtab.cli.common.examples import examples
 from trimtab.cli.common.output import Flag, Json
+from trimtab.errors import ConfigError
 
 NAME = "fidelity"
 
@@ -18,6 +19,7 @@ app = App(
         "trimtab fidelity examples/scenarios/one-hot-node.yaml --seeds 0 --scale 15",
         "trimtab fidelity my.yaml --runs 5 --cycles 15 --out results/fidelity",
         "trimtab fidelity examples/scenarios/one-hot-node.yaml --kubevirt",
+        "trimtab fidelity examples/scenarios/one-hot-node.yaml --balancer --runs 3 --scale 5",
         "trimtab fidelity my.yaml --json | jq .passed",
     ),
 )
@@ -35,6 +37,7 @@ def fidelity(
     seeds: int = 400,
     scale: int = 10,
     kubevirt: Flag = False,
+    balancer: Flag = False,
     name: str = NAME,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     json: Json = False,
@@ -55,7 +58,7 @@ def fidelity(
     runs
         Runs in the lab; five or more say something about the simulator.
     cycles
-        Descheduling cycles of each run.
+        Descheduling cycles of each run; with --balancer minutes of the lab from its first plan on.
     seeds
         Simulated runs; 0 leaves them out.
     scale
@@ -63,12 +66,18 @@ def fidelity(
         answers, weighs more in a faster lab.
     kubevirt
         Play it with KubeVirt's VMs; its programs are compiled the first time.
+    balancer
+        The balancer in a new lab for each run, beside the simulator's planned moves.
     name
         The lab's name; it is made for this and removed afterwards.
     out
         A directory for the recordings and the verdict.
     """
-    from trimtab.cli.simulation.fidelity.examination import asked_for, compare
+    from trimtab.cli.simulation.fidelity.examination import asked_for, compare, compare_balancer
 
     wanted = asked_for(scenario, algorithm, policy, runs, cycles, seeds)
+    if balancer:
+        if kubevirt or algorithm is not None or policy is not None:
+            raise ConfigError("--balancer goes with neither --kubevirt, --algorithm nor --policy")
+        return compare_balancer(scenario, wanted, scale=scale, name=name, out=out, json=json)
     return compare(scenario, wanted, kubevirt=kubevirt, scale=scale, name=name, out=out, json=json)

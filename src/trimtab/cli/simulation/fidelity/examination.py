@@ -10,25 +10,37 @@ from msgspec import to_builtins
 
 from trimtab.cli.common.output import emit
 from trimtab.cli.lab import context as context
+from trimtab.cli.lab.stacks import balancer as with_balancer
 from trimtab.cli.lab.stacks import kubevirt as with_kubevirt
 from trimtab.cli.lab.stacks import loop as with_loop
 from trimtab.cli.lab.stacks.loop import read_policy_file
 from trimtab.errors import ConfigError
+from trimtab.fidelity.balancer import (
+    PACES,
+    BalancerRun,
+    BalancerVerdict,
+    comparable,
+    judge_balancer,
+)
+from trimtab.fidelity.balancer_lab import watch_balancer
 from trimtab.fidelity.lab import LabRunOrder, playable
 from trimtab.fidelity.recording import LabRun
-from trimtab.fidelity.session import Examination, examine
+from trimtab.fidelity.session import Examination, examine, numbered
 from trimtab.fidelity.verdict import ScenarioVerdict
 from trimtab.lab import LabDir, LabRequest, down, up, wipe
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
 from trimtab.scores import find_score
+from trimtab.stacks.balancer.stack import STACK as BALANCER
 from trimtab.stacks.kubevirt.settings import STACK as KUBEVIRT
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
 from trimtab.stacks.loop.settings import STACK as LOOP
-from trimtab.view.fidelity import show_verdict
+from trimtab.view.fidelity import show_balancer_verdict, show_verdict
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import ProgressSteps, progress
+
+MINUTE_S = 60.0
 
 
 def compare(
@@ -60,6 +72,34 @@ def compare(
     return 0 if verdict.passed else 1
 
 
+def compare_balancer(
+    scenario: str, wanted: Examination, *, scale: int, name: str, out: Path | None, json: bool
+) -> int:
+    """The same of the balancer: a new lab for each run."""
+    played, span_s = wanted.order.scenario, wanted.order.cycles * MINUTE_S
+    comparable(played)
+    if wanted.seeds < PACES:
+        raise ConfigError(f"--seeds must be {PACES} or more with --balancer")
+
+    async def watched(lab: LabDir, note: Callable[[str], None]) -> BalancerRun:
+        async with open_loop(lab, limit_s=30.0) as loop:
+            return await watch_balancer(loop, played.name, span_s, note)
+
+    runs: list[BalancerRun] = []
+    with progress(f"fidelity of {played.name}, balanced") as steps:
+        for number in range(1, wanted.runs + 1):
+            with _lab(name, scenario, wanted, scale, steps, balancer=True) as lab:
+                runs.append(asyncio.run(watched(lab, numbered(steps.note, number, wanted.runs))))
+            if out is not None:
+                _write(out / f"run-{number}.json", runs[-1])
+        steps.note(f"simulating it with {wanted.seeds} seeds")
+        verdict = judge_balancer(played, runs, span_s, seeds=wanted.seeds)
+    if out is not None:
+        _write(out / "verdict.json", verdict)
+    emit(verdict, json, show_balancer_verdict, _shown(verdict))
+    return 0 if verdict.passed else 1
+
+
 def asked_for(
     scenario: str, algorithm: str | None, policy: Path | None, runs: int, cycles: int, seeds: int
 ) -> Examination:
@@ -88,18 +128,20 @@ def _lab(
     scale: int,
     steps: ProgressSteps,
     *,
-    kubevirt: bool,
+    kubevirt: bool = False,
+    balancer: bool = False,
 ) -> Iterator[LabDir]:
     """A lab with the loop, for the time of the examination."""
     home = context.home()
     lab = home.lab(name)
     if lab.spec_file.exists():
         raise ConfigError(f"there is a lab {name}; remove it, or choose another --name")
-    stacks = [LOOP, KUBEVIRT] if kubevirt else [LOOP]
+    stacks = [LOOP, *([KUBEVIRT] if kubevirt else []), *([BALANCER] if balancer else [])]
     options = with_loop.LoopOptions(scenario=scenario, page=False)
-    chosen = with_loop.choose(home, name, stacks, options)
+    chosen = with_loop.choose(home, name, stacks, options, dry_run=balancer)
     vms = with_kubevirt.stack_for(home, name, chosen, None)
-    known = {**chosen.stacks, vms.name: vms}
+    level = with_balancer.stack_for(home, name, chosen, "act" if balancer else None)
+    known = {**chosen.stacks, vms.name: vms, level.name: level}
     count, cpu, memory, pods = with_loop.nodes_for(chosen, None, None)
     request = LabRequest(
         name=name,
@@ -148,5 +190,5 @@ def _write(file: Path, value: object) -> None:
     file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
-def _shown(verdict: ScenarioVerdict) -> dict[str, object]:
+def _shown(verdict: ScenarioVerdict | BalancerVerdict) -> dict[str, object]:
     return {"passed": verdict.passed, **to_builtins(verdict)}
