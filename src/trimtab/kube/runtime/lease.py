@@ -28,6 +28,9 @@ attempts = counter(
     "trimtab_lease_attempts_total", "Attempts to take or keep it", "lease", "outcome"
 )
 
+RELEASE_WITHIN_S = 5.0
+"""A busy API server answers in this time, and whoever stops a service waits longer."""
+
 
 class Terms(Struct, frozen=True):
     """client-go's defaults; `duration_s` > `renew_within_s` > `retry_s`."""
@@ -189,7 +192,7 @@ class Elector:
             return
         self._leads_until = float("-inf")
         try:
-            async with asyncio.timeout(self._terms.retry_s):
+            async with asyncio.timeout(RELEASE_WITHIN_S):
                 await self._give_up()
         except (ApiError, TimeoutError) as error:
             log.warning("lease not released", lease=self.name, error=str(error) or "timed out")
