@@ -10,12 +10,11 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.balance.problem import Floats
+from trimtab.virt.attempts import completion_limit_s
 
 MIB = 1024.0**2
 DEFAULT_BANDWIDTH = 1024 * MIB
 """Bytes a second where nothing was learnt yet and no limit is set: about a 10 Gbit/s card."""
-COMPLETION_S_PER_GIB = 150.0
-"""KubeVirt gives a migration up after so many seconds for each GiB of the guest."""
 
 
 class MigrationCost(Struct, frozen=True):
@@ -38,5 +37,5 @@ def hardly_converges(
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """(V,) VMs that would hardly end: too dirty, or longer than KubeVirt waits."""
     seconds = predicted_seconds(resident, dirty_rate, cost)
-    limit = COMPLETION_S_PER_GIB * resident / (1024 * MIB)
+    limit = completion_limit_s(1.0) * resident
     return np.asarray((dirty_rate >= share * cost.bandwidth) | (seconds > np.maximum(limit, 1.0)))
