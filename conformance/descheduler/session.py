@@ -50,6 +50,11 @@ class Descheduler:
         await self._until(lambda: bool(self._cycles))
         return self._cycles.pop(0)
 
+    def ended(self) -> list[tuple[str, ...]]:
+        """The lines of the whole cycles that nobody has asked for yet."""
+        found, self._cycles = self._cycles, []
+        return found
+
     async def rest(self) -> None:
         """Between two cycles."""
         await self._until(lambda: not any(line.endswith(_BEGAN) for line in self._lines))
@@ -147,6 +152,7 @@ class _Player:
                 lines = await descheduler.cycle()
             self._stubs.open = False
             await self._follow(lines)
+            await self._follow_late(descheduler)
             if _time_of(lines[0]) >= opened and not self._collected_since(opened):
                 return self._recorded(step, case, snapshot, history, lines)
             await self.arrange(case)
@@ -185,6 +191,13 @@ class _Player:
         """Whether the metrics server was asked since then, or just before."""
         is_asked = self._session.theme.mode == "metrics"
         return is_asked and klog_time(self._stubs.collected_at + 0.2) >= opened
+
+    async def _follow_late(self, descheduler: Descheduler) -> None:
+        """Follow what began before the gate was closed: a busy machine tells us late of an end."""
+        await asyncio.sleep(_MARGIN_S)
+        await descheduler.rest()
+        for lines in descheduler.ended():
+            await self._follow(lines)
 
     async def _follow(self, lines: tuple[str, ...]) -> None:
         """What a cycle led to: pods that leave, and evictions in background."""
