@@ -1,5 +1,8 @@
 """What a plan and its proof cost, and how far the plan is from the proved minimum.
 
+Ceilings of CPU time are at most three times what was measured; the goals are 0.1, 1 and 15 s for
+a plan, 0.5, 3 and 5 s for a bound.
+
 Run: .venv/bin/pytest -s tests/perf/test_balance.py
 """
 
@@ -28,7 +31,7 @@ def planned(problem: Problem) -> tuple[Plan, float]:
     ],
 )
 @pytest.mark.parametrize(
-    ("nodes", "vms", "plan_s", "bound_s"), [(100, 1_600, 0.1, 0.5), (1_000, 16_000, 1.0, 3.0)]
+    ("nodes", "vms", "plan_s", "bound_s"), [(100, 1_600, 0.12, 0.27), (1_000, 16_000, 1.7, 2.4)]
 )
 def test_a_plan_needs_hardly_more_moves_than_proved(
     make: Callable[[int, int, int], Problem],
@@ -54,8 +57,8 @@ def test_a_plan_needs_hardly_more_moves_than_proved(
         f"({moves / proved:.4f}), plan {min(planning):.3f} s, bound {min(proving):.3f} s of CPU"
     )
     assert moves <= most * proved
-    assert min(planning) < 3 * plan_s
-    assert min(proving) < 3 * bound_s
+    assert min(planning) < plan_s
+    assert min(proving) < bound_s
 
 
 def test_a_plan_of_a_hundred_thousand_vms_leaves_hardly_a_node() -> None:
@@ -70,5 +73,5 @@ def test_a_plan_of_a_hundred_thousand_vms_leaves_hardly_a_node() -> None:
     )
     assert len(plan.left) <= 10
     assert all(left.why for left in plan.left)
-    assert cpu < 3 * 15
-    assert proving < 3 * 5
+    assert cpu < 15
+    assert proving < 4.5

@@ -30,7 +30,7 @@ from trimtab.model.load.pressure import DEFAULT_PRESSURE
 
 NODES, ROUNDS = 5_000, 7
 CEILING_S, TIMES_FASTER = 0.015, 8
-CHANGE_CEILING_S = 60e-6
+CHANGE_CEILING_S = 32e-6
 MEMORY_MIB = 120
 NAMES = [*USAGE, *PRESSURE, "node_vm_count"]
 
@@ -130,7 +130,8 @@ def test_production_counters_and_curves() -> None:
         f"\nproduction counters of {NODES} nodes: {fixed_s * 1e3:.1f} ms; with 1,000 VMs on "
         f"curves {with_counters_s * 1e3:.1f} ms; the gauges with those {curved_s * 1e3:.1f} ms"
     )
-    assert max(fixed_s, curved_s, with_counters_s) <= 1.0
+    assert max(fixed_s, with_counters_s) <= 0.9
+    assert curved_s <= 0.11
 
 
 def a_pod(number: int) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_a_page_of_ten_thousand_guests_takes_less_than_half_a_second() -> None:
     metrics.page(rows, nodes, 0.0)
     took = min(cpu_s(lambda: metrics.page(rows, nodes, 1.0)) for _ in range(3))
     print(f"page of {GUESTS} guests: {took:.3f} s CPU")
-    assert took < 0.5
+    assert took < 0.49
 
 
 def test_a_decision_takes_less_than_thirty_microseconds() -> None:
@@ -55,4 +55,4 @@ def test_a_decision_takes_less_than_thirty_microseconds() -> None:
     facts = MigrationFacts(now="", source_answers=True, target_answers=True, target_address="")
     took = min(cpu_s(lambda: [next_step(vmi, (), facts) for _ in range(GUESTS)]) for _ in range(3))
     print(f"{GUESTS} decisions: {took:.3f} s CPU")
-    assert took / GUESTS < 30e-6
+    assert took / GUESTS < 27e-6
