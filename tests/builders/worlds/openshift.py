@@ -1,7 +1,9 @@
 """Clusters as a profile sees them, without a cluster: mocks, a baseline, and changes to it."""
 
+import json
 from collections.abc import Iterable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions, Options, TargetRef
@@ -81,3 +83,11 @@ def said(draft: Draft) -> str:
         *(line for wanted in draft.desired_objects for line in wanted.warnings),
     ]
     return "\n".join(lines)
+
+
+def save_cluster(directory: Path) -> None:
+    """Write a cluster of release 5.32 as kubectl saves it: objects and definitions in a list."""
+    cluster = a_cluster("5.32")
+    everything = [*cluster.crds.values(), *cluster.objects.values()]
+    document = {"apiVersion": "v1", "kind": "List", "items": everything}
+    (directory / "cluster.yaml").write_text(json.dumps(document))

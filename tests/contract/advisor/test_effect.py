@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.worlds.openshift import a_cluster
+from builders.worlds.openshift import save_cluster
 from builders.worlds.recordings import a_recording
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError
@@ -19,10 +19,7 @@ def trimtab(*arguments: str) -> object:
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """A cluster as kubectl saves it."""
-    cluster = a_cluster("5.32")
-    everything = [*cluster.crds.values(), *cluster.objects.values()]
-    document = {"apiVersion": "v1", "kind": "List", "items": everything}
-    (tmp_path / "cluster.yaml").write_text(json.dumps(document))
+    save_cluster(tmp_path)
     return tmp_path
 
 

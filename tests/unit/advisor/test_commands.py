@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.worlds.openshift import a_cluster, planned, running_with
+from builders.worlds.openshift import a_cluster, planned, running_with, save_cluster
 from trimtab.advisor.api import PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.offline import Directory
 from trimtab.advisor.guidance import PHASES, exit_code, told
@@ -29,10 +29,7 @@ def trimtab(*arguments: str) -> Any:
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """A cluster as kubectl saves it: one file per kind, objects in lists."""
-    cluster = a_cluster("5.32")
-    everything = [*cluster.crds.values(), *cluster.objects.values()]
-    document = {"apiVersion": "v1", "kind": "List", "items": everything}
-    (tmp_path / "cluster.yaml").write_text(json.dumps(document))
+    save_cluster(tmp_path)
     (tmp_path / "notes.txt").write_text("not a manifest")
     return tmp_path
 
