@@ -189,7 +189,7 @@ def test_an_api_server_that_is_killed_is_said_and_its_successor_followed(
         assert seen.page.evaluate("() => trimtabPage.map.boxes.length") > 0
     finally:
         os.kill(server.pid, signal.SIGKILL)
-    apart(lambda: loop.lab.await_ready(timeout_s=300.0))
+    apart(lambda: loop.lab.await_ready())
     seen.page.wait_for_function(
         "() => !trimtabPage.timeline.latest.cluster.problem", timeout=PATIENCE_MS
     )
@@ -211,7 +211,7 @@ def test_whatever_else_is_killed_the_page_follows_the_cluster(
             ),
             f"{component} is not started again",
         )
-        apart(lambda: loop.lab.await_ready(timeout_s=300.0))
+        apart(lambda: loop.lab.await_ready())
         ready_at = time.time()
         seen.page.wait_for_function(
             """at => trimtabPage.timeline.latest.at > at

@@ -81,7 +81,7 @@ def hot_node(cluster: Cluster, home: str, **spec: Any) -> str:
     for number in range(8):
         cluster.create_vm(home, f"vm-{number}", node=node, **spec)
     for number in range(8):
-        cluster.await_phase(home, f"vm-{number}", "Running", timeout_s=300.0)
+        cluster.await_phase(home, f"vm-{number}", "Running")
     return node
 
 

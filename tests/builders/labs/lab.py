@@ -136,9 +136,9 @@ class RunningLab:
         """A component's process, as the supervisor sees it."""
         return next((u.pid for u in self.status().units if u.name == component), None)
 
-    def await_ready(self, timeout_s: float = LIMIT_S) -> LabStatus:
+    def await_ready(self) -> LabStatus:
         """Wait until everything is ready (again)."""
-        wait_until(lambda: self.status().phase == "ready", "the lab is not ready", timeout_s)
+        wait_until(lambda: self.status().phase == "ready", "the lab is not ready")
         self.processes()
         return self.status()
 

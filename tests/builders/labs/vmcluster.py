@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,8 +11,8 @@ import msgspec
 
 from builders.labs.lab import RunningLab
 from builders.labs.processes import ServiceProcess
-from builders.waiting import wait_until
-from builders.witnesses.chronicle import Chronicle, complaints
+from builders.waiting import LIMIT_S, wait_until
+from builders.witnesses.chronicle import Chronicle, complaints, unwanted
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
 from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
@@ -49,7 +49,7 @@ class Cluster:
     def _all_tasks(self) -> int:
         return len(asyncio.all_tasks(self._loop))
 
-    def call(self, what: Awaitable[T], timeout_s: float = 60.0) -> T:
+    def call(self, what: Awaitable[T], timeout_s: float = LIMIT_S) -> T:
         async def run() -> T:
             return await what
 
@@ -142,18 +142,20 @@ class Cluster:
 
         self.wait(lambda: not missing(), f"no events {reasons}")
 
-    def await_phase(self, namespace: str, name: str, phase: str, **more: Any) -> VirtualMachine:
+    def await_phase(self, namespace: str, name: str, phase: str) -> VirtualMachine:
         self.wait(
             lambda: self.vm(namespace, name).status.phase == phase,
             f"VM {name} is not {phase}",
-            **more,
         )
         return self.vm(namespace, name)
 
-    def wait(self, holds: Callable[[], bool], otherwise: str, timeout_s: float = 60.0) -> None:
-        wait_until(holds, otherwise, timeout_s)
+    def wait(self, holds: Callable[[], bool], otherwise: str) -> None:
+        wait_until(holds, otherwise)
 
     def complaints(self, namespace: str, **options: Any) -> list[str]:
+        """What went wrong in a namespace, once every pod that nobody wants had time to go."""
+        with suppress(AssertionError):  # said with everything else
+            self.wait(lambda: not unwanted(self.chronicle.now, namespace), "pods are left")
         return complaints(self.chronicle, namespace, **options)
 
 

@@ -24,8 +24,8 @@ from trimtab.kube.machines import (
 from trimtab.kube.resources import PODS, Key, Kind, Pod, metadata
 from trimtab.vm.decide.situation import is_over, is_running, owner_uid
 
-LINGER_S = 15.0
-"""For how long a pod that nobody wants any more may still be there, on a busy machine."""
+ABSENT_S = 60.0
+"""For how long a VM that lost its pod may be without one, on a busy machine."""
 
 
 class Entry(Struct, frozen=True):
@@ -122,18 +122,16 @@ class Chronicle:
                 before.take(entry)
 
 
-def complaints(
-    chronicle: Chronicle, namespace: str, *, recreate: bool = False, absent_s: float = 10.0
-) -> list[str]:
+def complaints(chronicle: Chronicle, namespace: str, *, recreate: bool = False) -> list[str]:
     """Every broken promise in a namespace; an empty list is what tests want to see."""
     return [
         *_active_pods(chronicle, namespace, recreate),
         *_marks(chronicle, namespace, recreate),
-        *_leaks(chronicle, namespace),
+        *(f"pod {name} is nobody's" for name in unwanted(chronicle.now, namespace)),
         *(
             f"{key} had no running pod for {seconds:.1f} s"
             for key, seconds in absences(chronicle, namespace)
-            if seconds > absent_s
+            if seconds > ABSENT_S
         ),
     ]
 
@@ -171,18 +169,11 @@ def _marks(chronicle: Chronicle, namespace: str, recreate: bool) -> Iterator[str
             yield f"{entry.version}: the mark {mark} of {vm.metadata.key} was lost"
 
 
-def _leaks(chronicle: Chronicle, namespace: str) -> Iterator[str]:
-    """A pod that is neither active nor a target goes within `LINGER_S`."""
-    unwanted: dict[str, float] = {}
-    for entry, _, after in chronicle.replay(namespace):
-        wanted = {name for vm in after.of(VMS, namespace) for name in _wanted(after, vm)}
-        owned = [pod for pod in after.of(PODS, namespace) if owner_uid(pod)]
-        idle = {p.metadata.name for p in owned if not is_over(p)} - wanted
-        for name in idle:
-            since = unwanted.setdefault(name, entry.at)
-            if entry.at - since > LINGER_S:
-                yield f"{entry.version}: pod {name} has been nobody's for {entry.at - since:.0f} s"
-        unwanted = {name: since for name, since in unwanted.items() if name in idle}
+def unwanted(state: State, namespace: str) -> set[str]:
+    """Living pods of VMs that are neither active nor a target."""
+    wanted = {name for vm in state.of(VMS, namespace) for name in _wanted(state, vm)}
+    owned = [pod for pod in state.of(PODS, namespace) if owner_uid(pod)]
+    return {pod.metadata.name for pod in owned if not is_over(pod)} - wanted
 
 
 def _wanted(state: State, vm: VirtualMachine) -> Iterator[str]:

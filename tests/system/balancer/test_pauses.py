@@ -107,7 +107,7 @@ def test_a_drain_goes_first(cluster: Cluster, home: str) -> None:
     for number in range(8):
         cluster.create_vm(home, f"calm-{number}", node=node, cpu="1", memory="8Gi")
     for number in range(8):
-        cluster.await_phase(home, f"calm-{number}", "Running", timeout_s=300.0)
+        cluster.await_phase(home, f"calm-{number}", "Running")
     with a_balancer(cluster, "--band=60") as process:
         wait_until(lambda: is_at_rest(process), f"no rest: {process.log}")
         cluster.patch_node(node, {"spec": {"unschedulable": True}})

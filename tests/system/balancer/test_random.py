@@ -61,7 +61,7 @@ class Run:
                 liveMigratable=vm.movable,
             )
         for vm in self.start.vms:
-            self.cluster.await_phase(self.home(vm), vm.name, "Running", timeout_s=300.0)
+            self.cluster.await_phase(self.home(vm), vm.name, "Running")
         guarded = sum(vm.guarded for vm in self.start.vms)
         hard = f"--hard=pods={guarded}"
         self.cluster.lab.kubectl("create", "quota", "full", hard, "-n", self.full)

@@ -31,7 +31,7 @@ def test_whatever_is_killed_every_vm_runs_once_and_every_migration_ends(
                 kubevirt.evict(pod.metadata.name)
         time.sleep(chance.uniform(0.0, LONGEST_PAUSE_S))
         kubevirt.lab.kill(victim)
-        kubevirt.lab.await_ready(400.0)
+        kubevirt.lab.await_ready()
         kubevirt.await_all_over()
         running = {vmi.metadata.name: vmi for vmi in kubevirt.vmis()}
         assert {name: vmi.metadata.uid for name, vmi in running.items()} == uids, victim

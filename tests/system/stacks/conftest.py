@@ -16,5 +16,5 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
 @pytest.fixture
 def loop(shared: LoopLab) -> LoopLab:
     """The shared lab, whole."""
-    shared.lab.await_ready(timeout_s=120.0)
+    shared.lab.await_ready()
     return shared

@@ -31,7 +31,7 @@ def a_loop_at_work(loop: LoopLab) -> Iterator[Witness]:
     with guarded(loop.lab.kubeconfig) as witness:
         loop.await_migrations(2)
         yield witness
-        loop.lab.await_ready(timeout_s=180.0)
+        loop.lab.await_ready()
         loop.await_quiet()
         check_order(loop)
     witness.check()
@@ -72,7 +72,7 @@ def test_three_kills_in_the_middle_of_the_loop_cost_no_vm_and_no_mark(loop: Loop
     with a_loop_at_work(loop):
         for component in IN_EVERY_RUN:
             loop.lab.kill(component)
-            loop.lab.await_ready(timeout_s=180.0)
+            loop.lab.await_ready()
     check_marks_and_moves(loop)
 
 

@@ -31,7 +31,7 @@ ORDER = LabRunOrder(
 
 @pytest.fixture(scope="module")
 def played(shared: LoopLab, tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
-    shared.lab.await_ready(timeout_s=120.0)
+    shared.lab.await_ready()
     return play_and_record(shared, ORDER, tmp_path_factory.mktemp("recorded"))
 
 

@@ -27,7 +27,6 @@ from trimtab.stacks.loop.state.round_trip import RoundTrip, all_links
 from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines
-PATIENCE_S = 120.0
 
 
 async def every_link(loop: Loop) -> list[Link]:
@@ -38,7 +37,7 @@ def await_broken(loop: LoopLab, check: links.Check, words: str) -> None:
     """The check fails, sooner or later, and says these words."""
 
     async def until_broken(asked: Loop) -> str:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(LIMIT_S):
             while True:
                 link = await links.judge("tested", check(asked), "")
                 if words in link.detail and link.state == "broken":
@@ -49,7 +48,7 @@ def await_broken(loop: LoopLab, check: links.Check, words: str) -> None:
 
 
 def await_whole(loop: LoopLab, check: links.Check) -> None:
-    loop.ask(lambda asked: links.holds(check, asked, PATIENCE_S))
+    loop.ask(lambda asked: links.holds(check, asked, LIMIT_S))
 
 
 def test_all_links_of_a_loop_hold_and_the_test_leaves_nothing_behind(loop: LoopLab) -> None:
@@ -64,7 +63,7 @@ def test_all_links_of_a_loop_hold_and_the_test_leaves_nothing_behind(loop: LoopL
 def test_a_part_that_died_is_named(loop: LoopLab) -> None:
     loop.lab.kill("scenario")
     await_broken(loop, links.check_components, "scenario is")
-    loop.lab.await_ready(timeout_s=PATIENCE_S)
+    loop.lab.await_ready()
 
 
 def test_a_vm_that_nobody_starts_is_named(loop: LoopLab) -> None:
@@ -169,7 +168,7 @@ def test_a_hanging_part_breaks_the_link_it_is(
     assert found[broken].state == "broken", found
     assert words in found[broken].detail
     assert found[broken].look_at.startswith("trimtab lab ")
-    loop.lab.await_ready(timeout_s=PATIENCE_S)
+    loop.lab.await_ready()
     await_whole(loop, links.check_targets)
 
 
@@ -229,7 +228,7 @@ def a_made_up_exporter() -> Iterator[int]:
     command = [sys.executable, "-m", "trimtab.cli", "run", "exporter", *options]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: is_open(port), "the exporter does not listen", PATIENCE_S)
+        wait_until(lambda: is_open(port), "the exporter does not listen", LIMIT_S)
         yield port
     finally:
         process.terminate()

@@ -96,7 +96,7 @@ def test_a_policy_that_only_the_descheduler_refuses_is_taken_back(loop: LoopLab)
     assert said.startswith("refused: descheduler does not start with it: exit status 1")
     assert "nodeAffinityType" in said
     assert (loop.lab.dir / POLICY_FILE).read_text() == kept
-    loop.lab.await_ready(timeout_s=LIMIT_S)
+    loop.lab.await_ready()
     loop.policy(DEFAULT_POLICY)
 
 

@@ -179,7 +179,7 @@ def test_a_migration_of_no_vm_fails_and_is_cleaned_later(cluster: Cluster, home:
 
     wait_until(told, "no reason")
     assert reasons - {""} == {f'there is no VM "{home}/nobody"'}
-    wait_until(lambda: cluster.migrations(home) == [], "it stays for ever", limit_s=240)
+    wait_until(lambda: cluster.migrations(home) == [], "it stays for ever")
 
 
 # What the controller may do with pods

@@ -169,7 +169,6 @@ def test_never_more_migrations_than_the_limits_allow(cluster: Cluster, home: str
     cluster.wait(
         lambda: sum(each.finished for each in cluster.migrations(home)) == len(names),
         "not all have moved",
-        timeout_s=90,
     )
     assert {each.status.phase for each in cluster.migrations(home)} == {"Succeeded"}
 

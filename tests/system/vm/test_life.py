@@ -180,7 +180,7 @@ def test_deleting_a_namespace_takes_everything_with_it(cluster: Cluster) -> None
         names = [n.metadata.name for n in cluster.call(cluster.client.list(NAMESPACES))]
         return home not in names
 
-    cluster.wait(gone, "the namespace is still there", timeout_s=90)
+    cluster.wait(gone, "the namespace is still there")
     assert cluster.pods(home) == []
 
 
