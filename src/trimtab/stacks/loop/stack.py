@@ -21,6 +21,7 @@ from trimtab.install.services import exporter, page, vm_controller, webhook
 from trimtab.install.vm.admission import eviction_webhook
 from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.plan import digest
+from trimtab.scores.prometheus.focus import SLOW_S
 from trimtab.stacks.kubevirt.beside_loop import loop_objects
 from trimtab.stacks.loop.descheduler import (
     CERTIFICATE,
@@ -63,8 +64,11 @@ PORTS = PROGRAMS | ports(SERVICES)
 OPTIONAL_PORTS = ports((soft_tainter.SERVICE, page.SERVICE))
 OWN_VMS = frozenset((vm_controller.NAME, webhook.NAME))
 """Services that only trimtab's own VMs need."""
-FOCUS_ABOVE = 50
-"""Nodes up to which Prometheus evaluates every score often: that takes it less than 0.2 s."""
+MANY_NODES = 50
+"""Up to here Prometheus evaluates every score in less than 0.2 s."""
+MANY_EVALUATIONS = 50
+"""Nodes times scale up to which every score is evaluated as often as the policy's: five nodes at a
+scale of 15 would cost an eighth of a core."""
 Manifest = dict[str, Any]
 
 
@@ -191,10 +195,17 @@ def _projector(lab: Lab, files: dict[str, str]) -> Component:
         promtool=Path(lab.program("promtool")),
         descheduler=f"https://127.0.0.1:{lab.port('descheduler')}",
         metrics_port=lab.port("descheduler-metrics"),
-        focus=lab.spec.nodes > FOCUS_ABOVE,
+        slow=slow_rules_s(lab.spec.nodes, lab.spec.clock.scale),
     )
     env = _given_texts(lab, files, WISHED_POLICY_FILE, WISHED_RULES_FILE)
     return component(lab, projector.SERVICE, options, ready="projected", env=env)
+
+
+def slow_rules_s(nodes: int, scale: float) -> float:
+    """How often scores that the policy does not read are evaluated: every lab minute will do."""
+    if nodes > MANY_NODES:
+        return SLOW_S
+    return SLOW_S / scale if nodes * scale > MANY_EVALUATIONS else 0.0
 
 
 def _scenario(lab: Lab, settings: LoopSettings, files: dict[str, str]) -> Component:

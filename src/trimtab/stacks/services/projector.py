@@ -28,9 +28,9 @@ class ProjectorSettings(Listening, frozen=True, kw_only=True):
     """Where the descheduler serves its metrics over TLS."""
     metrics_port: Port = 8443
     """Where they are served on plain HTTP."""
-    focus: bool = False
-    """Evaluate at their own interval only the rules that the policy needs; all others once a
-    minute."""
+    slow: float = 0.0
+    """Seconds between two evaluations of the rules that the policy does not need; 0 is as often
+    as the others."""
     lab: Path = Path()
     """The lab's directory."""
 
@@ -43,7 +43,7 @@ async def serve(connect: Connect, settings: ProjectorSettings) -> None:
 
     directory, prometheus = settings.lab.resolve(), settings.prometheus
     parts = wanted_texts(
-        directory, settings.scale, prometheus, settings.promtool, focused=settings.focus
+        directory, settings.scale, prometheus, settings.promtool, slow_s=settings.slow
     )
     service = Projector(connect(), parts, LabPrograms(LabDir(directory), prometheus), directory)
     proxy = metrics_proxy(

@@ -13,7 +13,7 @@ from trimtab.kube.http.web import Web
 from trimtab.policy import read_policy
 from trimtab.policy.file.settings import queries
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
-from trimtab.scores.prometheus.focus import focus, rescale
+from trimtab.scores.prometheus.focus import SLOW_S, focus, rescale
 from trimtab.stacks.loop.projector import policy_file
 from trimtab.stacks.loop.projector.projection import Part
 from trimtab.stacks.loop.projector.projector import WantedText
@@ -33,27 +33,33 @@ def policy_part(scale: float, prometheus: str) -> Part:
     return Part(*POLICY_MAP, POLICY_KEY, POLICY_FILE, "descheduler", convert)
 
 
-def rules_part(scale: float, promtool: Path, policy: Path | None = None) -> Part:
+def rules_part(
+    scale: float, promtool: Path, policy: Path | None = None, slow_s: float = SLOW_S
+) -> Part:
     """With `policy`, a file, only what that policy asks for is evaluated often."""
 
     def convert(text: str) -> str:
         rules = rescale(text, scale, RULES_KEY)
         if policy is None or not policy.exists():
             return rules
-        return focus(rules, queries(read_policy(policy.read_text(), str(policy))), RULES_KEY)
+        asked = queries(read_policy(policy.read_text(), str(policy)))
+        return focus(rules, asked, RULES_KEY, slow_s)
 
     check = partial(policy_file.check_rules, promtool=promtool)
     return Part(*RULES_MAP, RULES_KEY, RULES_FILE, "prometheus", convert, check)
 
 
 def wanted_texts(
-    directory: Path, scale: float, prometheus: str, promtool: Path, *, focused: bool = False
+    directory: Path, scale: float, prometheus: str, promtool: Path, *, slow_s: float = 0.0
 ) -> list[WantedText]:
-    """Both parts with the files in which `lab up` left the texts it wants."""
-    policy = directory / POLICY_FILE if focused else None
+    """Both parts with the files in which `lab up` left the texts it wants.
+
+    Rules that the policy does not need are evaluated every `slow_s`, or as often as all.
+    """
+    policy = directory / POLICY_FILE if slow_s else None
     return [
         WantedText(policy_part(scale, prometheus), directory / WISHED_POLICY_FILE),
-        WantedText(rules_part(scale, promtool, policy), directory / WISHED_RULES_FILE),
+        WantedText(rules_part(scale, promtool, policy, slow_s), directory / WISHED_RULES_FILE),
     ]
 
 
