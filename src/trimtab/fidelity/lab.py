@@ -30,13 +30,14 @@ from trimtab.observe import wire
 from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
 from trimtab.observe.objects import node_of, pod_of
 from trimtab.policy import Policy
+from trimtab.policy.file.settings import queries
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import MEAN_WINDOW_S, Score
 from trimtab.scores.prometheus.records import base_record
 from trimtab.scores.prometheus.rules import EXPORTED
 from trimtab.stacks.loop.change import change_policy, change_scenario
 from trimtab.stacks.loop.connection import Loop
-from trimtab.stacks.loop.projector.policy_file import queries, with_algorithm
+from trimtab.stacks.loop.projector.policy_file import with_algorithm
 from trimtab.stacks.loop.settings import SCRAPE_S
 
 LOOK_S = 0.5

@@ -6,7 +6,7 @@ tested value), so one that comes too late fails and the VM is looked at again.
 
 from typing import Literal
 
-from msgspec import structs, to_builtins
+from msgspec import to_builtins
 
 from trimtab import errors
 from trimtab.kube.apply import apply
@@ -25,7 +25,7 @@ from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
 from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
-from trimtab.vm.decide.migration import finished
+from trimtab.vm.decide.refusal import name_taken, pod_refused
 from trimtab.vm.decide.situation import VmSituation, is_foreign
 from trimtab.vm.decide.steps import (
     AdoptMigration,
@@ -48,13 +48,9 @@ from trimtab.vm.decide.steps import (
 )
 from trimtab.vm.own_writes import OwnWrites
 from trimtab.vm.status import (
-    LOST,
     absence_ended,
     applied,
     applied_migration,
-    condition,
-    next_incarnation,
-    others,
 )
 
 log = get_logger()
@@ -173,13 +169,8 @@ class Executor:
     async def _refused(self, s: VmSituation, step: CreatePod, error: ApiError) -> Outcome:
         """The API server does not take the pod: say so, and try again ever later."""
         self._record_events(s, (EventNote("PodRefused", error.message, warning=True),))
-        if step.target and s.current is not None:
-            why = f"the target pod was refused: {error.message}"
-            return await self.do(s, finished(s, s.current, "Failed", why))
-        ready = condition(s.the_vm, "Ready", "False", "PodRefused", error.message, s.now)
-        status = structs.replace(s.status, conditions=(ready, *others(s.the_vm, "Ready")))
-        if status != s.status:
-            return await self.do(s, WriteVmStatus(status))
+        if said := pod_refused(s, error.message, target=step.target):
+            return await self.do(s, said)
         raise error
 
     async def _meet(self, s: VmSituation, step: CreatePod, key: Key) -> Outcome:
@@ -191,11 +182,7 @@ class Executor:
         if not is_foreign(pod, s.the_vm):
             self._own.note(s.key, pod, created=True)
             return AGAIN
-        if step.target and s.current is not None:
-            taken = "another pod has the target's name"
-            return await self.do(s, finished(s, s.current, "Failed", taken))
-        status = next_incarnation(s.the_vm, s.now, LOST, f"another pod is called {key.name}")
-        return await self.do(s, WriteVmStatus(status))
+        return await self.do(s, name_taken(s, key.name, target=step.target))
 
     async def _patch_pod(self, s: VmSituation, pod: Pod, change: Free) -> None:
         meta = pod.metadata

@@ -21,6 +21,7 @@ from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import clear_stale_mark
 from trimtab.vm.decide.history import attempt_number, backoff_left_s
 from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
+from trimtab.vm.decide.refusal import name_taken, pod_refused
 from trimtab.vm.decide.situation import Losses, VmSituation
 from trimtab.vm.decide.steps import (
     ClearMark,
@@ -263,3 +264,30 @@ def test_a_mode_changed_between_two_controllers_does_not_confuse_the_second() ->
         world.settle()
         assert [each.status.phase for each in world.truth.migrations.values()] == ["Succeeded"]
         assert len(world.alive()) == 1
+
+
+def test_a_refused_target_ends_its_migration_and_a_refused_pod_is_said_once() -> None:
+    world = running()
+    migrating(world, "Scheduling")
+    ended = pod_refused(world.look(), "quota", target=True)
+    assert isinstance(ended, WriteMigration)
+    assert (ended.status.phase, ended.status.reason) == (
+        "Failed",
+        "the target pod was refused: quota",
+    )
+
+    said = pod_refused(running().look(), "quota", target=False)
+    assert isinstance(said, WriteVmStatus)
+    ready = next(each for each in said.status.conditions if each.type == "Ready")
+    assert (ready.status, ready.reason, ready.message) == ("False", "PodRefused", "quota")
+
+
+def test_where_somebody_elses_pod_has_the_name_the_vm_takes_the_next_one() -> None:
+    world = running()
+    step = name_taken(world.look(), world.vm.status.pod_name, target=False)
+    assert isinstance(step, WriteVmStatus)
+    assert step.status.incarnation == world.vm.status.incarnation + 1
+    migrating(world, "Scheduling")
+    ended = name_taken(world.look(), "taken", target=True)
+    assert isinstance(ended, WriteMigration)
+    assert ended.status.reason == "another pod has the target's name"

@@ -30,11 +30,12 @@ from trimtab.fidelity.verdict import ScenarioVerdict
 from trimtab.lab import LabDir, LabRequest, down, up, wipe
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.settings import queries
 from trimtab.scores import find_score
 from trimtab.stacks.balancer.stack import STACK as BALANCER
 from trimtab.stacks.kubevirt.settings import STACK as KUBEVIRT
 from trimtab.stacks.loop.connection import open_loop
-from trimtab.stacks.loop.projector.policy_file import algorithm_of, queries, with_algorithm
+from trimtab.stacks.loop.projector.policy_file import algorithm_of, with_algorithm
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.view.fidelity import show_balancer_verdict, show_verdict
 from trimtab.view.lab import StartDisplay
