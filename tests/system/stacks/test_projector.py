@@ -1,5 +1,7 @@
 """Policy and rules change a running lab through the API; a bad text changes nothing."""
 
+import os
+import signal
 from pathlib import Path
 
 import httpx2
@@ -16,7 +18,6 @@ from trimtab.stacks.loop.settings import POLICY_FILE, POLICY_KEY, POLICY_MAP, RU
 
 pytestmark = pytest.mark.engines
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 180.0
 
 
 def manifest(where: tuple[str, str], key: str, text: str) -> str:
@@ -35,7 +36,7 @@ def outcome(loop: LoopLab, where: tuple[str, str], key: str) -> str:
         said.update(config["metadata"]["annotations"])
         return said.get(JUDGED) == digest(config["data"][key])
 
-    wait_until(judged, "the projector does not look", LIMIT_S)
+    wait_until(judged, "the projector does not look")
     return said[OUTCOME]
 
 
@@ -108,7 +109,7 @@ def test_rules_are_taken_at_the_labs_pace_and_bad_ones_are_refused(loop: LoopLab
     try:
         loop.apply(manifest(RULES_MAP, RULES_KEY, yaml.safe_dump(more)))
         assert outcome(loop, RULES_MAP, RULES_KEY) == "accepted"
-        wait_until(lambda: len(loop.query("mine")) == 5, "the new rule gives nothing", LIMIT_S)
+        wait_until(lambda: len(loop.query("mine")) == 5, "the new rule gives nothing")
         scaled = yaml.safe_load((loop.lab.dir / RULES_FILE).read_text())["groups"][-1]
         assert scaled["interval"] == "1s"
         assert scaled["rules"][0]["expr"] == "avg_over_time(node_cpu_usage_ratio[4s])"
@@ -119,6 +120,25 @@ def test_rules_are_taken_at_the_labs_pace_and_bad_ones_are_refused(loop: LoopLab
         assert "parse error" in said
         assert len(loop.query("mine")) == 5
     finally:
+        loop.apply(manifest(RULES_MAP, RULES_KEY, shipped))
+    assert outcome(loop, RULES_MAP, RULES_KEY) == "accepted"
+
+
+def test_a_text_that_comes_while_prometheus_does_not_answer_is_taken_later(loop: LoopLab) -> None:
+    shipped = loop.lab.get("configmap", "-n", *RULES_MAP)["data"][RULES_KEY]
+    more = yaml.safe_load(shipped)
+    more["groups"].append({"name": "mine", "rules": [{"record": "mine", "expr": "vector(1)"}]})
+    log, prometheus = loop.lab.lab.log("projector"), loop.lab.processes()["prometheus"].pid
+    before = log.stat().st_size
+    os.kill(prometheus, signal.SIGSTOP)
+    try:
+        loop.apply(manifest(RULES_MAP, RULES_KEY, yaml.safe_dump(more)))
+        wait_until(lambda: "Prometheus does not answer" in log.read_text()[before:], "not tried")
+        os.kill(prometheus, signal.SIGCONT)
+        assert outcome(loop, RULES_MAP, RULES_KEY) == "accepted"
+        wait_until(lambda: loop.query("mine"), "the new rule gives nothing")
+    finally:
+        os.kill(loop.lab.processes()["prometheus"].pid, signal.SIGCONT)
         loop.apply(manifest(RULES_MAP, RULES_KEY, shipped))
     assert outcome(loop, RULES_MAP, RULES_KEY) == "accepted"
 

@@ -38,6 +38,8 @@ class LabPrograms:
         if unit.state == "waiting":
             return  # it has not started yet, and will read the file when it does
         if component == "prometheus":
+            if unit.state != "ready":
+                raise Unavailable(f"{component} is {unit.state}")
             await self._reload()
         else:
             await self._restart(component)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.files.writing import write_private
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
@@ -118,6 +118,8 @@ class Projector:
             if old != text:
                 await asyncio.to_thread(part.check, text)
                 await self._install(part, old, text)
+        except Unavailable:  # the program was just killed or is busy: that is not the text's fault
+            raise
         except TrimtabError as error:
             await self._refuse(part, mark, str(error))
             return
@@ -133,12 +135,13 @@ class Projector:
         write_private(path, text)
         try:
             await self._programs.take(part.component)
-        except TrimtabError:
+        except TrimtabError as error:
             if old is None:
                 path.unlink()
             else:
                 write_private(path, old)
-                await self._programs.take(part.component)
+                if not isinstance(error, Unavailable):
+                    await self._programs.take(part.component)
             raise
 
     async def _refuse(self, part: Part, mark: str, why: str) -> None:
