@@ -7,11 +7,11 @@ import yaml
 
 from trimtab.errors import ConfigError
 from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.settings import queries
 from trimtab.stacks.loop.projector.policy_file import (
     algorithm_of,
     for_lab,
     is_in_cluster,
-    queries,
     with_algorithm,
     with_service_address,
 )
