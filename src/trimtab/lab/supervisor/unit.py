@@ -24,7 +24,9 @@ from trimtab.lab.supervisor.child import Child, how_it_ended, spawn
 from trimtab.lab.supervisor.probes import GiveUp, ProbeTarget, after_death, missing
 from trimtab.lab.supervisor.states import UnitStates
 
-EAGER_S, PATIENT_S, EAGER_FOR_S = 0.03, 0.25, 10.0
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.03, 0.25
+PAUSE_SHARE = 0.1
+"""Of what a start has taken so far: it is noticed soon, and asked for some thirty times."""
 HEARTBEAT_S = 5.0
 LAST_LINES = 12
 
@@ -232,8 +234,8 @@ class _Pause:
         self._begin = time.monotonic()
 
     async def __call__(self) -> None:
-        eager = time.monotonic() - self._begin < EAGER_FOR_S
-        await asyncio.sleep(EAGER_S if eager else PATIENT_S)
+        share_s = PAUSE_SHARE * (time.monotonic() - self._begin)
+        await asyncio.sleep(min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, share_s)))
 
 
 def _base_env(lab: LabDir) -> dict[str, str]:
