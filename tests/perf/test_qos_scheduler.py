@@ -10,7 +10,7 @@ import os
 import re
 import statistics
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +104,18 @@ def cpu_ms(queue: QueueLab) -> float:
 async def fill(kubeconfig: Path) -> None:
     """Stamped pods in an order that is not that of their stamps."""
     async with Client.from_kubeconfig(kubeconfig, writes_per_s=10_000, burst=COUNT) as client:
-        numbers = iter(range(COUNT))
+        await for_each_pod(lambda number: client.create(PODS, stamped(number), "default"))
 
-        async def write() -> None:
-            for number in numbers:
-                await client.create(PODS, stamped(number), "default")
 
-        await asyncio.gather(*(write() for _ in range(WRITERS)))
+async def for_each_pod(write: Callable[[int], Awaitable[object]]) -> None:
+    """Several at a time; one request for all of them may take longer than the server allows."""
+    numbers = iter(range(COUNT))
+
+    async def writer() -> None:
+        for number in numbers:
+            await write(number)
+
+    await asyncio.gather(*(writer() for _ in range(WRITERS)))
 
 
 async def all_bound(kubeconfig: Path) -> None:
@@ -122,18 +127,22 @@ async def all_bound(kubeconfig: Path) -> None:
 
 
 async def clear(kubeconfig: Path) -> None:
-    async with Client.from_kubeconfig(kubeconfig, limit_s=120) as client:
-        await client.request("DELETE", PODS.path("default"))
+    async with Client.from_kubeconfig(kubeconfig, writes_per_s=10_000, burst=COUNT) as client:
+        await for_each_pod(lambda number: client.delete(PODS, name(number), "default"))
         async with asyncio.timeout(120):
             while await client.list(PODS, "default"):
                 await asyncio.sleep(0.2)
+
+
+def name(number: int) -> str:
+    return f"p{number:04}"
 
 
 def stamped(number: int) -> dict[str, Any]:
     rank = number * 7919 % 10 * 100_000
     key = f"v1:0:{rank:06}:{1_800_000_000_000_000_000 + number * 7919 % COUNT:020}"
     return {
-        "metadata": {"name": f"p{number:04}", "annotations": {KEY: key}},
+        "metadata": {"name": name(number), "annotations": {KEY: key}},
         "spec": {
             "terminationGracePeriodSeconds": 0,
             "containers": [{"name": "c", "image": "none"}],
