@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.model.load.columns import shared_table
-from trimtab.model.load.curve import Constant, Curve, Diurnal, Trace, mean_matrix, value_at
+from trimtab.model.load.curve import Constant, Curve, Diurnal, Trace, value_at
+from trimtab.model.load.curve_means import mean_matrix
 from trimtab.sim.fleet import Fleet, Floats, kinds_of
 
 Key = tuple[object, ...]

@@ -16,7 +16,8 @@ from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeReader
 from trimtab.kube.clock import Clock
 from trimtab.kube.machines import Load
-from trimtab.model.load.curve import Constant, Diurnal, Spikes, mean
+from trimtab.model.load.curve import Constant, Diurnal, Spikes
+from trimtab.model.load.curve_means import mean
 from trimtab.model.load.pressure import DEFAULT_PRESSURE
 
 START_MS = 1_800_000_000_123

@@ -18,15 +18,12 @@ from trimtab.model.load.curve import (
     Spikes,
     Steps,
     Trace,
-    breakpoints,
     check_curve,
     levels,
-    mean,
-    mean_matrix,
-    means,
     overall_mean,
     value_at,
 )
+from trimtab.model.load.curve_means import breakpoints, mean, mean_matrix, means
 
 shares = st.floats(0, 2).map(lambda x: round(x, 3))
 moments = st.integers(0, 2000).map(float)

@@ -6,7 +6,8 @@ import pytest
 
 from builders.values.scenarios import a_file, a_group
 from trimtab.errors import ConfigError
-from trimtab.model.load.curve import Constant, Diurnal, Spikes, Steps, Trace, mean, value_at
+from trimtab.model.load.curve import Constant, Diurnal, Spikes, Steps, Trace, value_at
+from trimtab.model.load.curve_means import mean
 from trimtab.model.machines import requested
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.scenarios.expand import expand

@@ -14,10 +14,10 @@ from trimtab.model.load.curve import (
     Spikes,
     Steps,
     Trace,
-    means,
     overall_mean,
     value_at,
 )
+from trimtab.model.load.curve_means import means
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 

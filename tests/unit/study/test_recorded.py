@@ -12,7 +12,8 @@ from builders.worlds.recordings import START, a_recording
 from builders.worlds.whatifs import a_whatif
 from trimtab.advisor.api import Options
 from trimtab.errors import ConfigError
-from trimtab.model.load.curve import Trace, mean
+from trimtab.model.load.curve import Trace
+from trimtab.model.load.curve_means import mean
 from trimtab.model.recorded.archive import write_recording
 from trimtab.model.recorded.recording import ClusterRecording, Finding, RecordedMigration
 from trimtab.model.scenarios.scenario import name_problems

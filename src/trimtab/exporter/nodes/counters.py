@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trimtab.exporter.nodes.ledger import NodeBook, NodeLedger
 from trimtab.exporter.nodes.reading import Column, NodeFigures
 from trimtab.kube.clock import Clock
-from trimtab.model.load.curve import means
+from trimtab.model.load.curve_means import means
 from trimtab.model.load.pressure import PressureCurve, pressure
 
 CELL_MS = 1000

@@ -10,7 +10,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.model.duration import format_duration
-from trimtab.model.load.curve import mean_matrix, value_at
+from trimtab.model.load.curve import value_at
+from trimtab.model.load.curve_means import mean_matrix
 from trimtab.model.load.pressure import pressure
 from trimtab.model.machines import Ground, Vm, requested
 from trimtab.model.quantity import Quantity

@@ -18,7 +18,8 @@ from trimtab.kube.machines import (
     decode_load,
 )
 from trimtab.kube.resources import Key
-from trimtab.model.load.curve import Constant, Curve, Times, means, value_at
+from trimtab.model.load.curve import Constant, Curve, value_at
+from trimtab.model.load.curve_means import Times, means
 from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
