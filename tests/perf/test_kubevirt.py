@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.engines, needs_kubevirt]
 ROUNDS, MOVES = 3, 10
 NODES = int(os.environ.get("TRIMTAB_BENCH_NODES", "100"))
 VMS = 10 * NODES
-HOT = NODES // 25
+HOT = 4
 COPY_S = 0.8
 """1 GiB of which 80 % are used, at 1 GiB a second."""
 LIMIT_S = 3600.0

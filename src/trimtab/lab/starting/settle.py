@@ -127,8 +127,8 @@ def _or(value: _T | None, default: _T) -> _T:
 
 # Waiting until a lab is ready, and saying why it is not.
 LIMIT_S, PER_NODE_S = 120.0, 0.1
-LONGEST_S = 900.0
-"""For a lab that goes on making progress, such as one that starts a thousand VMs."""
+LONGEST_S = 3600.0
+"""For a lab that goes on making progress, such as one that starts 5,000 VMs of KubeVirt."""
 
 
 def await_ready(
