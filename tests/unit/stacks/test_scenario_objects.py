@@ -12,7 +12,7 @@ from trimtab.model.load.curve import Trace
 from trimtab.model.machines import Node, Taint
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.stacks.loop.scenario.objects import Script, left_out, script_of, shape
-from trimtab.stacks.loop.scenario.player import read_script
+from trimtab.stacks.loop.scenario.player import AHEAD, STALLED_S, Pace, read_script
 from trimtab.stacks.loop.settings import LoopSettings, following, from_lab
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
@@ -104,3 +104,15 @@ def test_settings_follow_the_scenario_and_survive_the_labs_file() -> None:
     assert (settings.interval_s, settings.soft_taints) == (30.0, True)
     kept = msgspec.json.decode(msgspec.json.encode(settings))
     assert from_lab(kept) == settings
+
+
+def test_more_vms_are_created_while_few_are_on_their_way_or_once_nothing_moves() -> None:
+    pace = Pace()
+    assert pace.may_go_on(0, 0.0)
+    assert not pace.may_go_on(AHEAD + 50, 1.0)
+    assert not pace.may_go_on(AHEAD + 1, 100.0), "it moves: 49 arrived"
+    assert pace.may_go_on(AHEAD, 200.0)
+    assert not pace.may_go_on(AHEAD + 90, 300.0)
+    assert not pace.may_go_on(AHEAD + 90, 300.0 + STALLED_S)
+    assert pace.may_go_on(AHEAD + 90, 301.0 + STALLED_S), "they fit nowhere"
+    assert pace.may_go_on(AHEAD + 190, 302.0 + STALLED_S), "which is waited for once"
