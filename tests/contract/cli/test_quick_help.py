@@ -61,3 +61,11 @@ def test_running_a_service_loads_no_other_one() -> None:
     others = {"trimtab.qos", "trimtab.advisor", "trimtab.exporter", "trimtab.sim"}
     assert "trimtab.vm.settings" in loaded
     assert not loaded & others
+
+
+@pytest.mark.parametrize(
+    "module", ["trimtab.vm.service", "trimtab.vm.webhook", "trimtab.qos.service.service"]
+)
+def test_a_service_that_computes_no_means_starts_without_numpy(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,8 +3,8 @@
 A curve is a value, so the simulator, the exporter and a pod's annotation share it. Time is
 in seconds from the scenario's start. Every curve has a value at an instant and a mean over
 an interval in closed form (`curve_means`); nothing is sampled. All are piecewise smooth and never
-negative. Means are computed by NumPy, which takes longer to load than most commands take that
-only read a VM, so it is loaded where a mean is wanted.
+negative. Means are computed by NumPy, a seventh of what a service costs that only reads VMs to
+start, so it is loaded where a mean is wanted.
 """
 
 import math

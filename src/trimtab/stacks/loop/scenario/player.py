@@ -53,15 +53,15 @@ class Pace:
 
     def __init__(self) -> None:
         self._pending, self._since = -1, 0.0
-        self.stalled = False
+        self._stalled = False
 
     def may_go_on(self, pending: int, now: float) -> bool:
         """With so many that do not run yet; what stands still once is not waited for again."""
         if pending != self._pending:
             self._pending, self._since = pending, now
         elif pending > AHEAD and now - self._since > STALLED_S:
-            self.stalled = True
-        return self.stalled or pending <= AHEAD
+            self._stalled = True
+        return self._stalled or pending <= AHEAD
 
 
 class ScriptPlayer:
