@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from msgspec import structs
 
 from builders.labs.lab import a_spec
@@ -48,9 +49,9 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubevirt, "printed_objects", lambda _program: PRINTED)
 
 
-def a_blueprint(path: Path, *stacks: str) -> Blueprint:
+def a_blueprint(path: Path, *stacks: str, nodes: int = 5) -> Blueprint:
     ports = CONTROL_PLANE | LOOP_PORTS | OPTIONAL_PORTS | KUBEVIRT_PORTS
-    spec = structs.replace(a_spec(ports=ports), stacks=stacks)
+    spec = structs.replace(a_spec(ports=ports), stacks=stacks, nodes=nodes)
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     known = {
         "loop": loop_stack(LoopSettings(), script=Script(name="empty"), policy="profiles: []"),
@@ -87,6 +88,18 @@ def test_with_the_loop_nothing_of_trimtabs_own_vms_is_installed(tmp_path: Path) 
     assert "MutatingAdmissionPolicy/trimtab-initial-node" in things
     units = made.plan.units
     assert {"virt-api", "virt-controller"} <= set(units["descheduler"].needs)
+
+
+@pytest.mark.usefixtures("printed")
+@pytest.mark.parametrize(("nodes", "pace"), [(5, "5s"), (100, "10s"), (300, "90s"), (1000, "3m")])
+def test_a_large_virt_controller_is_asked_less_often_and_waited_for(
+    tmp_path: Path, nodes: int, pace: str
+) -> None:
+    made = a_blueprint(tmp_path, "loop", "kubevirt", nodes=nodes)
+    config = yaml.safe_load(made.files["config/prometheus.yml"])
+    (job,) = [each for each in config["scrape_configs"] if each["job_name"] == "virt-controller"]
+    assert (job["scrape_interval"], job["scrape_timeout"]) == (pace, pace)
+    assert job["scheme"] == "https"
 
 
 @pytest.mark.usefixtures("printed")
