@@ -176,13 +176,18 @@ class LoopLab:
 
         While migrations are under way the descheduler may be quiet because of its limits.
         """
-        idle_since = [len(self.cycles())]
+        known = idle_since = len(self.cycles())
 
         def is_quiet() -> bool:
+            nonlocal known, idle_since
             told = self.cycles()
-            if self.in_flight() or not self.requests():
-                idle_since[0] = len(told)
-            last = told[idle_since[0] + 1 :][-quiet:]  # the first may have begun before
+            if len(told) == known:  # the API server is asked once a cycle, not at every look
+                return False
+            known = len(told)
+            asked = any(cycle.requests for cycle in told)
+            if not asked or told[-1].requests or self.in_flight():
+                idle_since = known
+            last = told[idle_since + 1 :][-quiet:]  # the first may have begun before
             return len(last) == quiet and all(c.worked and not c.requests for c in last)
 
         wait_until(is_quiet, "the loop does not come to rest", limit_s)

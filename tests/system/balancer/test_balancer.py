@@ -112,6 +112,7 @@ def test_the_api_server_refuses_what_would_change_a_plan(
         loop.ask(lambda it: it.api.patch(REBALANCE_PLANS, name, {"spec": change}))
 
 
+@pytest.mark.full  # at each write in turn: test_crashes
 def test_killed_in_the_middle_it_goes_on_and_moves_no_vm_twice(loop: LoopLab) -> None:
     former = {each.metadata.uid for each in loop.migrations()}
     loop.start_over()

@@ -22,7 +22,8 @@ from trimtab.kube.resources import NODES
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 SCALE, NODE_COUNT = 15, 6
 TAINT = {"key": "test/closed", "effect": "NoSchedule"}
-FEW, MANY = 3, 50
+USUAL, MANY = 2, 50
+"""The seed of every run, with a drain in the middle; in the full tier all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -178,14 +179,11 @@ def run_one(cluster: Cluster, seed: int) -> int:
     return len(moved)
 
 
-@pytest.mark.parametrize("seed", range(FEW))
-def test_no_rule_is_broken_no_vm_moved_twice_no_drain_disturbed(
-    cluster: Cluster, seed: int
-) -> None:
-    run_one(cluster, seed)
+def test_no_rule_is_broken_no_vm_moved_twice_no_drain_disturbed(cluster: Cluster) -> None:
+    run_one(cluster, USUAL)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(FEW, MANY))
+@pytest.mark.parametrize("seed", sorted({*range(MANY)} - {USUAL}))
 def test_the_same_in_many_more_random_clusters(cluster: Cluster, seed: int) -> None:
     run_one(cluster, seed)

@@ -54,6 +54,7 @@ def test_the_default_policy_levels_a_hot_node_and_comes_to_rest(loop: LoopLab) -
     check_story(loop, loop.converge())
 
 
+@pytest.mark.full
 def test_another_score_levels_it_too_after_a_switch_while_it_runs(loop: LoopLab) -> None:
     loop.algorithm("cpu_focused")
     loop.start_over()
