@@ -29,7 +29,7 @@ from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing, VictimChoice
 
 SPAN_S, PLAN_S, REACTION_S = 360.0, 21.0, 5.0
-SEEDS = 20
+SEEDS = 6
 
 
 @cache
@@ -109,14 +109,14 @@ def test_the_pace_is_that_of_the_labs_plans() -> None:
 
 def test_a_plan_that_begins_less_than_it_might_takes_longer() -> None:
     def settled(pace: Pace) -> float:
-        return simulated(unlike_nodes(), 600.0, [pace], seeds=20)[0].settled_s
+        return simulated(unlike_nodes(), 600.0, [pace], seeds=SEEDS)[0].settled_s
 
     assert settled(Pace(PLAN_S, at_once=1)) > 1.5 * settled(Pace(PLAN_S))
 
 
 def test_one_plan_has_no_pace() -> None:
     with pytest.raises(ConfigError, match="one plan was enough, or none"):
-        simulated(unlike_nodes(), SPAN_S, [], seeds=20)
+        simulated(unlike_nodes(), SPAN_S, [], seeds=SEEDS)
 
 
 def test_what_happens_at_the_labs_own_time_is_refused() -> None:

@@ -169,7 +169,7 @@ def _selects(term: AntiAffinityTerm, labels: dict[str, str]) -> bool:
     return same and all(_true(each, labels) for each in term.label_selector.match_expressions)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(50, full=300))
 @given(clusters())
 def test_a_pod_goes_exactly_where_every_rule_lets_it(
     given_cluster: tuple[list[Node], list[Vm], list[tuple[int, int]]],
