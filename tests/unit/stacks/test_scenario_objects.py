@@ -116,3 +116,4 @@ def test_more_vms_are_created_while_few_are_on_their_way_or_once_nothing_moves()
     assert not pace.may_go_on(AHEAD + 90, 300.0 + STALLED_S)
     assert pace.may_go_on(AHEAD + 90, 301.0 + STALLED_S), "they fit nowhere"
     assert pace.may_go_on(AHEAD + 190, 302.0 + STALLED_S), "which is waited for once"
+    assert not pace.may_go_on(2 * AHEAD + 91, 400.0), "but no more than before are on their way"

@@ -53,15 +53,18 @@ class Pace:
 
     def __init__(self) -> None:
         self._pending, self._since = -1, 0.0
-        self._stalled = False
+        self._stuck = 0
 
     def may_go_on(self, pending: int, now: float) -> bool:
-        """With so many that do not run yet; what stands still once is not waited for again."""
+        """With so many that do not run yet; those that stood still are not waited for again.
+
+        A computer that is short stands still too: pacing goes on beyond them.
+        """
         if pending != self._pending:
             self._pending, self._since = pending, now
-        elif pending > AHEAD and now - self._since > STALLED_S:
-            self._stalled = True
-        return self._stalled or pending <= AHEAD
+        elif now - self._since > STALLED_S:
+            self._stuck = pending
+        return pending <= AHEAD + self._stuck
 
 
 class ScriptPlayer:
