@@ -133,6 +133,15 @@ def test_a_migration_costs_no_more_where_thousands_move_at_once() -> None:
     assert 1e6 * seconds / outcome.card.migrations < 22.0 * SLACK
 
 
+def test_a_day_without_limits_in_a_large_cluster() -> None:
+    """Nearly every VM moves in every cycle. Numba, the extra `fast`, chooses their targets."""
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    seconds, outcome = timed(unlimited(synthetic(1000, 16_000, 86_400.0)))
+    tell("1,000 nodes x 16,000 VMs x 288 cycles without limits", seconds, outcome)
+    assert outcome.card.migrations == 4_477_324
+    assert seconds < 25.0 * SLACK
+
+
 def seconds_a_cycle(nodes: int, cycles: int = 60) -> float:
     """CPU time between the ends of the first and the last cycle, over their number."""
     spec = RunSpec(synthetic(nodes, 16 * nodes, cycles * 300.0), timing=FIVE_MINUTES)

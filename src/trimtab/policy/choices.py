@@ -23,7 +23,7 @@ class Tie(Enum):
     SOURCES = "E2"
     """Names of over-utilised nodes with equal usage."""
     CANDIDATES = "E5"
-    """Pods (`PodView`) of equal priority, QoS and preference on one node."""
+    """Pods (`PodView`) of equal priority, QoS and preference on one node, or their numbers."""
 
 
 class Choose(Protocol):
@@ -41,16 +41,24 @@ class Shuffled:
     """Any order is as likely as any other; the same seed gives the same choices."""
 
     def __init__(self, seed: int | str | random.Random) -> None:
-        self._draw = below(seed if isinstance(seed, random.Random) else random.Random(seed))
+        source = seed if isinstance(seed, random.Random) else random.Random(seed)
+        self._bits = source.getrandbits
 
     def __call__(self, tie: Tie, items: Sequence[Item]) -> Iterable[Item]:
         """Draws one item at a time, so taking two of a thousand costs two draws and a copy."""
-        rest, draw = list(items), self._draw
-        for left in range(len(rest), 0, -1):
-            at = draw(left)
-            taken = rest[at]
-            rest[at] = rest[left - 1]
-            yield taken
+        rest, bits = list(items), self._bits
+        left = len(rest)
+        while left:
+            # As `below`, whose calls would take half of the time; so many share one width.
+            width = left.bit_length()
+            shortest = 1 << (width - 1)
+            while left >= shortest:
+                at = bits(width)
+                if at < left:
+                    left -= 1
+                    taken = rest[at]
+                    rest[at] = rest[left]
+                    yield taken
 
 
 def below(source: random.Random) -> Callable[[int], int]:

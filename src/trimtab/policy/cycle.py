@@ -5,14 +5,15 @@ alternatives stand beside the one taken: `CycleFigures.doubtful` holds sets of c
 `Run.sources` and `Visit.candidates` hold groups of equals.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
+from typing import overload
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.policy.view import PodView
+from trimtab.policy.view import PodsAlike, PodView
 
 
 class Reason(Struct, frozen=True):
@@ -101,9 +102,31 @@ class Visit(Struct, frozen=True):
     """One source: who might go (classes of equals, in order), who was looked at, why it ended."""
 
     node: str
-    candidates: tuple[tuple[PodView, ...], ...]
-    steps: tuple[VisitedPod, ...]
+    candidates: tuple[Sequence[PodView], ...]
+    steps: Sequence[VisitedPod]
     stop: VisitEnd
+
+
+class StepsTogether(Sequence[VisitedPod]):
+    """Steps of which the first ones are those of pods alike, all evicted in background."""
+
+    def __init__(self, together: PodsAlike, others: Sequence[VisitedPod]) -> None:
+        self.together, self.others = together, others
+
+    def __len__(self) -> int:
+        return len(self.together) + len(self.others)
+
+    @overload
+    def __getitem__(self, at: int) -> VisitedPod: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[VisitedPod]: ...
+    def __getitem__(self, at: int | slice) -> VisitedPod | Sequence[VisitedPod]:
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        place = range(len(self))[at]
+        if place >= len(self.together):
+            return self.others[place - len(self.together)]
+        return VisitedPod(self.together[place], PodOutcome.BACKGROUND)
 
 
 class Eviction(Struct, frozen=True, gc=False):

@@ -4,7 +4,8 @@ Each change gives a new `InFlight`; `InFlightCache` changes in place. A cycle co
 entry against all limits, whichever cycle it comes from. Times are seconds since any fixed epoch.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Literal
 
 from msgspec import Struct
@@ -134,20 +135,21 @@ class InFlightCache(InFlight):
     __slots__ = ()
     entries: dict[str, KnownEviction]
 
-    def assume_all(self, pods: Iterable[tuple[str, str, str]], now: float) -> None:
-        """`assume` for one after the other: uid, node and namespace of each."""
-        entries = self.entries
-        for uid, node, namespace in pods:
-            if uid in entries:
-                self.assume(uid, node, namespace, now)
-            else:
-                entries[uid] = KnownEviction(uid, node, namespace, now)
+    def assume_all(
+        self, uids: Sequence[str], nodes: Iterable[str], namespaces: Iterable[str], now: float
+    ) -> None:
+        """`assume` for one pod after the other; namespaces may be more than there are pods."""
+        if self.entries.keys().isdisjoint(uids):
+            new = map(KnownEviction, uids, nodes, namespaces, repeat(now))
+            self.entries.update(zip(uids, new, strict=True))
+            return
+        for uid, node, namespace in zip(uids, nodes, namespaces, strict=False):
+            self.assume(uid, node, namespace, now)
 
     def forget(self, pod_uids: Iterable[str]) -> None:
         """Pods were deleted: the same as one event after the other."""
-        drop = self.entries.pop
-        for uid in pod_uids:
-            drop(uid, None)
+        for _ in map(self.entries.pop, pod_uids, repeat(None)):
+            pass
 
     def _with(self, entry: KnownEviction) -> InFlight:
         self.entries.pop(entry.pod_uid, None)  # a changed entry is the newest, as above

@@ -6,9 +6,9 @@ over-utilised nodes that are visited. A view stands for one instant: what it ans
 not change while a cycle is decided. Subclass `View` and override what differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from msgspec import Struct
@@ -97,6 +97,33 @@ class PlainPod(Struct, frozen=True, kw_only=True):
     started: float | None = None
     terminating: bool = False
     traits: Traits = Traits()
+
+
+class PodsAlike(Sequence[PodView]):
+    """Pods of one node that differ in uid, name and age only: what one of them gets, all get.
+
+    Whoever makes it answers for that: they share one object of traits and one namespace, have
+    uids, are not terminating, and the API server says the same to the eviction of each.
+    Each pod is made when it is asked for: thousands are decided about by their numbers alone.
+    """
+
+    __slots__ = ("make", "numbers")
+
+    def __init__(self, numbers: Sequence[int], make: Callable[[int], PodView]) -> None:
+        """numbers: what `make` knows the pods by."""
+        self.numbers, self.make = numbers, make
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> PodView: ...
+    @overload
+    def __getitem__(self, at: slice) -> "PodsAlike": ...
+    def __getitem__(self, at: int | slice) -> "PodView | PodsAlike":
+        if isinstance(at, slice):
+            return PodsAlike(self.numbers[at], self.make)
+        return self.make(self.numbers[at])
 
 
 class NodeView(Protocol):

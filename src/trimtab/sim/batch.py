@@ -151,14 +151,14 @@ class Batch:
 
     def _outcome(self, r: int) -> Outcome:
         replica, course = self._replicas[r], self._recorder.course(r)
-        unfinished = replica.migrations.unfinished(replica.now)
+        records = replica.migrations.records(replica.now)
         meter, ready = self._accounts.meter, self._recorder.ready
         card = report_card(meter, r, replica.migrations, course, ready, self._bounds[r])
         errors = self._control.errors[r] if self._control else []
         return Outcome(
             card=card,
             course=course,
-            moves=(*replica.migrations.moves, *unfinished),
+            moves=records,
             placement_before=self._before[r],
             placement_after=replica.placement(),
             errors=(*_unplaced(replica), *errors),

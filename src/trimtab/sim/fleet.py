@@ -20,6 +20,7 @@ from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling
+from trimtab.sim.placement.points import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from trimtab.sim.placement.rules import rules_of
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
 from trimtab.virt.launcher import SCHEDULABLE
@@ -27,9 +28,6 @@ from trimtab.virt.launcher import SCHEDULABLE
 UNITS = 1e9
 DEFAULT_NAMESPACE = "default"
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS
-# What a container without requests counts for in LeastAllocated and MostAllocated.
-DEFAULT_MILLI_CPU = 100
-DEFAULT_MEMORY = 200 * 1024**2
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Item = TypeVar("Item")

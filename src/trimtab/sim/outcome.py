@@ -4,6 +4,7 @@ Definitions are in docs/reference/metrics.md and tested on hand-computed cases. 
 number is better unless its name says otherwise.
 """
 
+from collections.abc import Sequence
 from math import nan
 
 import numpy as np
@@ -105,7 +106,7 @@ class Outcome(Struct, frozen=True, rename="camel"):
 
     card: ReportCard
     course: Course
-    moves: tuple[MigrationRecord, ...]
+    moves: Sequence[MigrationRecord]
     placement_before: dict[str, str]
     """node of each VM at the start"""
     placement_after: dict[str, str]

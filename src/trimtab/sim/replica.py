@@ -12,10 +12,9 @@ from math import inf
 import numpy as np
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
-from trimtab.sim.fleet import DEFAULT_NAMESPACE
-from trimtab.sim.migration.marks import EvacuationMark
+from trimtab.sim.fleet import DEFAULT_NAMESPACE, Integers
 from trimtab.sim.migration.migrations import Migrations
-from trimtab.sim.placement.cluster import ReplicaPlacement
+from trimtab.sim.placement.cluster import Places, ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import Starts
 from trimtab.sim.spec import Placement, RunSpec
@@ -52,11 +51,15 @@ class Replica:
             reaction_s=spec.timing.reaction_s,
         )
         cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
-        self.inflight = InFlightCache()
-        self.incarnation = [0] * cluster.fleet.vms
+        self._inflight = InFlightCache()
+        self._assumed: list[tuple[Places, Integers, Places, float]] = []
+        """Evicted VMs, the pod of each, its node, and when; the cache does not know of them yet."""
+        self._pods: Integers = np.zeros(cluster.fleet.vms, dtype=np.int64)
+        """How many pods each VM has had before the active one."""
         self.history: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
-        """(begun, ended) of the migrations of each VM that has moved."""
-        self._started: dict[int, float] = {}
+        """(begun, ended) of the migrations of each VM that has moved, if that keeps it at rest."""
+        self._keeps_history = spec.restraint.cooldown_s > 0.0
+        self._started = np.full(cluster.fleet.vms, -inf)
         self._stranded: dict[int, int] = {}
         self._lost_at: dict[int, float] = {}
         self._draining: set[int] = set()
@@ -66,13 +69,10 @@ class Replica:
 
     # --- what a descheduler or a person does ---
 
-    def uid(self, vm: int) -> str:
-        """The uid of a VM's active pod: a new one for every pod."""
-        return f"{vm}/{self.incarnation[vm]}"
-
     def started_s(self, vm: int) -> float:
         """When its active pod was started; before the run counts as long ago."""
-        return self._started.get(vm, -inf)
+        started_s: float = self._started.item(vm)
+        return started_s
 
     def evict(self, vm: int) -> None:
         """An eviction was granted: the VM migrates, or its pod is gone and it starts anew."""
@@ -92,12 +92,26 @@ class Replica:
 
     def _evict_together(self, vms: Sequence[int]) -> None:
         """These can migrate: KubeVirt marks them, and the descheduler takes note of them."""
+        numbers = np.asarray(vms, dtype=np.intp)
+        sources = self.cluster.where[numbers]
+        self._assumed.append((numbers, self._pods[numbers], sources, self.now))
+        self.migrations.request_all(numbers, self.now, SYSTEM_MAINTENANCE)
+
+    @property
+    def inflight(self) -> InFlightCache:
+        """The descheduler's cache. It learns of evictions when somebody looks at it.
+
+        By then most pods are gone, of thousands that were evicted at one moment.
+        """
         fleet, names = self.cluster.fleet, self.cluster.fleet.node_names
-        sources = self.cluster.where[np.asarray(vms, dtype=np.intp)].tolist()
-        spaces = repeat(DEFAULT_NAMESPACE) if fleet.rules is None else map(fleet.namespace, vms)
-        pods = zip(map(self.uid, vms), map(names.__getitem__, sources), spaces, strict=False)
-        self.inflight.assume_all(pods, self.now)
-        self.migrations.request_all(vms, sources, self.now, SYSTEM_MAINTENANCE)
+        for evicted, pods, nodes, at in self._assumed:
+            there = self._pods[evicted] == pods
+            vms, sources = evicted[there].tolist(), nodes[there].tolist()
+            spaces = repeat(DEFAULT_NAMESPACE) if fleet.rules is None else map(fleet.namespace, vms)
+            uids = list(map(fleet.vm_names.__getitem__, vms))
+            self._inflight.assume_all(uids, map(names.__getitem__, sources), spaces, at)
+        self._assumed.clear()
+        return self._inflight
 
     def move(self, vm: int, target: int) -> None:
         """Migrate to a chosen node: what planners ask for and the descheduler cannot."""
@@ -125,7 +139,7 @@ class Replica:
                 # KubeVirt annotates the pod, and the descheduler counts what it sees there.
                 name = self.cluster.fleet.node_names[node]
                 namespace = self.cluster.fleet.namespace(vm)
-                pod = PodState(self.uid(vm), name, namespace, True, True)
+                pod = PodState(self.cluster.fleet.vm_names[vm], name, namespace, True, True)
                 self.inflight.observe(PodEvent("updated", pod))
 
     # --- what happens to it ---
@@ -136,7 +150,7 @@ class Replica:
 
     def depart(self, vm: int) -> None:
         """A VM was deleted, wherever it is."""
-        self.migrations.cancel(vm, self.now, "failed")
+        self.migrations.cancel(vm, self.now)
         self._starts.forget(vm)
         node = self._stranded.pop(vm, int(self.cluster.where[vm]))
         if node != self.cluster.nowhere:
@@ -163,11 +177,12 @@ class Replica:
         """A node stops answering: nothing on it runs, nothing moves from or to it."""
         self.cluster.set_lost(node, True)
         self._lost_at[node] = self.now
-        for mark in list(self.migrations.marks.values()):
-            if mark.attempt and mark.attempt.target == node:
-                self.migrations.abort(mark, self.now)
-            if mark.source == node and self.cluster.where[mark.vm] == node:
-                self.migrations.cancel(mark.vm, self.now, "failed")
+        marks = self.migrations.marks
+        for vm in marks.in_order().tolist():
+            if marks.target[vm] == node:
+                self.migrations.abort(vm, self.now)
+            if marks.source[vm] == node and self.cluster.where[vm] == node:
+                self.migrations.cancel(vm, self.now)
         for vm in self.cluster.vms_on(node).tolist():
             self.cluster.put(vm, self.cluster.nowhere)
             self._stranded[vm] = node
@@ -242,14 +257,13 @@ class Replica:
             self.migrations.settle(self.now)
         self._starts.place(self.now)
 
-    def _arrived(self, marks: Sequence[EvacuationMark]) -> None:
-        history, now = self.history, self.now
-        for mark in marks:
-            begun = mark.attempt.begun_s if mark.attempt else mark.requested_s
-            history[mark.vm].append((begun, now))
+    def _arrived(self, vms: Sequence[int], begun_s: Sequence[float]) -> None:
+        if self._keeps_history:
+            for vm, begun in zip(vms, begun_s, strict=True):
+                self.history[vm].append((begun, self.now))
         if self._draining:
-            for mark in marks:
-                self._land(mark.vm, int(self.cluster.where[mark.vm]))
+            for vm in vms:
+                self._land(vm, int(self.cluster.where[vm]))
 
     def _land(self, vm: int, node: int) -> None:
         """A VM runs on a node from now on, be it for a moment only."""
@@ -258,11 +272,10 @@ class Replica:
             self._evict_from_drained(vm, node)
 
     def _pods_gone(self, vms: Sequence[int]) -> None:
-        self.inflight.forget(map(self.uid, vms))
-        incarnation = self.incarnation
-        for vm in vms:
-            incarnation[vm] += 1
-        self._started.update(zip(vms, repeat(self.now)))
+        if self._inflight.entries:
+            self._inflight.forget(map(self.cluster.fleet.vm_names.__getitem__, vms))
+        self._pods[vms] += 1
+        self._started[vms] = self.now
 
     def _restart(self, vm: int) -> None:
         self.cluster.release(vm, int(self.cluster.where[vm]))

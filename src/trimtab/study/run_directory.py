@@ -54,7 +54,7 @@ def make_result(spec: RunSpec, seed: int, outcome: Outcome, nothing: Outcome) ->
         spec=about,
         card=outcome.card,
         doing_nothing=nothing.card,
-        moves=outcome.moves,
+        moves=tuple(outcome.moves),
         placement_before=outcome.placement_before,
         placement_after=outcome.placement_after,
         errors=outcome.errors,

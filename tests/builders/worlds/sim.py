@@ -1,6 +1,7 @@
 """Small clusters for tests of the simulator."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from trimtab.model.load.curve import Constant, Curve
 from trimtab.model.machines import Node, RequestsModel, Taint, Vm
@@ -89,3 +90,8 @@ def one_hot_node(
     vms = [a_vm(f"hot{i}", node="n0") for i in range(hot)]
     vms += [a_vm(f"v{n}-{i}", node=f"n{n}") for n in range(1, count) for i in range(cool)]
     return a_scenario(nodes(count), vms, duration_s=duration_s)
+
+
+def plain(value: Any) -> Any:
+    """For encoders: arrays as bytes, the records of migrations as a list."""
+    return list(value) if isinstance(value, Sequence) else value.tobytes()

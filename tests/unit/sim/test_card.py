@@ -14,7 +14,8 @@ from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.measures.card import against_the_band, convergence, oscillations, ping_pongs
 from trimtab.sim.measures.meter import FIGURES, measured
-from trimtab.sim.outcome import MigrationRecord, ReportCard
+from trimtab.sim.migration.ended import MovesDone
+from trimtab.sim.outcome import ReportCard
 from trimtab.sim.spec import RunSpec
 
 OVER, LEVEL, UNDER = 1, 0, -1
@@ -235,8 +236,13 @@ def test_oscillations_count_changes_of_side() -> None:
     assert oscillations(np.array(history, dtype=np.int8)) == 1 + 3 + 0
 
 
-def a_move(vm: str, source: str, target: str, ended_s: float) -> MigrationRecord:
-    return MigrationRecord(vm, source, target, ended_s - 10, ended_s - 5, ended_s, 1.0, "succeeded")
+Move = tuple[int, int, int, float]
+"""VM, source, target, and when it ended."""
+
+
+def done(*moves: Move) -> MovesDone:
+    vms, sources, targets, ended_s = zip(*moves, strict=True)
+    return MovesDone(np.array(vms), np.array(sources), np.array(targets), np.array(ended_s))
 
 
 @pytest.mark.parametrize(
@@ -247,14 +253,31 @@ def a_move(vm: str, source: str, target: str, ended_s: float) -> MigrationRecord
     ],
 )
 def test_a_vm_that_comes_back_within_an_hour_plays_ping_pong(back_at: float, expected: int) -> None:
-    there = a_move("v", "n0", "n1", 100.0)
-    assert ping_pongs([there, a_move("v", "n1", "n0", back_at)]) == expected
+    assert ping_pongs(done((7, 0, 1, 100.0), (7, 1, 0, back_at))) == expected
 
 
 def test_going_elsewhere_or_being_another_vm_is_no_ping_pong() -> None:
-    there = a_move("v", "n0", "n1", 100.0)
-    assert ping_pongs([there, a_move("v", "n1", "n2", 200.0)]) == 0
-    assert ping_pongs([there, a_move("w", "n1", "n0", 200.0)]) == 0
+    there = (7, 0, 1, 100.0)
+    assert ping_pongs(done(there, (7, 1, 2, 200.0))) == 0
+    assert ping_pongs(done(there, (8, 1, 0, 200.0))) == 0
+
+
+HOPS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.sampled_from([0.0, 900.0])))
+
+
+@given(HOPS)
+def test_ping_pongs_of_all_moves_are_those_found_one_after_the_other(
+    hops: list[tuple[int, int, float]],
+) -> None:
+    where, left, now = [0, 0, 0], dict[tuple[int, int], float](), 0.0
+    moves, expected = [], 0
+    for vm, target, passed in hops:
+        now += passed
+        moves.append((vm, where[vm], target, now))
+        expected += now - left.get((vm, target), -3600.0) < 3600.0
+        left[vm, where[vm]] = now
+        where[vm] = target
+    assert not moves or ping_pongs(done(*moves)) == expected
 
 
 def test_the_standard_deviation_is_that_of_all_nodes() -> None:

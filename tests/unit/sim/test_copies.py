@@ -10,39 +10,38 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from trimtab.sim.migration.copies import PreCopies
-from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
 from trimtab.virt.precopy import Copy, share_network
-from trimtab.virt.slots import MigrationPriority
 
 GBPS = 1e9
 DEADLINE_S = 20.0
+MOST_VMS = 12 * 6
 
 
 class Network:
     """Copies between ten nodes, begun and ended by the number of their VM."""
 
     def __init__(self) -> None:
-        self.copies = PreCopies(10, GBPS)
-        self.marks: dict[int, EvacuationMark] = {}
+        self.copies = PreCopies(10, MOST_VMS, GBPS)
+        self.begun = 0
 
-    def begin(self, copies: Sequence[tuple[int, int, float, float]]) -> list[MigrationAttempt]:
-        """From, to, bytes left and dirty rate of each; they begin together."""
-        marks = []
-        for source, target, _, _ in copies:
-            vm, attempt = len(self.marks), MigrationAttempt(1, 0.0, target)
-            priority = MigrationPriority.SYSTEM_MAINTENANCE
-            self.marks[vm] = EvacuationMark(vm, source, 0.0, priority, attempt=attempt)
-            marks.append(self.marks[vm])
+    def begin(self, copies: Sequence[tuple[int, int, float, float]]) -> range:
+        """From, to, bytes left and dirty rate of each; they begin together, the last VM first."""
+        vms = range(self.begun, self.begun + len(copies))
+        self.begun += len(copies)
         self.copies.begin(
-            marks,
+            np.array(vms),
+            np.array([source for source, _, _, _ in copies]),
+            np.array([target for _, target, _, _ in copies]),
+            -np.array(vms),
             np.array([left for _, _, left, _ in copies]),
             np.array([dirty for _, _, _, dirty in copies]),
             np.full(len(copies), DEADLINE_S),
         )
-        return [mark.attempt for mark in marks if mark.attempt]
+        return vms
 
     def end(self, vms: Sequence[int], now: float) -> list[float]:
-        return self.copies.end([self.marks[vm] for vm in vms], now)
+        sent: list[float] = self.copies.end(np.array(vms), now).tolist()
+        return sent
 
 
 STEPS: Any = st.lists(
@@ -68,19 +67,16 @@ STEPS: Any = st.lists(
 def test_all_at_once_equals_one_after_the_other_to_the_bit(steps: list[Any]) -> None:
     """Whatever begins and ends: the same moments, the same bytes."""
     network, plain, now = Network(), dict[int, Copy](), 0.0
-    attempts: dict[int, MigrationAttempt] = {}
     for passed, beginning, ending in steps:
         now += passed
         ended = [number for number in dict.fromkeys(ending) if number in plain]
         for number in ended:
             plain[number].progress(now)
-            del attempts[number]
         if ended:
             assert network.end(ended, now) == [plain.pop(number).sent for number in ended]
         network.copies.progress(now)
         if beginning:
-            numbers = range(len(network.marks), len(network.marks) + len(beginning))
-            attempts.update(zip(numbers, network.begin(beginning), strict=True))
+            numbers = network.begin(beginning)
             for number, (source, target, left, dirty) in zip(numbers, beginning, strict=True):
                 plain[number] = Copy(source, target, left, dirty, DEADLINE_S, now, now)
         network.copies.share(now)
@@ -88,8 +84,10 @@ def test_all_at_once_equals_one_after_the_other_to_the_bit(steps: list[Any]) -> 
         ends = [copy.ends_s for copy in plain.values()]
         assert network.copies.next_s == min(ends, default=inf)
         assert sorted(network.copies.vms.tolist()) == sorted(plain)
+        due = [number for number, copy in plain.items() if copy.ends_s <= now + 1.0]
+        assert network.copies.due(now + 1.0).tolist() == sorted(due, reverse=True)
         for number, copy in plain.items():
-            assert network.copies.sent(attempts[number]) == copy.sent
-            assert network.copies.is_in_time(attempts[number]) == copy.is_in_time
-            due = network.marks[number] in network.copies.due(now + 1.0)
-            assert due == (copy.ends_s <= now + 1.0)
+            assert number in network.copies
+            assert network.copies.sent(number) == copy.sent
+            assert network.copies.in_time(np.array([number])).tolist() == [copy.is_in_time]
+        assert all(number not in network.copies for number in ended)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
+from builders.worlds.sim import plain
 from builders.worlds.sim_specs import specs
 from trimtab.policy import PlainNode, Vector, View, decide, default_policy
 from trimtab.policy.cycle import Class
@@ -88,7 +89,7 @@ def test_only_deviation_thresholds_on_a_query_allow_the_shortcut(
 def test_runs_are_the_same_without_the_shortcut(spec: RunSpec) -> None:
     def bits() -> list[bytes]:
         found = simulate(spec, [1, 2])
-        return [msgspec.msgpack.encode(o, enc_hook=lambda array: array.tobytes()) for o in found]
+        return [msgspec.msgpack.encode(o, enc_hook=plain) for o in found]
 
     usual = bits()
     with pytest.MonkeyPatch.context() as patch:

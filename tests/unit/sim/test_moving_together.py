@@ -44,9 +44,9 @@ def test_many_that_move_together_leave_what_they_leave_one_by_one(
     moves = [(at, (at + further) % NODES) for at, further in pairs]
     together, by_turns = copying(moves), copying(moves)
     seen = [NodeScores(cluster, 1000, 2**30, pack=False) for cluster in (together, by_turns)]
-    together.migrate(range(len(moves)), [target for _, target in moves])
+    together.migrate(np.arange(len(moves)), np.array([target for _, target in moves]))
     for vm, (_, target) in enumerate(moves):
-        by_turns.migrate([vm], [target])
+        by_turns.migrate(np.array([vm]), np.array([target]))
     for name in SUMS:
         assert np.array_equal(getattr(together, name), getattr(by_turns, name)), name
     assert together.where.tolist() == [target for _, target in moves]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from builders.examples import examples
-from builders.worlds.sim import one_hot_node
+from builders.worlds.sim import one_hot_node, plain
 from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim import simulate, simulate_one
@@ -18,7 +18,7 @@ TOO_SLOW = [HealthCheck.too_slow]
 
 def digest(outcome: Outcome) -> bytes:
     """Every bit of an outcome."""
-    return msgspec.msgpack.encode(outcome, enc_hook=lambda array: array.tobytes())
+    return msgspec.msgpack.encode(outcome, enc_hook=plain)
 
 
 @settings(max_examples=examples(6), deadline=None, suppress_health_check=TOO_SLOW)

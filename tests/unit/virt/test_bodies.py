@@ -8,6 +8,7 @@ from datetime import timedelta
 from math import inf
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from trimtab.observe import wire
 from trimtab.observe.machines import observed_on, own_machines
 from trimtab.sim import simulate_one
 from trimtab.sim.fleet import on_eviction
-from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt
+from trimtab.sim.migration.marks import NONE, Marks
 from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.sim.spec import RunSpec
 from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
@@ -108,21 +109,19 @@ def test_the_same_migrations_get_a_slot_everywhere(
 def simulated_starts(
     wanted: list[tuple[MigrationPriority, int]], limits: MigrationLimits
 ) -> set[int]:
-    marks = {
-        vm: EvacuationMark(vm, source, 0.0, priority, sequence=vm)
-        for vm, (priority, source) in enumerate(wanted)
-    }
+    marks = Marks(len(wanted))
     waiting, leaving = WaitingMarks(marks), dict.fromkeys(range(4), 0)
-    for mark in marks.values():
-        waiting.add(mark)
+    for vm, (priority, source) in enumerate(wanted):
+        marks.add(np.array([vm]), np.array([source]), 0.0, priority, NONE)
+        waiting.add(np.array([vm]), 0.0)
     running: set[int] = set()
     while limits.allow_another(len(running)):
         taken = waiting.take(0.0, lambda source: limits.allow_leaving(leaving[source]))
         if taken is None:
             break
-        taken.attempt = MigrationAttempt(1, 0.0)
-        leaving[taken.source] += 1
-        running.add(taken.vm)
+        marks.begin(taken, 0.0, 0.0)
+        leaving[int(marks.source[taken])] += 1
+        running.add(taken)
     return running
 
 

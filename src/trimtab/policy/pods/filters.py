@@ -4,14 +4,14 @@ What depends on a pod's traits alone is judged once for all pods that share them
 depends on the moment (age, replicas, termination) is judged pod by pod.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from trimtab.policy.cycle import Reason
 from trimtab.policy.file.settings import SYSTEM_CRITICAL, Evictor, Protection
 from trimtab.policy.pods.migration_aware import PLUGIN, is_migrating
-from trimtab.policy.view import ClusterView, PodView, Traits
+from trimtab.policy.view import ClusterView, PodsAlike, PodView, Traits
 
 
 class PodFilter(Struct, frozen=True):
@@ -34,6 +34,12 @@ class Filter:
         self._of_pod = [check.refuses for check in configured if check.of_pod]
         # True: passes at once; False: refused; None: the pod itself must be looked at.
         self._verdicts: dict[Traits, bool | None] = {}
+
+    def passing(self, pods: Sequence[PodView]) -> Sequence[PodView]:
+        """Those that pass; of pods alike the first one shows it for all, unless age matters."""
+        if isinstance(pods, PodsAlike) and pods and not self._of_pod and self._aware is None:
+            return pods if self.passes(pods[0]) else ()
+        return [pod for pod in pods if self.passes(pod)]
 
     def passes(self, pod: PodView) -> bool:
         if self._aware is not None and is_migrating(self._view.migrations(pod)):

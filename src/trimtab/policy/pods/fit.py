@@ -21,12 +21,12 @@ class PreEviction:
     def __init__(self, evictor: Evictor, view: ClusterView) -> None:
         self._evictor, self._view = evictor, view
         self._known: dict[tuple[Traits, str], bool] = {}
-        self._refuses_nobody = not (
+        self.refuses_nobody = not (
             evictor.node_fit or evictor.migration_aware or evictor.namespace_selector.requirements
         )
 
     def passes(self, pod: PodView, node: str) -> bool:
-        return self._refuses_nobody or self.refusal(pod, node) is None
+        return self.refuses_nobody or self.refusal(pod, node) is None
 
     def refusal(self, pod: PodView, node: str) -> Reason | None:
         """Why the pod on `node` is left alone, or None."""

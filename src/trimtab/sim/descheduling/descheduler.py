@@ -3,6 +3,7 @@
 The rules are those of `trimtab.policy`; here they get a replica to look at.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import nan
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.policy import Answer, Cycle, PodView, Policy, Shuffled, decide
+from trimtab.policy.cycle import StepsTogether, VisitedPod
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization
@@ -51,7 +53,7 @@ class CycleDecision(Struct, frozen=True, eq=False):
     """(nodes,) -1 under-utilised, 0 appropriate, 1 over-utilised"""
     low: float = nan
     high: float = nan
-    evicted: tuple[int, ...] = ()
+    evicted: Sequence[int] = ()
     error: str | None = None
 
 
@@ -94,7 +96,7 @@ class Descheduler:
                 classes[self._numbers_of(cycle.nodes)] = run.figures.classes
                 low = run.figures.low.get(METRIC_RESOURCE, nan)
                 high = run.figures.high.get(METRIC_RESOURCE, nan)
-        evicted = tuple(pod.vm for pod in cycle.evicted if isinstance(pod, VmPod))
+        evicted = [vm for run in cycle.runs for visit in run.visits for vm in _evicted(visit.steps)]
         return CycleDecision(classes, low, high, evicted, "; ".join(errors) or None)
 
     def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
@@ -102,6 +104,16 @@ class Descheduler:
             numbers = [self._fleet.node_number[name] for name in names]
             self._numbers = names, np.array(numbers, dtype=np.intp)
         return self._numbers[1]
+
+
+def _evicted(steps: Sequence[VisitedPod]) -> list[int]:
+    """The VMs that are to go."""
+    evicted: list[int] = []
+    if isinstance(steps, StepsTogether):
+        evicted += steps.together.numbers
+        steps = steps.others
+    granted = (step.pod for step in steps if step.outcome.is_eviction)
+    return evicted + [pod.vm for pod in granted if isinstance(pod, VmPod)]
 
 
 def limits_of(policy: Policy) -> tuple[int | None, int | None]:

@@ -8,6 +8,7 @@ the policy calls over-utilised.
 """
 
 from collections import Counter
+from itertools import repeat
 from math import isnan
 
 import numpy as np
@@ -20,7 +21,7 @@ from trimtab.balance.problem import Flags
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.measures.card import BAND
-from trimtab.sim.migration.marks import intended
+from trimtab.sim.migration.marks import NONE
 from trimtab.sim.problem import problem_at
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import VictimChoice
@@ -123,13 +124,14 @@ class PlannedMoves:
         where = cluster.where.copy()
         excluded = dict(self._fixed)
         leaving, arriving = Counter[int](), Counter[int]()
-        for mark in replica.migrations.marks.values():
-            target = intended(mark)
-            where[mark.vm] = cluster.nowhere if target is None else target
-            excluded[mark.vm] = Exclusion("moving", "it is on its way already")
-            leaving[mark.source] += 1
-            if target is not None:
-                arriving[target] += 1
+        marks = replica.migrations.marks
+        marked = marks.in_order()
+        targets = marks.intended(marked)
+        where[marked] = np.where(targets == NONE, cluster.nowhere, targets)
+        moving = Exclusion("moving", "it is on its way already")
+        excluded.update(zip(marked.tolist(), repeat(moving)))
+        leaving.update(marks.source[marked].tolist())
+        arriving.update(targets[targets != NONE].tolist())
         return problem_at(
             fleet,
             where,

@@ -4,7 +4,7 @@ Pods are built only for those nodes. A VM that the restraint keeps back is not s
 descheduler that is the same as a filter that refuses it just before the eviction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 
 from msgspec import Struct
@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from trimtab.model.quantity import NANO
 from trimtab.policy import NodeView, PlainNode, PodView, Qos, Traits, Vector, View
-from trimtab.policy.view import Amounts
+from trimtab.policy.view import Amounts, PodsAlike
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import DEFAULT_NAMESPACE, UNITS, Fleet, Floats
 from trimtab.sim.placement.rules import NO_CONSTRAINTS, TAINTER, node_labels, tolerations_of
 from trimtab.sim.replica import Replica
+from trimtab.virt.eviction import EvictionEffect
 from trimtab.virt.launcher import SCHEDULABLE
 
 REFERENCE_CORES = 32
@@ -24,12 +25,13 @@ REFERENCE_BYTES = 128 * 1024**3
 
 
 class VmPod(Struct, frozen=True, gc=False):
-    """The active virt-launcher pod of a VM."""
+    """The active virt-launcher pod of a VM.
+
+    Its uid is the VM's name: whatever is remembered of a pod is forgotten when it is gone.
+    """
 
     vm: int
-    incarnation: int
     uid: str
-    vm_name: str
     traits: Traits
     namespace: str = DEFAULT_NAMESPACE
     started: float | None = 0.0
@@ -38,11 +40,19 @@ class VmPod(Struct, frozen=True, gc=False):
     @property
     def name(self) -> str:
         """Made when asked for: thousands of pods are looked at, and few are ever named."""
-        return f"virt-launcher-{self.vm_name}-{self.uid}"
+        return f"virt-launcher-{self.uid}"
 
     @property
     def owner_uid(self) -> str:
         return str(self.vm)
+
+
+class PodKind(Struct, frozen=True, eq=False, gc=False):
+    """What the pods of many VMs have in common."""
+
+    traits: Traits
+    namespace: str
+    on_eviction: EvictionEffect
 
 
 class SharedTraits:
@@ -51,7 +61,8 @@ class SharedTraits:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._traits: dict[tuple[int, int, int, int], Traits] = {}
-        self._of_vm: dict[int, Traits] = {}
+        self._kinds: dict[tuple[Traits, EvictionEffect], PodKind] = {}
+        self.kinds = KindOfVm(self._find_kind)
         self.nodes = [
             PlainNode(
                 name=node.name,
@@ -67,11 +78,11 @@ class SharedTraits:
             for node in fleet.scenario.nodes
         ]
 
-    def traits(self, vm: int) -> Traits:
-        found = self._of_vm.get(vm)
-        if found is None:
-            found = self._of_vm[vm] = self._find_traits(vm)
-        return found
+    def _find_kind(self, vm: int) -> PodKind:
+        key = self._find_traits(vm), self._fleet.eviction_effects[vm]
+        if (known := self._kinds.get(key)) is None:
+            known = self._kinds[key] = PodKind(key[0], self._fleet.namespace(vm), key[1])
+        return known
 
     def _find_traits(self, vm: int) -> Traits:
         seen = self._fleet.scenario.vms[vm]
@@ -100,6 +111,17 @@ class SharedTraits:
         return known
 
 
+class KindOfVm(dict[int, PodKind]):
+    """The kind of each VM's pods, one object for all that are alike; found when first asked for."""
+
+    def __init__(self, find: Callable[[int], PodKind]) -> None:
+        self._find = find
+
+    def __missing__(self, vm: int) -> PodKind:
+        found = self[vm] = self._find(vm)
+        return found
+
+
 class ReplicaView(View):
     """One replica at one moment; `scores` are set before each decision."""
 
@@ -110,7 +132,6 @@ class ReplicaView(View):
         self._fleet, self._shared = fleet, shared
         self._replica, self._restraint = replica, restraint
         self.scores: Floats | None = None
-        self._pods: dict[int, VmPod] = {}
         self._sampled: tuple[str, ...] | None = None
         """The nodes that have samples: as long as this view lasts, the same."""
 
@@ -134,26 +155,13 @@ class ReplicaView(View):
         vms = cluster.vms_on(number).tolist()
         if self._restraint.restraint.cooldown_s > 0.0:
             vms = [vm for vm in vms if not self._restraint.spares_vm(vm, now)]
-        known, incarnation = self._pods, self._replica.incarnation
-        return [
-            pod
-            if (pod := known.get(vm)) is not None and pod.incarnation == incarnation[vm]
-            else self._new_pod(vm, incarnation[vm], pod)
-            for vm in vms
-        ]
+        if len(set(map(self._shared.kinds.__getitem__, vms))) == 1:
+            return PodsAlike(vms, self._pod)
+        return list(map(self._pod, vms))
 
-    def _new_pod(self, vm: int, incarnation: int, old: VmPod | None) -> VmPod:
-        """The pod of a VM; the same object until the VM gets another pod."""
-        fleet, replica = self._fleet, self._replica
-        if old is not None:
-            name, traits, namespace = old.vm_name, old.traits, old.namespace
-        else:
-            name, traits = fleet.vm_names[vm], self._shared.traits(vm)
-            namespace = DEFAULT_NAMESPACE if fleet.rules is None else fleet.namespace(vm)
-        started_s = replica.started_s(vm)
-        pod = VmPod(vm, incarnation, replica.uid(vm), name, traits, namespace, started_s)
-        self._pods[vm] = pod
-        return pod
+    def _pod(self, vm: int) -> VmPod:
+        kind, started_s = self._shared.kinds[vm], self._replica.started_s(vm)
+        return VmPod(vm, self._fleet.vm_names[vm], kind.traits, kind.namespace, started_s)
 
     def requested_on(self, node: str) -> tuple[Amounts, int]:
         cluster, number = self._replica.cluster, self._fleet.node_number[node]

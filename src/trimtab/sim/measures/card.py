@@ -10,8 +10,9 @@ from trimtab.balance.bounds import bound, fewest_cycles
 from trimtab.model.machines import REFERENCE_CPU
 from trimtab.sim.fleet import UNITS, Fleet, Floats
 from trimtab.sim.measures.meter import FIGURES, Meter
-from trimtab.sim.migration.migrations import GB, Migrations
-from trimtab.sim.outcome import Course, MigrationRecord, ReportCard
+from trimtab.sim.migration.ended import GB, MovesDone
+from trimtab.sim.migration.migrations import Migrations
+from trimtab.sim.outcome import Course, ReportCard
 from trimtab.sim.problem import problem_at
 
 BAND = 0.10
@@ -65,7 +66,7 @@ def report_card(
     bounds: Bounds,
 ) -> ReportCard:
     """The card of one replica. `ready`: (cycles, nodes)."""
-    done = [move for move in migrations.moves if move.outcome == "succeeded"]
+    done = migrations.ended.succeeded()
     average = {name: meter.integral(name, replica) / meter.seconds for name in FIGURES}
     unserved, lost = meter.unserved[replica], meter.lost_to_migration[replica]
     slatah, pdm = _slatah(meter, replica), _mean_share(lost, meter.demand)
@@ -86,12 +87,12 @@ def report_card(
         slatah=slatah,
         pdm=pdm,
         slav=slatah * pdm,
-        migrations=len(done),
+        migrations=len(done.vms),
         failed_migrations=migrations.failed,
         gb_moved=migrations.bytes_sent / GB,
         precopy_seconds=migrations.precopy_s,
         peak_concurrent=migrations.peak,
-        vms_moved_again=_moved_again(done),
+        vms_moved_again=int(np.count_nonzero(np.bincount(done.vms) > 1)),
         first_converged_s=first,
         last_converged_s=last,
         oscillations=oscillations(classed),
@@ -185,24 +186,21 @@ def oscillations(classes: NDArray[np.int8]) -> int:
     return total
 
 
-def ping_pongs(moves: Sequence[MigrationRecord]) -> int:
+def ping_pongs(moves: MovesDone) -> int:
     """Moves that brought a VM back to a node it had left less than an hour before."""
-    left: dict[tuple[str, str], float] = {}
-    count = 0
-    for move in moves:
-        assert move.ended_s is not None
-        assert move.target is not None
-        before = left.get((move.vm, move.target))
-        count += before is not None and move.ended_s - before < PING_PONG_S
-        left[(move.vm, move.source)] = move.ended_s
-    return count
-
-
-def _moved_again(moves: Sequence[MigrationRecord]) -> int:
-    counts: dict[str, int] = {}
-    for move in moves:
-        counts[move.vm] = counts.get(move.vm, 0) + 1
-    return sum(count > 1 for count in counts.values())
+    # VM by VM in order of time, so that what a VM did before stands before.
+    order = np.argsort(moves.vms, kind="stable")
+    vms, sources, targets, ended_s = (
+        column[order] for column in (moves.vms, moves.sources, moves.targets, moves.ended_s)
+    )
+    back = np.zeros(len(vms), dtype=np.bool_)
+    for moves_before in range(1, len(vms)):
+        now, then = slice(moves_before, None), slice(None, -moves_before)
+        lately = (vms[now] == vms[then]) & (ended_s[now] - ended_s[then] < PING_PONG_S)
+        if not lately.any():
+            break
+        back[now] |= lately & (targets[now] == sources[then])
+    return int(np.count_nonzero(back))
 
 
 def _slatah(meter: Meter, replica: int) -> float:

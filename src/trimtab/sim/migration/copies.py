@@ -5,40 +5,41 @@ date at each such moment. With 8,000 under way that takes 0.1 ms in columns; one
 the other took 30 ms. Those that begin or end at one moment do so together, for the same reason.
 """
 
-from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Floats
-from trimtab.sim.migration.marks import EvacuationMark, MigrationAttempt, targets_of
 from trimtab.virt.attempts import PROGRESS_S
 
+Numbers = NDArray[np.intp]
 _FIRST_ROOM = 16
 
 
 class PreCopies:
-    """All pre-copies of one replica that are under way.
+    """All pre-copies of one replica that are under way, one for a VM at most.
 
-    A copy's place is `MigrationAttempt.copy`; when some end, the last ones take their places.
+    Each has a place in the columns; when some end, the last ones take their places.
     """
 
-    def __init__(self, nodes: int, bandwidth: float) -> None:
+    def __init__(self, nodes: int, vms: int, bandwidth: float) -> None:
         self._bandwidth = bandwidth
         self._sending = np.zeros(nodes, dtype=np.int64)
         self._receiving = np.zeros(nodes, dtype=np.int64)
-        self._marks: list[EvacuationMark] = []
+        self._count = 0
+        self._behind = np.zeros(vms, dtype=np.intp)
+        """By VM, one more than the place of its copy; 0 if it has none. Zeros take no memory."""
         self._since_s = 0.0
         """`left` and `sent` hold at this moment, shares and rates from then on."""
         self._regrouped = False
         self._ends_first_s = inf
-        self._places = np.zeros((3, _FIRST_ROOM), dtype=np.intp)
+        self._places = np.zeros((4, _FIRST_ROOM), dtype=np.intp)
         self._figures = np.zeros((9, _FIRST_ROOM))
         self._name_columns()
 
     def _name_columns(self) -> None:
-        self._vms, self._sources, self._targets = self._places
+        self._vms, self._sources, self._targets, self._turns = self._places
         (
             self._left,
             self._sent,
@@ -52,12 +53,15 @@ class PreCopies:
         ) = self._figures
 
     def __len__(self) -> int:
-        return len(self._marks)
+        return self._count
+
+    def __contains__(self, vm: int) -> bool:
+        return bool(self._behind.item(vm))
 
     @property
-    def vms(self) -> NDArray[np.intp]:
+    def vms(self) -> Numbers:
         """The VMs that are being copied, in no order."""
-        return self._vms[: len(self._marks)]
+        return self._vms[: self._count]
 
     @property
     def next_s(self) -> float:
@@ -65,21 +69,29 @@ class PreCopies:
         return self._ends_first_s
 
     def begin(
-        self, marks: Sequence[EvacuationMark], left: Floats, dirty_rate: Floats, deadline_s: Floats
+        self,
+        vms: Numbers,
+        sources: Numbers,
+        targets: Numbers,
+        turns: Numbers,
+        left: Floats,
+        dirty_rate: Floats,
+        deadline_s: Floats,
     ) -> None:
-        """A copy begins now for each mark; they have a share as soon as `share` is called."""
-        first, end = len(self._marks), len(self._marks) + len(marks)
+        """Copies begin now; they have a share as soon as `share` is called.
+
+        turns: of those that are due at one moment the smallest comes first.
+        """
+        first, end = self._count, self._count + len(vms)
         while end > self._places.shape[1]:
             self._places = np.concatenate([self._places, np.zeros_like(self._places)], axis=1)
             self._figures = np.concatenate([self._figures, np.zeros_like(self._figures)], axis=1)
             self._name_columns()
-        self._marks += marks
-        for at, attempt in enumerate(_attempts(marks), first):
-            attempt.copy = at
+        self._count = end
         new = slice(first, end)
-        self._vms[new] = [mark.vm for mark in marks]
-        self._sources[new] = [mark.source for mark in marks]
-        self._targets[new] = targets_of(marks)
+        self._vms[new], self._sources[new] = vms, sources
+        self._targets[new], self._turns[new] = targets, turns
+        self._behind[self._vms[new]] = np.arange(first + 1, end + 1)
         self._figures[:5, new] = 0.0
         self._figures[6:, new] = inf
         self._left[new], self._dirty_rate[new] = left, dirty_rate
@@ -88,62 +100,51 @@ class PreCopies:
         np.add.at(self._receiving, self._targets[new], 1)
         self._regrouped = True
 
-    def end(self, marks: Sequence[EvacuationMark], now: float) -> list[float]:
-        """Copies end now, one way or the other; the bytes that each has sent."""
+    def end(self, vms: Numbers, now: float) -> Floats:
+        """The copies of these VMs end now, one way or the other; the bytes that each has sent."""
         self.progress(now)
-        attempts = _attempts(marks)
-        places = np.array([attempt.copy for attempt in attempts], dtype=np.intp)
-        sent: list[float] = self._sent[places].tolist()
+        places = self._behind[vms] - 1
+        sent = self._sent[places]
         np.subtract.at(self._sending, self._sources[places], 1)
         np.subtract.at(self._receiving, self._targets[places], 1)
-        for attempt in attempts:
-            attempt.copy = None
+        self._behind[vms] = 0
         self._fill(places)
         self._regrouped = True
         return sent
 
-    def _fill(self, free: NDArray[np.intp]) -> None:
+    def _fill(self, free: Numbers) -> None:
         """The last ones take the places that became free."""
-        count = len(self._marks) - len(free)
+        count = self._count - len(free)
         stays = np.ones(len(free), dtype=np.bool_)
         stays[free[free >= count] - count] = False
         free, last = free[free < count], count + stays.nonzero()[0]
-        moved = list(map(self._marks.__getitem__, last.tolist()))
-        for at, mark, attempt in zip(free.tolist(), moved, _attempts(moved), strict=True):
-            self._marks[at] = mark
-            attempt.copy = at
         self._places[:, free] = self._places[:, last]
         self._figures[:, free] = self._figures[:, last]
-        del self._marks[count:]
+        self._behind[self._vms[free]] = free + 1
+        self._count = count
 
-    def sent(self, attempt: MigrationAttempt) -> float:
+    def sent(self, vm: int) -> float:
         """The bytes that a copy had sent when all were brought up to date last."""
-        return 0.0 if attempt.copy is None else self._sent.item(attempt.copy)
+        behind = self._behind.item(vm)
+        return self._sent.item(behind - 1) if behind else 0.0
 
-    def is_in_time(self, attempt: MigrationAttempt) -> bool:
-        """Whether it finishes before it is given up."""
-        at = attempt.copy
-        return at is not None and self._finishes_s.item(at) <= self._given_up_s.item(at)
+    def in_time(self, vms: Numbers) -> NDArray[np.bool_]:
+        """Which of those that are copied finish before they are given up."""
+        at = self._behind[vms] - 1
+        return np.asarray(self._finishes_s[at] <= self._given_up_s[at])
 
-    def are_in_time(self, marks: Sequence[EvacuationMark]) -> bool:
-        """Whether all of them are copied, and finish before they are given up."""
-        places = [mark.attempt.copy for mark in marks if mark.attempt is not None]
-        if None in places:
-            return False
-        at = np.array(places, dtype=np.intp)
-        return bool((self._finishes_s[at] <= self._given_up_s[at]).all())
-
-    def due(self, now: float) -> list[EvacuationMark]:
-        """Those that finish or are given up by now, in no order."""
+    def due(self, now: float) -> Numbers:
+        """The VMs whose copies finish or are given up by now, by their turns."""
         if self._ends_first_s > now:
-            return []
-        count = len(self._marks)
+            return self._vms[:0]
+        count = self._count
         ended = (self._finishes_s[:count] <= now) | (self._given_up_s[:count] <= now)
-        return [self._marks[at] for at in ended.nonzero()[0].tolist()]
+        at = ended.nonzero()[0]
+        return self._vms[at[np.argsort(self._turns[at])]]
 
     def progress(self, now: float) -> None:
         """Account for the time up to now at the rates that held."""
-        passed, count = now - self._since_s, len(self._marks)
+        passed, count = now - self._since_s, self._count
         self._since_s = now
         if passed and count:
             left, sent = self._left[:count], self._sent[:count]
@@ -154,7 +155,7 @@ class PreCopies:
     def share(self, now: float) -> None:
         """Give every copy its share of the bandwidth from now on."""
         self.progress(now)
-        count = len(self._marks)
+        count = self._count
         if not count:
             self._ends_first_s = inf
             return
@@ -179,8 +180,3 @@ class PreCopies:
         given_up = self._given_up_s[:count]
         np.minimum(self._deadline_s[:count], stuck + PROGRESS_S, out=given_up)
         self._regrouped = False
-
-
-def _attempts(marks: Sequence[EvacuationMark]) -> list[MigrationAttempt]:
-    """Of VMs that are being copied: each has one."""
-    return [mark.attempt for mark in marks if mark.attempt is not None]

@@ -6,51 +6,51 @@ list of the nodes by the first one in their queue: a start costs the same with t
 with ten thousand.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
-from operator import attrgetter
 
-from trimtab.sim.migration.marks import EvacuationMark
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.sim.fleet import Integers
+from trimtab.sim.migration.marks import WAITING, Marks, Numbers
 
 Order = tuple[int, int]
-_SEQUENCE, _PRIORITY = attrgetter("sequence"), attrgetter("priority")
+"""Priority, negated, and sequence: of those that wait, the smaller one goes first."""
 
 
 class WaitingMarks:
-    """The marks without an attempt; `marks` are all marks that still count, by VM."""
+    """The marks without an attempt."""
 
-    def __init__(self, marks: Mapping[int, EvacuationMark]) -> None:
+    def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._later: dict[float, list[EvacuationMark]] = {}
-        """By the moment until which they have to wait: thousands of evictions share one."""
+        self._later: dict[float, list[tuple[Numbers, Integers]]] = {}
+        """By the moment until which they wait: VMs, and the sequence of the mark of each."""
         self._moments: list[float] = []
         """Those moments, a heap."""
-        self._queues: dict[int, list[tuple[Order, EvacuationMark]]] = {}
+        self._queues: dict[int, list[tuple[Order, int]]] = {}
         self._nodes: list[tuple[Order, int]] = []
         """Nodes by the first one in their queue; those that were found full are not there."""
 
-    def add(self, mark: EvacuationMark) -> None:
-        if (same := self._later.get(mark.not_before_s)) is None:
-            same = self._later[mark.not_before_s] = []
-            heappush(self._moments, mark.not_before_s)
-        same.append(mark)
-
-    def add_all(self, marks: Sequence[EvacuationMark], not_before_s: float) -> None:
+    def add(self, vms: Numbers, not_before_s: float) -> None:
         """These wait until one and the same moment."""
-        if marks:
-            self.add(marks[0])
-            self._later[not_before_s] += marks[1:]
+        if (same := self._later.get(not_before_s)) is None:
+            same = self._later[not_before_s] = []
+            heappush(self._moments, not_before_s)
+        same.append((vms, self._marks.sequence[vms]))
 
     def next_s(self, now: float) -> float:
         """When the next back-off ends."""
         self._ripen(now)
-        while self._moments and not any(map(self._waits, self._later[self._moments[0]])):
+        while self._moments and not any(
+            self._wait(*some).any() for some in self._later[self._moments[0]]
+        ):
             del self._later[heappop(self._moments)]
         return self._moments[0] if self._moments else inf
 
-    def take(self, now: float, may_leave: Callable[[int], bool]) -> EvacuationMark | None:
-        """The first one whose node another VM may leave; None if there is none.
+    def take(self, now: float, may_leave: Callable[[int], bool]) -> int | None:
+        """The first VM whose node another one may leave; None if there is none.
 
         A node that none may leave is not looked at again before `freed` tells of it.
         """
@@ -60,25 +60,27 @@ class WaitingMarks:
             queue = self._queues[node]
             if not queue or queue[0][0] != order:
                 continue  # another one has come first since, and stands in the list itself
-            mark = queue[0][1]
-            waits = self._waits(mark)
+            vm = queue[0][1]
+            waits = self._waits(vm, order[1])
             if waits and not may_leave(node):
                 continue
             heappop(queue)
             self.freed(node)
             if waits:
-                return mark
+                return vm
         return None
 
-    def take_all(self, now: float) -> list[EvacuationMark]:
+    def take_all(self, now: float) -> Numbers:
         """All whose turn has come, in order: for a moment at which no limit holds anyone up."""
-        ripe = [mark for queue in self._queues.values() for _, mark in queue]
+        queued = [(vm, order[1]) for queue in self._queues.values() for order, vm in queue]
+        vms, sequence = np.array(queued, dtype=np.intp).reshape(-1, 2).T
+        ripe: list[tuple[Numbers, Integers]] = [(vms, sequence)]
         self._queues.clear()
         self._nodes.clear()
         while self._moments and self._moments[0] <= now:
             ripe += self._later.pop(heappop(self._moments))
-        waits = sorted(filter(self._waits, ripe), key=_SEQUENCE)
-        return sorted(waits, key=_PRIORITY, reverse=True)  # equal ones stay in order
+        vms = np.concatenate([vms[self._wait(vms, sequence)] for vms, sequence in ripe])
+        return vms[np.lexsort((self._marks.sequence[vms], -self._marks.priority[vms]))]
 
     def freed(self, node: int) -> None:
         """One VM less leaves a node."""
@@ -93,11 +95,26 @@ class WaitingMarks:
 
     def _ripen(self, now: float) -> None:
         while self._moments and self._moments[0] <= now:
-            for mark in self._later.pop(heappop(self._moments)):
-                queue = self._queues.setdefault(mark.source, [])
-                heappush(queue, (mark.order, mark))
-                if queue[0][1] is mark:
-                    heappush(self._nodes, (mark.order, mark.source))
+            for vms, sequence in self._later.pop(heappop(self._moments)):
+                waits = self._wait(vms, sequence)
+                self._queue(vms[waits])
 
-    def _waits(self, mark: EvacuationMark) -> bool:
-        return self._marks.get(mark.vm) is mark and mark.attempt is None
+    def _queue(self, vms: Numbers) -> None:
+        marks = self._marks
+        priorities, sequence = marks.priority[vms].tolist(), marks.sequence[vms].tolist()
+        for vm, node, priority, turn in zip(
+            vms.tolist(), marks.source[vms].tolist(), priorities, sequence, strict=True
+        ):
+            queue, order = self._queues.setdefault(node, []), (-priority, turn)
+            heappush(queue, (order, vm))
+            if queue[0][0] == order:
+                heappush(self._nodes, (order, node))
+
+    def _waits(self, vm: int, sequence: int) -> bool:
+        marks = self._marks
+        return marks.state.item(vm) == WAITING and marks.sequence.item(vm) == sequence
+
+    def _wait(self, vms: Numbers, sequence: Integers) -> NDArray[np.bool_]:
+        """Which of them wait still: others are gone, under way, or marked anew."""
+        marks = self._marks
+        return np.asarray((marks.state[vms] == WAITING) & (marks.sequence[vms] == sequence))

@@ -5,15 +5,13 @@ again from nothing. Nowhere is one more node behind the last: VMs that wait for 
 boot or sit on a lost node are there, so its load is the demand that nobody serves.
 """
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Fleet, Floats, Integers, plain
 from trimtab.sim.loads import Loads
 from trimtab.sim.migration.copies import PreCopies
-from trimtab.sim.migration.marks import EvacuationMark, intended
+from trimtab.sim.migration.marks import NONE, Marks
 from trimtab.sim.placement.residents import Residents
 from trimtab.sim.placement.rules import Apart
 
@@ -48,9 +46,9 @@ class ReplicaPlacement:
         self._open_to: dict[int, Flags] = {}
         self.where[:] = self.nowhere
         self.residents = Residents(where, fleet.nodes + 1)
-        self.marks: dict[int, EvacuationMark] = {}
+        self.marks = Marks(fleet.vms)
         """VMs that are to leave their node; kept by the replica's migrations."""
-        self.copies = PreCopies(fleet.nodes, 0.0)
+        self.copies = PreCopies(fleet.nodes, fleet.vms, 0.0)
         """Pre-copies under way; kept by the replica's migrations."""
         self._plain = _Plain(self)
         groups = None if fleet.rules is None else fleet.rules.groups
@@ -103,12 +101,9 @@ class ReplicaPlacement:
         self.landing[vm] = node
         self._plain.memory[node] += self.loads.memory.item(vm)
 
-    def land_all(self, landing: Iterable[tuple[int, int | None]]) -> None:
-        """Copying starts for these VMs, to these nodes; those without a node wait."""
-        bound = {vm: node for vm, node in landing if node is not None}
-        self.landing |= bound
-        vms = np.fromiter(bound, np.intp, len(bound))
-        nodes = np.fromiter(bound.values(), np.intp, len(bound))
+    def land_all(self, vms: Places, nodes: Places) -> None:
+        """Copying starts for these VMs, to these nodes."""
+        self.landing.update(zip(vms.tolist(), nodes.tolist(), strict=True))
         np.add.at(self.memory, nodes, self.loads.memory[vms])
 
     def stop_landing(self, vm: int) -> None:
@@ -118,6 +113,13 @@ class ReplicaPlacement:
     def reserve(self, vm: int, node: int) -> None:
         """A pod of this VM was bound to a node."""
         self._request(vm, node, 1)
+
+    def reserve_all(self, vms: Places, nodes: Places) -> None:
+        """Pods of these VMs, which need not keep apart from others, were bound to these nodes."""
+        np.add.at(self.requested_cpu, nodes, self.fleet.requested_cpu[vms])
+        np.add.at(self.requested_memory, nodes, self.fleet.requested_memory[vms])
+        np.add.at(self.pods, nodes, 1)
+        self.changed.extend(np.unique(nodes).tolist())
 
     def release(self, vm: int, node: int) -> None:
         """A pod of this VM on a node is gone."""
@@ -133,10 +135,11 @@ class ReplicaPlacement:
         if self.apart is not None:
             self.apart.count(vm, node, sign)
 
-    def migrate(self, vms: Sequence[int], targets: Sequence[int]) -> None:
+    def migrate(self, vms: Places, targets: Places) -> None:
         """Copies are complete: the VMs run on their targets, their pods on the sources are gone."""
+        numbers = vms.tolist()
         if len(vms) < MANY_MOVES:
-            for vm, target in zip(vms, targets, strict=True):
+            for vm, target in zip(numbers, targets.tolist(), strict=True):
                 self.stop_landing(vm)
                 self.release(vm, self._plain.where[vm])
                 self.put(vm, target)
@@ -153,11 +156,11 @@ class ReplicaPlacement:
         np.subtract.at(self.pods, sources, 1)
         self.where[vms] = targets
         if self.apart is not None:
-            for vm, source in zip(vms, sources.tolist(), strict=True):
+            for vm, source in zip(numbers, sources.tolist(), strict=True):
                 self.apart.count(vm, source, -1)
-        for vm in vms:
+        for vm in numbers:
             del self.landing[vm]
-        self.residents.move_all(vms)
+        self.residents.move_all(numbers)
         touched = np.unique(sources).tolist()
         self.freed.update(touched)
         self.changed.extend(touched)
@@ -189,12 +192,15 @@ class ReplicaPlacement:
         """
         fleet, loads = self.fleet, self.loads
         flow = np.zeros((fleet.nodes + 1, 2))
-        for mark in self.marks.values():
-            if self.where[mark.vm] == mark.source:
-                flow[mark.source] -= loads.cpu[mark.vm], loads.memory[mark.vm]
-                target = intended(mark)
-                if target is not None:
-                    flow[target, 0] += loads.cpu[mark.vm]
+        marked = self.marks.in_order()
+        marked = marked[self.where[marked] == self.marks.source[marked]]
+        targets = self.marks.intended(marked)
+        for vm, source, target in zip(
+            marked.tolist(), self.where[marked].tolist(), targets.tolist(), strict=True
+        ):
+            flow[source] -= loads.cpu[vm], loads.memory[vm]
+            if target != NONE:
+                flow[target, 0] += loads.cpu[vm]
         flow[:-1, 0] /= fleet.cpu_capacity
         flow[:-1, 1] /= fleet.memory_capacity
         return flow[:-1].T

@@ -27,6 +27,8 @@ class Residents:
         """Those of them that are not back; None when that is to be found out again."""
         self._asked: tuple[Places, Places, Places] | None = None
         """The nodes that were asked for last, their VMs when all were sorted, the node of each."""
+        self._looks = 0
+        """How often VMs that moved were looked through for one node since all were sorted."""
 
     def forget(self) -> None:
         """Many VMs moved at once."""
@@ -52,6 +54,8 @@ class Residents:
         found = self._vms[self._first[node] : self._first[node + 1]]
         if not len(elsewhere):
             return found
+        self._looks += 1
+        self._sorted = self._looks <= self._most  # beyond that sorting is quicker
         stayed = found[self._where[found] == node]
         came = elsewhere[self._where[elsewhere] == node]
         return np.sort(np.concatenate([stayed, came])) if len(came) else stayed
@@ -86,7 +90,7 @@ class Residents:
             counts = np.bincount(self._home, minlength=self._nodes)
             self._first = np.concatenate([[0], np.cumsum(counts)])
             self._moved.clear()
-            self._sorted, self._elsewhere, self._asked = True, None, None
+            self._sorted, self._elsewhere, self._asked, self._looks = True, None, None, 0
         if self._elsewhere is None:
             moved = np.fromiter(self._moved, np.intp, len(self._moved))
             self._elsewhere = moved[self._where[moved] != self._home[moved]]

@@ -5,8 +5,7 @@ these pods only three of the scores differ between nodes. All arithmetic is in i
 as there, so ties are as frequent as there, and broken at random.
 """
 
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
@@ -27,8 +26,10 @@ FEWEST_PERCENT = 5
 MOST_POINTS = 1_000_000
 # From so many on, counting to one of equal nodes is quicker in an array.
 MANY_TIES = 4
-# From so many pods alike on, keeping the nodes in order pays.
+# From so many pods alike on a burst pays.
 MANY_PODS = 32
+# After so many placements of many pods at one moment, more of them pay for loading Numba.
+MANY_PLACED = 100_000
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -46,7 +47,7 @@ class Scheduler:
         self._cluster, self._placement = cluster, placement
         self._ties, self._draw = ties, below(ties)
         self._node_scores: dict[tuple[int, int, int], NodeScores] = {}
-        self._start, self._nodes = 0, cluster.fleet.nodes
+        self._start, self._nodes, self._placed = 0, cluster.fleet.nodes, 0
         self._wanted = nodes_to_find(self._nodes)
         self._rules, self._apart = cluster.fleet.rules, cluster.apart
         self._taints_known: Integers | None = None
@@ -75,47 +76,44 @@ class Scheduler:
         """Whether what VMs use decides, not only what they request."""
         return self._placement == "least-loaded"
 
-    def place_all(self, vms: Sequence[int], sources: Sequence[int]) -> list[int | None]:
-        """Choose a node for each VM but its source and reserve it before the next one's turn."""
-        asked = self._asked_by(vms)
-        kinds = set(asked)
-        if len(vms) < MANY_PODS * len(kinds) or self._apart is not None or self._any_taints():
-            return [self._place(vm, avoid) for vm, avoid in zip(vms, sources, strict=True)]
-        scores = {asks: self._known_scores(asks) for asks in kinds}
-        chosen = self._place_burst(vms, sources, [scores[asks] for asks in asked])
-        for each in scores.values():
-            each.forget_order()
-        return chosen
+    def place_all(self, vms: Places, sources: Places) -> Places:
+        """Choose a node for each VM but its source and reserve it before the next one's turn.
+
+        -1 for those that fit nowhere.
+        """
+        self._placed += len(vms)
+        if self._placed >= MANY_PLACED and self._apart is None and not self._any_taints():
+            asked, kinds = self._asked_by(vms)
+            # Here and not above: importing Numba takes longer than most simulations.
+            from trimtab.sim.placement import burst
+
+            if burst.COMPILED and len(vms) >= MANY_PODS * len(asked):
+                scores = list(map(self._known_scores, asked))
+                return self._place_burst(vms, sources, kinds, scores, burst.place_burst)
+        chosen = map(self._place, vms.tolist(), sources.tolist())
+        return np.array([-1 if node is None else node for node in chosen], dtype=np.intp)
+
+    def _place_burst(
+        self,
+        vms: Places,
+        sources: Places,
+        kinds: Places,
+        scores: Sequence[NodeScores],
+        place: Callable[..., tuple[Places, int]],
+    ) -> Places:
+        """The same by `burst.place_burst`; scores: one for each kind of pod."""
+        for each in scores:
+            each.follow()
+        nodes, self._start = place(scores, kinds, sources, self._ties, self._start, self._wanted)
+        found = nodes >= 0
+        self._cluster.reserve_all(vms[found], nodes[found])
+        return nodes
 
     def _place(self, vm: int, avoid: int) -> int | None:
         node = self.choose(vm, avoid)
         if node is not None:
             self._cluster.reserve(vm, node)
         return node
-
-    def _place_burst(
-        self, vms: Sequence[int], sources: Sequence[int], scores: Sequence[NodeScores]
-    ) -> list[int | None]:
-        """The same, looking at no more nodes than may win: the loop that costs most of a burst."""
-        nodes, wanted, draw, reserve = self._nodes, self._wanted, self._draw, self._cluster.reserve
-        first, last = 0, nodes
-        chosen: list[int | None] = []
-        for vm, avoid, cached in zip(vms, sources, scores, strict=True):
-            order = cached.in_order()
-            if not order.all_fit:
-                chosen.append(self._place(vm, avoid))
-                continue
-            if wanted < nodes:
-                first = self._start
-                last = first + wanted
-                if (avoid - first) % nodes < wanted:
-                    last += 1
-                self._start = last % nodes
-            node = order.choose(first, last, avoid, cached.worth[avoid], draw)
-            if node is not None:
-                reserve(vm, node)
-            chosen.append(node)
-        return chosen
 
     def _choose_apart(
         self, vm: int, cached: NodeScores, banned: Places, avoid: int | None
@@ -157,12 +155,12 @@ class Scheduler:
                 return None
             scores = self._scores_of(vm, cached, first, seen, found)
             best = (scores == np.maximum.reduce(scores)).nonzero()[0]
-            chosen = best[self._ties.randrange(len(best))] if len(best) > 1 else best[0]
+            chosen = best[self._draw(len(best))] if len(best) > 1 else best[0]
             return (first + found.item(chosen)) % self._nodes
         most, count = cached.best(first, first + seen)
         if not most:
             return None
-        chosen = self._ties.randrange(count) if count > 1 else 0
+        chosen = self._draw(count) if count > 1 else 0
         return _find(cached, most, chosen, first, first + seen) % self._nodes
 
     def _scores_of(
@@ -193,11 +191,17 @@ class Scheduler:
         known.follow()
         return known
 
-    def _asked_by(self, vms: Sequence[int]) -> list[Asks]:
+    def _asked_by(self, vms: Places) -> tuple[list[Asks], Places]:
+        """What their pods ask for, each once, and the number of that for every VM."""
         fleet, rules = self._cluster.fleet, self._rules
-        kinds = repeat(0, len(vms)) if rules is None else rules.kind[vms].tolist()
-        cpu, memory = fleet.requested_cpu[vms].tolist(), fleet.requested_memory[vms].tolist()
-        return list(zip(cpu, memory, kinds, strict=True))
+        columns = [fleet.requested_cpu[vms], fleet.requested_memory[vms]]
+        columns.append(np.zeros(len(vms), dtype=np.int64) if rules is None else rules.kind[vms])
+        asked = np.stack(columns)
+        if (asked == asked[:, :1]).all():
+            asked, kinds = asked[:, :1], np.zeros(len(vms), dtype=np.intp)
+        else:
+            asked, kinds = np.unique(asked, axis=1, return_inverse=True)
+        return [(cpu, memory, kind) for cpu, memory, kind in asked.T.tolist()], kinds
 
     def _known_scores(self, asks: Asks) -> NodeScores:
         """For pods that ask for so much; the oldest is forgotten when there are too many."""

@@ -7,6 +7,7 @@ results to everyone who changes the simulator.
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ def _array(value: Any) -> Any:
         return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Sequence):  # the migrations of a run, made when they are read
+        return list(value)
     raise TypeError(f"cannot hash a {type(value).__name__}")
 
 
