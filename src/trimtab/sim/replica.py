@@ -10,9 +10,10 @@ from itertools import compress, repeat
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
-from trimtab.sim.fleet import DEFAULT_NAMESPACE, Integers
+from trimtab.sim.fleet import DEFAULT_NAMESPACE
 from trimtab.sim.migration.migrations import Migrations
 from trimtab.sim.placement.cluster import Places, ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
@@ -52,9 +53,9 @@ class Replica:
         )
         cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
         self._inflight = InFlightCache()
-        self._assumed: list[tuple[Places, Integers, Places, float]] = []
+        self._assumed: list[tuple[Places, NDArray[np.int32], Places, float]] = []
         """Evicted VMs, the pod of each, its node, and when; the cache does not know of them yet."""
-        self._pods: Integers = np.zeros(cluster.fleet.vms, dtype=np.int64)
+        self._pods: NDArray[np.int32] = np.zeros(cluster.fleet.vms, dtype=np.int32)
         """How many pods each VM has had before the active one."""
         self.history: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         """(begun, ended) of the migrations of each VM that has moved, if that keeps it at rest."""
