@@ -1,6 +1,6 @@
 """More wrong pieces: limits, the in-flight cache, and the filter of pods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import structs
@@ -25,8 +25,8 @@ def limits_without(rule: str) -> list[Change]:
         if rule == "in_flight":
             self._total, self._nodes, self._namespaces = 0, {}, {}
 
-    def reached(self: Evictions, node: str, namespace: str) -> PodOutcome | None:
-        more, policy = int(rule != "exact"), self._policy
+    def left(self: Evictions, node: str, namespace: str) -> Iterator[tuple[PodOutcome, int]]:
+        more, policy = int(rule == "exact"), self._policy
         checks = [
             (policy.max_total, self._total, PodOutcome.TOTAL_LIMIT),
             (policy.max_per_node, self._nodes.get(node, 0), PodOutcome.NODE_LIMIT),
@@ -40,7 +40,7 @@ def limits_without(rule: str) -> list[Change]:
             checks[0], checks[1] = checks[1], checks[0]
         if rule == "namespaces":
             checks.pop()
-        return next((o for most, now, o in checks if most is not None and now + more > most), None)
+        return ((o, most - now + more) for most, now, o in checks if most is not None)
 
     def asked(self: Evictions, pod: Any, node: str, in_background: bool) -> PodOutcome:
         before = self._total, dict(self._nodes), dict(self._namespaces)
@@ -51,7 +51,7 @@ def limits_without(rule: str) -> list[Change]:
 
     return [
         (Evictions, "__init__", init),
-        (Evictions, "_reached", reached),
+        (Evictions, "_left", left),
         (Evictions, "_ask", asked),
     ]
 

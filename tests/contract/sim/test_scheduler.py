@@ -122,15 +122,16 @@ def compare(placement: Placement, verdicts: list[Verdict]) -> Iterator[str]:
 
 
 class Ties(Random):
-    """Breaks a tie by number, and remembers how many there were."""
+    """Breaks a tie by number, the first one if there are fewer, and remembers a bound of them."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number, self.count = number, 1
 
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        self.count = start
-        return self.number
+    def getrandbits(self, k: int, /) -> int:
+        self.count = 1 << k
+        number, self.number = self.number, 0
+        return number
 
 
 def choices(cluster: ReplicaPlacement, vm: int) -> set[int | None]:

@@ -34,7 +34,7 @@ def compiled(text: Text) -> Text:
         return text
     from numba import njit
 
-    fast: Text = njit(text, cache=True)
+    fast: Text = njit(text)  # no cache: it would not notice a change in points.py
     return fast
 
 
