@@ -169,7 +169,6 @@ def run_one(cluster: Cluster, seed: int) -> int:
     complaints, after = run.complaints(), run.hot_cores()
     run.take_down()
     assert complaints == [], f"seed {seed}"
-    assert moved, f"seed {seed}: a hot node, and nothing moved"
     # A taint or a drain may take the room that the hot node needed: rules come before balance.
     crowded = run.start.tainted or run.start.drained
     assert crowded or after < before, (
@@ -180,10 +179,10 @@ def run_one(cluster: Cluster, seed: int) -> int:
 
 
 def test_no_rule_is_broken_no_vm_moved_twice_no_drain_disturbed(cluster: Cluster) -> None:
-    run_one(cluster, USUAL)
+    assert run_one(cluster, USUAL) > 0
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", sorted({*range(MANY)} - {USUAL}))
 def test_the_same_in_many_more_random_clusters(cluster: Cluster, seed: int) -> None:
-    run_one(cluster, seed)
+    assert run_one(cluster, seed) > 0
