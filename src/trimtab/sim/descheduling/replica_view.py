@@ -48,11 +48,10 @@ class VmPod(Struct, frozen=True, gc=False):
 
 
 class PodKind(Struct, frozen=True, eq=False, gc=False):
-    """What the pods of many VMs have in common."""
+    """What the pods of many VMs have in common, with what their eviction leads to."""
 
     traits: Traits
     namespace: str
-    on_eviction: EvictionEffect
 
 
 class SharedTraits:
@@ -81,7 +80,7 @@ class SharedTraits:
     def _find_kind(self, vm: int) -> PodKind:
         key = self._find_traits(vm), self._fleet.eviction_effects[vm]
         if (known := self._kinds.get(key)) is None:
-            known = self._kinds[key] = PodKind(key[0], self._fleet.namespace(vm), key[1])
+            known = self._kinds[key] = PodKind(key[0], self._fleet.namespace(vm))
         return known
 
     def _find_traits(self, vm: int) -> Traits:

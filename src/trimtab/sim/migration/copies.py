@@ -29,7 +29,7 @@ class PreCopies:
         self._receiving = np.zeros(nodes, dtype=np.int64)
         self._count = 0
         self._behind = np.zeros(vms, dtype=np.intp)
-        """By VM, one more than the place of its copy; 0 if it has none. Zeros take no memory."""
+        """By VM, one more than the place of its copy; 0 if it has none."""
         self._since_s = 0.0
         """`left` and `sent` hold at this moment, shares and rates from then on."""
         self._regrouped = False

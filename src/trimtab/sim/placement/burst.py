@@ -70,6 +70,41 @@ def place_of(number: int, level: int, levels: Bytes) -> int:
 
 
 @compiled
+def searched(mine: Bytes, first: int, wanted: int) -> tuple[int, int]:
+    """From which place to which a pod's search goes: until so many nodes with room are found."""
+    nodes = len(mine) // 2
+    if wanted >= nodes:
+        return 0, nodes
+    end, missing = first, wanted
+    while missing and end < first + nodes:
+        looked, end = end, min(end + missing, first + nodes)
+        missing += count_of(0, mine[looked:end]) - (end - looked)
+    return first, end
+
+
+@compiled
+def renew(
+    node: int, levels: Bytes, asks: Integers, pack: bool, promised: Integers, whole: Integers
+) -> None:
+    """A node has promised more: what it is worth to each kind of pod."""
+    for kind in range(len(levels)):
+        if levels[kind, node]:  # closed or full it stays so
+            levels[kind, node] = levels[kind, node + len(promised)] = worth_of_node(
+                asks[kind, 0],
+                asks[kind, 1],
+                pack,
+                promised[node, 0],
+                promised[node, 1],
+                promised[node, 2],
+                whole[node, 0],
+                whole[node, 1],
+                whole[node, 2],
+                whole[node, 3],
+                whole[node, 4],
+            )
+
+
+@compiled
 def place_pods(
     kinds: Integers,
     sources: Integers,
@@ -98,13 +133,7 @@ def place_pods(
         mine, avoid = levels[kinds[pod]], sources[pod]
         kept = mine[avoid]
         mine[avoid] = mine[avoid + nodes] = 0
-        begin, end = 0, nodes
-        if wanted < nodes:
-            begin = end = first
-            missing = wanted
-            while missing and end < begin + nodes:
-                looked, end = end, min(end + missing, begin + nodes)
-                missing += count_of(0, mine[looked:end]) - (end - looked)
+        begin, end = searched(mine, first, wanted)
         best = highest_of(mine[begin:end])
         count = count_of(best, mine[begin:end])
         number: Any = 0
@@ -128,21 +157,7 @@ def place_pods(
             promised[node, 0] += asks[kinds[pod], 0]
             promised[node, 1] += asks[kinds[pod], 1]
             promised[node, 2] += 1
-            for kind in range(len(levels)):
-                if levels[kind, node]:  # closed or full it stays so
-                    levels[kind, node] = levels[kind, node + nodes] = worth_of_node(
-                        asks[kind, 0],
-                        asks[kind, 1],
-                        pack,
-                        promised[node, 0],
-                        promised[node, 1],
-                        promised[node, 2],
-                        whole[node, 0],
-                        whole[node, 1],
-                        whole[node, 2],
-                        whole[node, 3],
-                        whole[node, 4],
-                    )
+            renew(node, levels, asks, pack, promised, whole)
     return len(kinds), drawn, first
 
 
