@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from conformance.kubevirt.course import Course, Fate, Move
 from conformance.kubevirt.scenario import Scenario
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 
 class Aspect(Struct, frozen=True):

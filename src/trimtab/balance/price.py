@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.balance.problem import Floats
-from trimtab.virt.attempts import completion_limit_s
+from trimtab.virt.migration_backoff import completion_limit_s
 
 MIB = 1024.0**2
 DEFAULT_BANDWIDTH = 1024 * MIB

@@ -12,7 +12,7 @@ from msgspec import field
 
 from trimtab.kube.machines import KUBEVIRT
 from trimtab.kube.resources import Condition, Free, Key, Kind, Object, Wire
-from trimtab.virt.attempts import COMPLETION_S_PER_GIB, PROGRESS_S
+from trimtab.virt.migration_backoff import COMPLETION_S_PER_GIB, PROGRESS_S
 
 VERSION = "v1"
 NODE_NAME_LABEL = "kubevirt.io/nodeName"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from trimtab.kube.resources import Key
-from trimtab.virt.attempts import COMPLETION_S_PER_GIB, completion_limit_s
+from trimtab.virt.migration_backoff import COMPLETION_S_PER_GIB, completion_limit_s
 from trimtab.virt.precopy import Copy, share_network
 
 

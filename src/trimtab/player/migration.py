@@ -19,7 +19,7 @@ from trimtab.kube.kubevirt import (
 from trimtab.kube.resources import Free
 from trimtab.player.copies import Progress
 from trimtab.player.guests import guest_memory
-from trimtab.virt.attempts import completion_limit_s
+from trimtab.virt.migration_backoff import completion_limit_s
 
 CREATE_TARGET = "kubevirt.io/createMigrationTarget"
 OUTDATED_LAUNCHER = "kubevirt.io/outdatedLauncherImage"

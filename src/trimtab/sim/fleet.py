@@ -20,8 +20,8 @@ from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling
-from trimtab.sim.placement.points import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from trimtab.sim.placement.rules import rules_of
+from trimtab.sim.placement.scheduler_scores import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
 from trimtab.virt.launcher import SCHEDULABLE
 

@@ -1,7 +1,8 @@
 """The cluster under one random seed: migrations, restarts, and what the scenario does to it.
 
-Time is continuous between decisions: `advance` goes from one change of the placement to the
-next and announces each, so that the time before it can be accounted for.
+A replica is one of many runs of the same scenario that differ only by their seed; it has nothing
+to do with a ReplicaSet. Time is continuous between decisions: `advance` goes from one change of
+the placement to the next and announces each, so that the time before it can be accounted for.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ from trimtab.sim.spec import Placement, RunSpec
 from trimtab.sim.streams import Purpose, stream
 from trimtab.sim.timeline import NodeEvent
 from trimtab.virt.eviction import EvictionEffect
-from trimtab.virt.launcher import LOST_NODE_S
+from trimtab.virt.lost_nodes import LOST_NODE_S
 from trimtab.virt.slots import MigrationPriority
 
 MIGRATES = EvictionEffect.MIGRATES
@@ -191,7 +192,7 @@ class Replica:
             self._stranded[vm] = node
 
     def give_up_on(self, node: int) -> None:
-        """The pods of a lost node are deleted: its VMs start elsewhere."""
+        """The pods of a lost node are deleted after `LOST_NODE_S`: its VMs start elsewhere."""
         if not self.cluster.lost[node] or self.now < self._lost_at[node] + LOST_NODE_S:
             return  # it has been back in between
         for vm in self._unstrand(node):

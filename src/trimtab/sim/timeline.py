@@ -16,7 +16,7 @@ from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
 from trimtab.scores import MEAN_WINDOW_S
 from trimtab.sim.fleet import Floats
 from trimtab.sim.spec import Timing
-from trimtab.virt.launcher import LOST_NODE_S
+from trimtab.virt.lost_nodes import LOST_NODE_S
 
 SHORTEST_S = 1.0
 Moment = TypeVar("Moment", float, Floats)

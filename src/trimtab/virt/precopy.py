@@ -14,7 +14,7 @@ from math import inf
 
 from msgspec import Struct
 
-from trimtab.virt.attempts import GIB, PROGRESS_S
+from trimtab.virt.migration_backoff import GIB, PROGRESS_S
 
 DEFAULT_BANDWIDTH = GIB
 """Bytes a second that a node sends or receives for migrations, unless told otherwise.

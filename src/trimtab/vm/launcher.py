@@ -27,7 +27,8 @@ from trimtab.kube.machines import (
 )
 from trimtab.kube.resources import Free, Pod
 from trimtab.model.machines import Vm
-from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_S, LOST_NODE_TAINTS, SCHEDULABLE
+from trimtab.virt.launcher import FAKE_NODE_TAINT, SCHEDULABLE
+from trimtab.virt.lost_nodes import LOST_NODE_S, LOST_NODE_TAINTS
 from trimtab.vm.amounts import consumption, load_annotation, requests
 from trimtab.vm.settings import VmControllerSettings
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Key
-from trimtab.virt.attempts import completion_limit_s
+from trimtab.virt.migration_backoff import completion_limit_s
 from trimtab.virt.precopy import Copy, share_network
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.amounts import machine, memory_in_use

@@ -4,7 +4,7 @@ import pytest
 
 from trimtab.kube.resources import Key
 from trimtab.player.copies import CopyOrder, PlayedCopies
-from trimtab.virt.attempts import GIB
+from trimtab.virt.migration_backoff import GIB
 
 WEB, DB = Key("default", "web"), Key("default", "db")
 

@@ -10,7 +10,7 @@ from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.pieces import Sums
 from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement
-from trimtab.sim.placement.node_scores import NodeScores
+from trimtab.sim.placement.score_cache import NodeScores
 
 NODES = 5
 SUMS = ("where", "cpu", "memory", "requested_cpu", "requested_memory", "pods")

@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.kube.resources import Key
-from trimtab.virt.attempts import GIB
+from trimtab.virt.migration_backoff import GIB
 from trimtab.vm.decide.situation import Precopy
 from trimtab.vm.leader_state import CopiesByVm
 

@@ -16,8 +16,8 @@ from trimtab.model.machines import (
     RequestsModel,
 )
 from trimtab.model.pod_rules import Constraints, Taint
-from trimtab.virt.attempts import BACKOFF_S, COMPLETION_S_PER_GIB
 from trimtab.virt.eviction import EvictionStrategy
+from trimtab.virt.migration_backoff import BACKOFF_S, COMPLETION_S_PER_GIB
 from trimtab.virt.slots import MigrationLimits
 
 API_VERSION: Final = "trimtab.dev/v1alpha1"

@@ -32,7 +32,7 @@ from trimtab.model.snapshot import Snapshot
 from trimtab.observe.record.chunks import Columns, Grid
 from trimtab.observe.record.migrations import forgetful, of_period
 from trimtab.observe.record.sources import SOURCE_NAMES, Sources, missing, node_name, vm_key
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 RESIDUAL = 0.10
 """Share of the nodes' use beside VMs from which on it is worth a word."""

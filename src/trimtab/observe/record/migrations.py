@@ -28,7 +28,7 @@ from trimtab.kube.machines import (
 )
 from trimtab.kube.resources import Key, Kind, ObjectMeta
 from trimtab.model.recorded.recording import RecordedMigration, RequestedBy
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid
 from trimtab.observe.vm_loads import runs_a_vm
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 
 class OwnVm(Struct, frozen=True):

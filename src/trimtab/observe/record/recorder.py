@@ -43,7 +43,7 @@ from trimtab.observe.record.own_vms import (
 from trimtab.observe.record.selected_pods import with_pods_as_vms
 from trimtab.observe.record.sources import Sources, find_sources
 from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 T = TypeVar("T")
 MOST_MOMENTS = 200_000

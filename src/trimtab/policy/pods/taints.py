@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from trimtab.model.machines import Taint
 from trimtab.model.snapshot import Toleration as Toleration
-from trimtab.virt.launcher import FAKE_NODE_TAINT, LOST_NODE_TAINTS
+from trimtab.virt.launcher import FAKE_NODE_TAINT
+from trimtab.virt.lost_nodes import LOST_NODE_TAINTS
 
 _KEY, _VALUE, _EFFECT = FAKE_NODE_TAINT
 LAUNCHER_TOLERATIONS = (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Floats
-from trimtab.virt.attempts import PROGRESS_S
+from trimtab.virt.migration_backoff import PROGRESS_S
 
 Numbers = NDArray[np.intp]
 _FIRST_ROOM = 16

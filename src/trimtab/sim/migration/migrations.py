@@ -1,8 +1,8 @@
 """Migrations of one replica: waiting, under way, finished.
 
 The rules are those of `trimtab.virt`: limits and priorities (`slots`), when an attempt fails
-and when the next one begins (`attempts`). In mode `recreate` the VM is stopped first and
-started on another node, under the same limits.
+and when the next one begins (`migration_backoff`). In mode `recreate` the VM is stopped first
+and started on another node, under the same limits.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import BOOT_S
 from trimtab.sim.streams import attempt_fails
-from trimtab.virt.attempts import UNSCHEDULABLE_S, backoff_s, completion_limit_s
+from trimtab.virt.migration_backoff import UNSCHEDULABLE_S, backoff_s, completion_limit_s
 from trimtab.virt.slots import MigrationLimits, MigrationPriority
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Integers
 from trimtab.sim.placement.cluster import Places
-from trimtab.sim.placement.node_scores import NodeScores
-from trimtab.sim.placement.points import worth_by
+from trimtab.sim.placement.scheduler_scores import worth_by
+from trimtab.sim.placement.score_cache import NodeScores
 
 COMPILED = find_spec("numba") is not None
 
@@ -34,7 +34,7 @@ def compiled(text: Text) -> Text:
         return text
     from numba import njit
 
-    fast: Text = njit(text)  # no cache: it would not notice a change in points.py
+    fast: Text = njit(text)  # no cache: it would not notice a change in scheduler_scores.py
     return fast
 
 

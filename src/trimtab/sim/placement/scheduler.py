@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.policy.choices import below
 from trimtab.sim.fleet import Floats, Integers
 from trimtab.sim.placement.cluster import Places, ReplicaPlacement
-from trimtab.sim.placement.node_scores import NodeScores
+from trimtab.sim.placement.score_cache import NodeScores
 from trimtab.sim.spec import Placement
 
 Asks = tuple[int, int, int]

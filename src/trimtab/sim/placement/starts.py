@@ -1,4 +1,8 @@
-"""VMs that are to start: waiting for a node with room, then booting on it."""
+"""VMs that are to start: waiting for a node with room, then booting on it.
+
+When the VMs of a lost node come here is decided in `sim.replica` (`give_up_on`), by the 300 s
+of `virt.lost_nodes`.
+"""
 
 from math import inf
 

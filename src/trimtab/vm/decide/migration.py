@@ -10,7 +10,7 @@ from msgspec import structs
 
 from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
 from trimtab.model.machines import Vm
-from trimtab.virt.attempts import PENDING_S, UNSCHEDULABLE_S
+from trimtab.virt.migration_backoff import PENDING_S, UNSCHEDULABLE_S
 from trimtab.vm.decide.history import attempt_number, is_evacuation
 from trimtab.vm.decide.situation import VmSituation, by_age, is_over, is_running, named
 from trimtab.vm.decide.steps import (

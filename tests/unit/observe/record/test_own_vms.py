@@ -28,7 +28,7 @@ from trimtab.observe.record.own_vms import (
     past_moves,
 )
 from trimtab.observe.record.recorder import moments_after
-from trimtab.virt.attempts import FINISHED_KEPT
+from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 
 def at(seconds: float) -> datetime:

@@ -1,4 +1,4 @@
-"""What the kube-scheduler thinks of every node for pods that ask for the same.
+"""The scores of all nodes for pods that ask for the same, kept from one placement to the next.
 
 A placement changes one node or two, so the others' points stay: renewing a few nodes in plain
 numbers takes a tenth of the time of computing all of them, even at once.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.sim.fleet import Integers, plain
 from trimtab.sim.placement.cluster import ReplicaPlacement
-from trimtab.sim.placement.points import worth_by
+from trimtab.sim.placement.scheduler_scores import worth_by
 
 MANY = 32
 """From so many changed nodes on all of them at once are quicker."""

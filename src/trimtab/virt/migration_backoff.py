@@ -1,4 +1,4 @@
-"""One attempt to migrate a VM after the other: when one has failed, when the next may begin.
+"""Failed migrations: after what time an attempt has failed, and when the next may begin.
 
 Only evacuations are tried again. KubeVirt keeps the five newest finished migrations of a VM
 and counts the failures among them, so the wait stops doubling at the fifth failure.

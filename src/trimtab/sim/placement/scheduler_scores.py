@@ -1,6 +1,7 @@
-"""What a node is worth to a pod: the scores of the kube-scheduler that differ between nodes.
+"""The formula of the kube-scheduler's scores: what a node is worth to a pod.
 
-Written once for all uses: for all nodes in arrays, for one node in plain numbers, and for Numba.
+Only the scores that differ between nodes are here. The formula is written once for all uses:
+for all nodes in arrays, for one node in plain numbers, and for Numba.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.virt.attempts import GIB, backoff_s, completion_limit_s
+from trimtab.virt.migration_backoff import GIB, backoff_s, completion_limit_s
 
 
 @pytest.mark.parametrize(
