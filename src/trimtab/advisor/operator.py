@@ -14,11 +14,11 @@ from msgspec import ValidationError, convert, structs, to_builtins
 
 from trimtab.advisor import metrics
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.cluster import fresh_look
 from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.cluster.reading import ClusterReader
 from trimtab.advisor.cluster.watches import Watches
 from trimtab.advisor.cluster.writing import Records, carry_out
+from trimtab.advisor.decide import refresh_request
 from trimtab.advisor.decide.approval import asked_at
 from trimtab.advisor.decide.execution import acted
 from trimtab.advisor.decide.phases import next_step, wants
@@ -148,7 +148,7 @@ class Operator(Controller):
     async def _step(
         self, raw: Free, config: VirtPlatformConfig, access: ClusterObjects
     ) -> WaitForChange | None:
-        """Decide once and do it; a Pause ends the turn."""
+        """Decide once and do it; a returned `WaitForChange` ends the turn."""
         s = structs.replace(self._situation(config), asked_at=asked_at(raw))
         profile = config.spec.profile
         known = self._registry.get(profile) if profile in self._registry else None
@@ -160,9 +160,9 @@ class Operator(Controller):
         if isinstance(step, ReadMore):
             s = structs.replace(s, seen=await reading.see(s, (step.want,)))
             step = next_step(s)
-        if isinstance(step, WaitForChange) and fresh_look.is_asked(s):
-            wanted = ("plan",) if fresh_look.needs_plan(s) else ()
-            step = fresh_look.answered(structs.replace(s, seen=await reading.see(s, wanted)))
+        if isinstance(step, WaitForChange) and refresh_request.is_asked(s):
+            wanted = ("plan",) if refresh_request.needs_plan(s) else ()
+            step = refresh_request.answered(structs.replace(s, seen=await reading.see(s, wanted)))
         if isinstance(step, CarryOut):
             step = await self._act(s, step, access)
         return await self._do(raw, config, step)

@@ -13,7 +13,7 @@ from uuid import uuid4
 from msgspec import structs, to_builtins
 
 from trimtab.advisor.api import CONFIGS, GROUP, VERSION, Accepted, Ignore, VirtPlatformConfig
-from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN
+from trimtab.advisor.decide.refresh_request import LOOK_AGAIN
 from trimtab.advisor.guidance import MOVING, PHASES, told
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply

@@ -7,14 +7,17 @@ Two acts approve a plan, and nothing else does:
   the status. Where no plan was shown yet, the first plan for the options of that moment is
   meant: a new object with `action: Apply` is applied at once.
 
-An approval starts its plan once. Clearing `approvedPlan`, editing anything else, another input
-or another release of a definition make another plan or none, never an approved one. A way back
-is approved by `approvedPlan` only: the action that asked for it was given before there was
-anything to review.
+An approval starts its plan once. Other changes never approve: clearing `approvedPlan`, editing
+another field, another input of the plan, another release of a definition. If such a change leads
+to another plan, that plan waits for an approval of its own. A rollback plan is approved by
+`approvedPlan` only: its `action: Rollback` was set before there was a plan to review.
 
-The status keeps what the spec asked for when it was last looked at (`asked`). A status is
-written only over the very spec that it was decided from, so whatever differs was edited while
-the stored plan was shown.
+What sends a plan back to review is decided in `decide/phases.py`: `_review` and `_replan` while
+it waits, `decide/inputs.py` when an input changes, `decide/completed.py` after it was applied.
+
+The status keeps what the spec asked for when the operator last read it (`asked`). The operator
+writes a status only if the spec is still the one it decided from. So a difference between the
+spec and `asked` is an edit that was made while the plan in the status was shown.
 """
 
 from datetime import datetime

@@ -20,7 +20,7 @@ from trimtab.advisor.plan.fields import (
     snapshot_hash,
     strangers,
 )
-from trimtab.advisor.plan.ownership import is_kept, left_behind
+from trimtab.advisor.plan.owned_fields import is_kept, left_behind
 from trimtab.advisor.plan.plan import Preview
 from trimtab.kube.resources import Free
 

@@ -1,7 +1,7 @@
 """Inputs from outside the spec: limits of HyperConverged, what the descheduler's CRD can do.
 
-What is compared is what the plan was made from with what it would be made from now, never
-the objects that the plan writes: a hand on those is drift, not another input.
+The inputs that the plan was made from are compared with the inputs of now. The objects that the
+plan writes are not compared here: if somebody changes those, that is drift (`decide/drift.py`).
 """
 
 from collections.abc import Mapping

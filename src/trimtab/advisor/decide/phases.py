@@ -40,7 +40,7 @@ Pending, Drafting and RollingBack are passed through:
     ReviewRequired       the way back is approved                        RolledBack
     RolledBack           action DryRun: begun again                      ReviewRequired
 
-`decide/` has a module for each row's reason: `approval`, `execution`, `settled`, `drift`,
+`decide/` has a module for each row's reason: `approval`, `execution`, `completed`, `drift`,
 `edit_war`, `inputs`, `recovery`. The tests read this table.
 """
 
@@ -56,13 +56,13 @@ from trimtab.advisor.decide.approval import (
     shown,
     waiting_text,
 )
+from trimtab.advisor.decide.completed import completed, drifted, upgradable
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, TEXTS
 from trimtab.advisor.decide.edit_war import resumed
 from trimtab.advisor.decide.execution import execute
 from trimtab.advisor.decide.history import recorded
 from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
-from trimtab.advisor.decide.settled import drifted, settled, upgradable
 from trimtab.advisor.decide.situation import (
     ConfigSituation,
     Step,
@@ -75,7 +75,7 @@ from trimtab.advisor.decide.situation import (
 from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan import durations
 from trimtab.advisor.plan.fields import is_ours
-from trimtab.advisor.plan.ownership import left_behind
+from trimtab.advisor.plan.owned_fields import left_behind
 from trimtab.advisor.plan.plan import PlatformPlan, changes_nothing, worst
 from trimtab.advisor.plan.profile import Draft
 from trimtab.advisor.plan.rollback import RollbackRecord, forgotten, is_taken_back
@@ -135,7 +135,7 @@ def _next_step(s: ConfigSituation) -> Step:
         case "InProgress" | "RollingBack":
             return execute(s)
         case "Completed" | "CompletedWithErrors":
-            return settled(s)
+            return completed(s)
         case "CompletedWithUpgrade":
             return upgradable(s)
         case "Drifted":

@@ -1,8 +1,8 @@
 """docs/reference/virtplatformconfig.md, printed from the definition and the phases."""
 
-from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN
 from trimtab.advisor.decide.approval import REQUESTED_BY
 from trimtab.advisor.decide.conditions import EDIT_WAR, INPUT_DRIFT, REVIEW_AGAIN, TEXTS, UPGRADE
+from trimtab.advisor.decide.refresh_request import LOOK_AGAIN
 from trimtab.advisor.plan.profile import AUTO_CREATED, CATEGORY, DESCRIPTION, IMPACT_SUMMARY
 from trimtab.install.advisor.alerts import alert_groups
 from trimtab.install.advisor.crd import config_crd

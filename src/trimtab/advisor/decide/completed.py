@@ -1,4 +1,7 @@
-"""After a plan was carried out: has something changed, and whose doing is it?"""
+"""The phases after a plan was carried out: Completed (with errors, with upgrade) and Drifted.
+
+Has something changed since, and whose doing is it?
+"""
 
 from msgspec import structs
 
@@ -24,7 +27,7 @@ from trimtab.advisor.plan.profile import Draft
 CHECK_S = 60.0
 
 
-def settled(s: ConfigSituation) -> Step:
+def completed(s: ConfigSituation) -> Step:
     """Completed, with or without errors; the order of the questions is part of the contract."""
     draft = s.seen.draft
     if s.asked_otherwise:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from trimtab.advisor.api import Item, Phase, PlatformStatus, VirtPlatformConfig
-from trimtab.advisor.cluster.fresh_look import LOOK_AGAIN, answered, is_asked, needs_plan
+from trimtab.advisor.decide.refresh_request import LOOK_AGAIN, answered, is_asked, needs_plan
 from trimtab.advisor.decide.situation import ConfigSituation, SeenForDecision
 from trimtab.advisor.plan.plan import PlatformPlan
 from trimtab.kube.resources import ObjectMeta

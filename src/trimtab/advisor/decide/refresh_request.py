@@ -1,7 +1,8 @@
-"""Looking again because somebody asks: a plan is shown as of now, or says as of when.
+"""A user's request to refresh the plan: the annotation `look-again` gets another value.
 
-The annotation holds any text of the one who asks; the status repeats it once the cluster was
-looked at. It changes nothing of what is wanted, so it approves nothing either.
+The operator then reads the cluster again, so the plan is shown as of now. The annotation holds
+any text; the status repeats it once the cluster was read. The request changes nothing of what is
+wanted, so it approves nothing either.
 """
 
 from msgspec import structs

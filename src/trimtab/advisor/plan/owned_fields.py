@@ -1,4 +1,4 @@
-"""What we own of an object, by the API server's own account of field managers.
+"""The fields of an object that the advisor owns, by the API server's `managedFields`.
 
 Server-side apply removes what we owned and no longer name. Whether that has happened cannot
 be told from values alone: everything that is wanted may be there before anything is written.
