@@ -20,8 +20,8 @@ from trimtab.sim.outcome import Course, MigrationRecord, Outcome
 from trimtab.sim.spec import RunSpec
 from trimtab.study.execution.run import load_result
 from trimtab.study.results.store import StudyStore
-from trimtab.web.feed.events import ClusterState, MoveState, NodeState, Picture, VmState
-from trimtab.web.feed.pictures import imbalance
+from trimtab.web.feed.from_snapshot import imbalance
+from trimtab.web.feed.picture import ClusterState, MoveState, NodeState, Picture, VmState
 
 MOST_CYCLES = 3000
 _KINDS = {-1: "under", 0: "appropriate", 1: "over"}

@@ -11,8 +11,8 @@ from trimtab.model.quantity import parse_quantity
 from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.recorded.recording import ClusterRecording, Finding, Loads, LoadSource
 from trimtab.observe.record.chunks import pieces_of
+from trimtab.observe.record.prometheus_queries import SOURCE_NAMES, Sources
 from trimtab.observe.record.recorder import Begun, Told
-from trimtab.observe.record.sources import SOURCE_NAMES, Sources
 from trimtab.view.recorded_migrations import MigrationCounts, counts_of, migrations_text
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import ProgressSteps, err, out, say, show_table

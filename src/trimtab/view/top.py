@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 
-from trimtab.web.feed.events import NodeState, Picture, VmState
+from trimtab.web.feed.picture import NodeState, Picture, VmState
 from trimtab.web.why import NodeAnswer, VmAnswer
 
 Kind = Literal["nodes", "VMs"]

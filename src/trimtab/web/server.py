@@ -1,7 +1,8 @@
 """The page's server: static files, the history, one stream of changes, and answers to clicks.
 
 Nothing here writes to the cluster but `_change`, `_policy` and `_plan`, behind everything that
-`Gate.client_for` asks.
+`Gate.client_for` asks. What a viewer gets that falls behind or comes back is decided in
+`feed/history.py` (`History.after`, `History.knows`).
 """
 
 import asyncio
@@ -272,7 +273,8 @@ class Page:
                 yield b"id: %s-%d\ndata: %s\n\n" % (
                     history.epoch.encode(), each.number, each.data,
                 )  # fmt: skip
-        # The viewer has missed something that is not kept any more: it takes the whole again.
+        # A slow viewer never comes here: it gets all later changes, the older ones joined.
+        # This one names an epoch that is over: the server was restarted or the past filled in.
         yield b"event: again\ndata: {}\n\n"
         await asyncio.sleep(1)
 

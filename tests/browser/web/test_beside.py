@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from browser.web.conftest import Opener, OpenPage
 from builders.programs.served_page import ServedPage
 from builders.values.pictures import NOON, FeedFile, a_picture
-from trimtab.web.feed.events import Picture
+from trimtab.web.feed.picture import Picture
 
 pytestmark = pytest.mark.browser
 Serve = Callable[..., ServedPage]

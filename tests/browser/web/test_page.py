@@ -15,8 +15,8 @@ from trimtab.balance import explain_vm, make_plan
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.model.snapshot import dump
 from trimtab.truth.explain.explanation import explain
-from trimtab.web.feed.events import NodeState, VmState
 from trimtab.web.feed.history import LONG_BYTES
+from trimtab.web.feed.picture import NodeState, VmState
 
 pytestmark = pytest.mark.browser
 Serve = Callable[..., ServedPage]

@@ -7,7 +7,8 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trimtab.web.feed.events import (
+from trimtab.web.feed.from_snapshot import imbalance
+from trimtab.web.feed.picture import (
     ClusterState,
     MoveState,
     NodeState,
@@ -15,7 +16,6 @@ from trimtab.web.feed.events import (
     VmState,
     difference,
 )
-from trimtab.web.feed.pictures import imbalance
 
 NOON = 1_782_907_200.0
 _names = st.sampled_from(["a", "b", "__proto__", "ns/vm-1", "<img src=x>"])

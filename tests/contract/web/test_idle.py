@@ -10,7 +10,7 @@ import httpx2
 from builders.programs.page_over_http import TOKEN, page_over_http
 from builders.waiting import LIMIT_S
 from trimtab.prom.client import Sample
-from trimtab.web.feed.events import Picture
+from trimtab.web.feed.picture import Picture
 from trimtab.web.feed.places import Places
 from trimtab.web.feed.sources import Seen
 from trimtab.web.server import Page

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from builders.values.pictures import a_picture
 from trimtab.view.top import KeyRequest, Top, frame, press, rows_of
-from trimtab.web.feed.events import ClusterState, NodeState, Picture, VmState
+from trimtab.web.feed.picture import ClusterState, NodeState, Picture, VmState
 
 KEYS = ("j", "k", "g", "G", "Tab", "/", "Enter", "Escape", "?", "Backspace", "Down", "Up", "n")
 

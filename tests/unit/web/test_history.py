@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from builders.values.pictures import a_picture, pictures
-from trimtab.web.feed.events import Change, Picture, apply
 from trimtab.web.feed.history import History
+from trimtab.web.feed.picture import Change, Picture, apply
 
 
 class Packed(Struct):

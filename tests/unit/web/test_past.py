@@ -11,8 +11,8 @@ from trimtab.model.examples import example_path
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.snapshot import load
 from trimtab.prom.client import Series
+from trimtab.web.feed.from_snapshot import picture_of
 from trimtab.web.feed.past import MOST_MOMENTS, past_pictures, step_for
-from trimtab.web.feed.pictures import picture_of
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import NotReady, TrimtabError, Unavailable
 from trimtab.files.writing import write_whole
-from trimtab.observe.record.sources import SourceTable
+from trimtab.observe.record.prometheus_queries import SourceTable
 from trimtab.prom.client import NoAnswer, PartialAnswer, Prometheus, QueryFailed
 
 SAMPLES_PER_QUERY = 10_000_000

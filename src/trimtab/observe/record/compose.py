@@ -31,7 +31,13 @@ from trimtab.model.recorded.recording import (
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe.record.chunks import Columns, Grid
 from trimtab.observe.record.migrations import forgetful, of_period
-from trimtab.observe.record.sources import SOURCE_NAMES, Sources, missing, node_name, vm_key
+from trimtab.observe.record.prometheus_queries import (
+    SOURCE_NAMES,
+    Sources,
+    missing,
+    node_name,
+    vm_key,
+)
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 RESIDUAL = 0.10

@@ -40,8 +40,8 @@ from trimtab.observe.record.own_vms import (
     own_vms,
     past_moves,
 )
+from trimtab.observe.record.prometheus_queries import Sources, find_sources
 from trimtab.observe.record.selected_pods import with_pods_as_vms
-from trimtab.observe.record.sources import Sources, find_sources
 from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 

@@ -14,7 +14,6 @@ from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.decide.eviction import FINISHED_PHASES
 from trimtab.vm.decide.history import adopt, forget_oldest
-from trimtab.vm.decide.leaving import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.decide.migration import (
     accept,
     advance,
@@ -39,6 +38,7 @@ from trimtab.vm.decide.steps import (
     Wait,
     WriteVmStatus,
 )
+from trimtab.vm.decide.stopped_or_deleted import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.launcher import Placement, desired_pod, metadata_change
 from trimtab.vm.status import LOST, following, next_incarnation
 

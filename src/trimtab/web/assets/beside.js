@@ -164,7 +164,7 @@ function shift(nodes, name, vm, sign) {
   nodes.set(name, moved);
 }
 
-/** As trimtab.web.feed.pictures.imbalance: the deviation of CPU and memory, in points. */
+/** As trimtab.web.feed.from_snapshot.imbalance: the deviation of CPU and memory, in points. */
 function imbalanceOf(nodes) {
   const ready = [...nodes.values()].filter((node) => node.ready !== false && typeof node.cpu === "number" && typeof node.memory === "number");
   if (!ready.length) return undefined;

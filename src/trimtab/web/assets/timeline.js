@@ -1,5 +1,5 @@
 // Pictures over time: changes, the first of which is a whole picture, and a state at any of them.
-// The same rules as trimtab.web.feed.events: an entry that is null is gone.
+// The same rules as trimtab.web.feed.picture: an entry that is null is gone.
 
 const PARTS = ["nodes", "vms", "moves"];
 const KEY_EVERY = 64;

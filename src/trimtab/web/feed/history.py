@@ -2,8 +2,12 @@
 
 Each change is encoded once, whoever reads it. When there are too many, the older half is thinned
 out: of two neighbours one change is made, which leads where both led. So the history reaches
-back to its beginning, in ever longer steps. A viewer names the last change it has seen; if that
-is not known (the server was restarted, the past was filled in), it starts from the beginning.
+back to its beginning, in ever longer steps.
+
+A viewer names the last change it has seen. If it fell behind, it gets every change since then,
+the older ones joined in pairs; it never has to begin again for being slow. It begins again with
+the whole history only if the epoch is another one: the server was restarted, or the past was
+filled in.
 """
 
 import asyncio
@@ -14,7 +18,7 @@ from gzip import compress
 import msgspec
 from msgspec import Struct
 
-from trimtab.web.feed.events import Change, Picture, apply, difference, joined
+from trimtab.web.feed.picture import Change, Picture, apply, difference, joined
 
 MOST_CHANGES = 3600
 MOST_BYTES = 48 * 1024**2

@@ -12,7 +12,7 @@ from trimtab.kube.kubevirt import VMIMS, MigrationState, Vmim, state_of
 from trimtab.kube.machines import MIGRATIONS, VirtualMachineMigration
 from trimtab.kube.resources import Kind
 from trimtab.observe.wire import INSTANCES
-from trimtab.web.feed.events import MoveState
+from trimtab.web.feed.picture import MoveState
 
 T = TypeVar("T")
 SHOWN_AFTER_S = 15.0

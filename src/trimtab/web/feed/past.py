@@ -20,8 +20,8 @@ from trimtab.model.snapshot import QueryResult, Sample, Snapshot
 from trimtab.observe.policy_source import Source
 from trimtab.observe.record.recorder import Recorder, Wanted
 from trimtab.prom.client import Prometheus, QueryFailed, Series
-from trimtab.web.feed.events import NodeState, Picture
-from trimtab.web.feed.pictures import node_classes
+from trimtab.web.feed.from_snapshot import node_classes
+from trimtab.web.feed.picture import NodeState, Picture
 from trimtab.web.feed.recordings import moments_of
 
 SPANS_S = (3600.0, 6 * 3600.0, 86_400.0, 7 * 86_400.0, 30 * 86_400.0)

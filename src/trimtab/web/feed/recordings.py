@@ -11,8 +11,8 @@ import numpy as np
 
 from trimtab.model.recorded.recording import NOWHERE, ClusterRecording, Loads, Places
 from trimtab.model.snapshot import Snapshot
-from trimtab.web.feed.events import ClusterState, MoveState, NodeState, Picture, VmState
-from trimtab.web.feed.pictures import imbalance, picture_of
+from trimtab.web.feed.from_snapshot import imbalance, picture_of
+from trimtab.web.feed.picture import ClusterState, MoveState, NodeState, Picture, VmState
 
 MOST_ENTRIES = 400_000
 """VMs times moments that are shown; more would fold the oldest moments away anyway."""

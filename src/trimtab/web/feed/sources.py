@@ -24,10 +24,10 @@ from trimtab.observe.look import look
 from trimtab.observe.policy_source import Source as PolicySource
 from trimtab.prom.client import Prometheus, Sample
 from trimtab.scores.prometheus.rules import EXPORTED
-from trimtab.web.feed.events import Change, Picture, apply
+from trimtab.web.feed.from_snapshot import MeasuredNode, picture_of
 from trimtab.web.feed.moves import read_moves
 from trimtab.web.feed.past import PastReader
-from trimtab.web.feed.pictures import MeasuredNode, picture_of
+from trimtab.web.feed.picture import Change, Picture, apply
 from trimtab.web.feed.places import Places, read_places
 from trimtab.web.feed.recordings import pictures_of
 

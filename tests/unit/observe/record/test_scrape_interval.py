@@ -2,7 +2,11 @@
 
 import pytest
 
-from trimtab.observe.record.sources import DEFAULT_SCRAPE_S, SCRAPE_PERIODS_S, scrape_interval
+from trimtab.observe.record.prometheus_queries import (
+    DEFAULT_SCRAPE_S,
+    SCRAPE_PERIODS_S,
+    scrape_interval,
+)
 
 
 def counts_of(interval_s: float, age_s: float) -> dict[int, float]:

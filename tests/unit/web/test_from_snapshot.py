@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from builders.worlds.snapshots import NOON, a_snapshot, with_vms
 from trimtab.truth.explain.explanation import explain
-from trimtab.web.feed.pictures import MeasuredNode, picture_of
+from trimtab.web.feed.from_snapshot import MeasuredNode, picture_of
 
 HOT = {"hot": 80.0, "warm": 40.0, "cold": 10.0}
 

@@ -12,7 +12,7 @@ from trimtab.observe.vm_loads import NOT_LIVE_MIGRATABLE
 from trimtab.policy.cycle import Cycle
 from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.nodes import NodeExplained, explain_nodes
-from trimtab.web.feed.events import ClusterState, MoveState, NodeState, Picture, VmState
+from trimtab.web.feed.picture import ClusterState, MoveState, NodeState, Picture, VmState
 
 ZONE = "topology.kubernetes.io/zone"
 _MIB = 1024**2

@@ -1,4 +1,4 @@
-"""Where the loads of VMs and nodes come from, and the exact queries that ask for them.
+"""The Prometheus queries of a recording, and which sources of loads the cluster has for them.
 
 VMs: KubeVirt's own metrics, else cAdvisor's of their pods, else the curves in the pods of our
 own VMs. Nodes: our exporter, node-exporter, or OpenShift's rules. All are aggregated by the

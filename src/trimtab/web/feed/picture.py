@@ -1,4 +1,4 @@
-"""The one format of the page: a picture of the cluster, and changes that lead to the next one.
+"""Types of the page's format: a picture of the cluster, and changes that lead to the next one.
 
 A picture is computed once for all viewers and sent as the difference from the one before.
 The same lines come over the network and from a file. Keys: nodes by name, VMs by

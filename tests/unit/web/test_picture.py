@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.values.pictures import pictures
-from trimtab.web.feed.events import Change, Picture, apply, difference
+from trimtab.web.feed.picture import Change, Picture, apply, difference
 
 
 @given(st.lists(pictures, min_size=1, max_size=3))

@@ -1,4 +1,4 @@
-"""VMs that are not to run: gone, being deleted, stopped, or with a spec that makes no sense."""
+"""VMs that are not to run: stopped, being deleted, gone, or refused because of their spec."""
 
 from collections.abc import Callable, Iterable
 
