@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trimtab.files.yaml import as_yaml
-from trimtab.kube.crd_schema import Schema
+from trimtab.install.definitions import Schema
 from trimtab.model.names import SYSTEM_NAMESPACE
 
 Manifest = dict[str, Any]

@@ -8,10 +8,10 @@ import msgspec
 from builders.values.kube import pod_to_create
 from builders.values.qos import Running, bind, running_qos
 from builders.waiting import until
+from trimtab.install.definitions import ANYTHING, Note, definition
 from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.crd_schema import crd, obj
 from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CRDS, PODS, Kind, OwnerReference
 from trimtab.qos.ledger.account import Account
@@ -25,17 +25,13 @@ KUBEVIRT = BOTH[1]
 
 async def define(client: Client) -> None:
     """Our VMs' definition, and stand-ins for KubeVirt's that keep whatever they get."""
-    anything = obj({"spec": _open(), "status": _open()})
-    made = [crd(kind, [], anything, []) for kind in (KUBEVIRT, INSTANCES)]
+    anything = {"": Note(instead={"type": "object", **ANYTHING})}
+    made = [definition(kind, anything) for kind in (KUBEVIRT, INSTANCES)]
     for each in [*crds(), *made]:
         await apply(client, CRDS, each, force=True)
         name = each["metadata"]["name"]
         while not (await client.get(CRDS, name)).established:
             await asyncio.sleep(0.05)
-
-
-def _open() -> dict[str, Any]:
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 async def a_launcher(client: Client, namespace: str, name: str, owner: OwnerReference) -> None:

@@ -6,36 +6,49 @@ it depends on swap, and a default that another rule then refuses would be a trap
 
 from typing import get_args
 
-from trimtab.advisor.api import (
-    CONFIGS,
-    Action,
-    Deviation,
-    FailurePolicy,
-    Mode,
-    ProfileName,
-    Target,
-)
+from trimtab.advisor.api import CONFIGS, ProfileName
 from trimtab.advisor.plan import durations
 from trimtab.advisor.profiles.eviction_limits import all_in_words
-from trimtab.install.advisor.crd_status import FIELD, accepted, status_schema
-from trimtab.kube.crd_schema import (
-    Schema,
-    array,
-    choice,
-    column,
-    crd,
-    flag,
-    integer,
-    obj,
-    rule,
-    string,
-)
+from trimtab.install.advisor.crd_status import FIELD, STATUS, accepted
+from trimtab.install.definitions import Note, Notes, Schema, column, definition, under
 
 LOAD_AWARE, DENSITY = "load-aware-rebalancing", "virt-higher-density"
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE = f"^({_NAME})?$"
 LABEL_KEY = rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_NAME}$"
+
+# Rules in CEL, and what the API server says to who breaks them.
+_SINGLETON = {
+    "self.metadata.name == self.spec.profile": (
+        "metadata.name must equal spec.profile: there is a single VirtPlatformConfig per profile"
+    )
+}
+_FIELD_OR_MANAGER = {
+    "has(self.field) != has(self.manager)": "ignore names either a field or a manager"
+}
+_LIMITS = {
+    "!has(self.evictionLimitNode) || !has(self.evictionLimitTotal) || "
+    "self.evictionLimitNode <= self.evictionLimitTotal": (
+        "evictionLimitNode must not be larger than evictionLimitTotal"
+    )
+}
+_SWAP = {
+    "!has(self.memoryToRequestRatio) || self.memoryToRequestRatio <= 120 || "
+    "!has(self.enableSwap) || self.enableSwap": (
+        "memoryToRequestRatio above 120 requires enableSwap: true"
+    )
+}
+_LABEL_KEYS = {
+    "self.all(key, !format.qualifiedName().validate(key).hasValue())": (
+        "keys must be names of labels, like kubernetes.io/arch"
+    )
+}
+_VALUES = {
+    "self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : "
+    "!has(self.values) || self.values.size() == 0": (
+        "In and NotIn need values, Exists and DoesNotExist take none"
+    )
+}
 
 
 def config_crd() -> Schema:
@@ -46,187 +59,125 @@ def config_crd() -> Schema:
         column("Plan", ".status.planId", wide=True),
         column("Age", ".metadata.creationTimestamp", "date"),
     ]
-    singleton = rule(
-        "self.metadata.name == self.spec.profile",
-        "metadata.name must equal spec.profile: there is a single VirtPlatformConfig per profile",
-    )
-    schema = obj({"spec": _spec(), "status": status_schema()}, required=["spec"], rules=[singleton])
-    return crd(CONFIGS, [], schema, columns)
+    return definition(CONFIGS, {"": Note(rules=_SINGLETON), **_spec(), **STATUS}, columns=columns)
 
 
-def _spec() -> Schema:
-    properties = {
-        "profile": choice(get_args(ProfileName), "What the cluster is configured for."),
-        "action": choice(
-            get_args(Action),
+def _spec() -> Notes:
+    return {
+        "spec": Note(required=True, rules=_spec_rules()),
+        "spec.profile": Note(
+            "What the cluster is configured for.", choices=get_args(ProfileName), required=True
+        ),
+        "spec.action": Note(
             "DryRun plans, Apply carries out the plan that is shown, Rollback plans the way back, "
             "Ignore leaves everything as it is.",
-            default="DryRun",
+            filled=True,
         ),
-        "failurePolicy": choice(
-            get_args(FailurePolicy),
-            "What a failed item does to those after it.",
-            default="Abort",
+        "spec.failurePolicy": Note("What a failed item does to those after it.", filled=True),
+        "spec.bypassOptimisticLock": Note(
+            "Apply although the cluster changed since, and again after drift.", filled=True
         ),
-        "bypassOptimisticLock": flag(
-            False, "Apply although the cluster changed since, and again after drift."
+        "spec.waitTimeout": Note(
+            "How long an item may take to be in effect; unset waits for ever.",
+            most=32,
+            pattern=durations.PATTERN,
         ),
-        "waitTimeout": {
-            "type": "string",
-            "maxLength": 32,
-            "pattern": durations.PATTERN,
-            "description": "How long an item may take to be in effect; unset waits for ever.",
-        },
-        "approvedPlan": {
-            "type": "string",
-            "pattern": "^([0-9a-f]{12})?$",
-            "maxLength": 12,
-            "description": "Approves the plan with this id, for one start, and no other.",
-        },
-        "options": _options(),
-        "ignore": _ignore(),
-        "accepted": accepted("Drift that may stay, for as long as the field has this value."),
+        "spec.approvedPlan": Note(
+            "Approves the plan with this id, for one start, and no other.",
+            most=12,
+            pattern="^([0-9a-f]{12})?$",
+        ),
+        "spec.ignore": Note("What plans neither write nor compare.", most=32),
+        "spec.ignore[]": Note(rules=_FIELD_OR_MANAGER),
+        "spec.ignore[].field": Note(
+            "Path of a field as in managedFields: spec.mode.", most=512, pattern=FIELD
+        ),
+        "spec.ignore[].manager": Note(
+            "A field manager: all fields that it owns.", least=1, most=128
+        ),
+        "spec.ignore[].item": Note("Only in this item of the plan; unset: in all.", most=253),
+        **accepted(
+            "spec.accepted", "Drift that may stay, for as long as the field has this value."
+        ),
+        "spec.options.loadAware": Note(rules=_LIMITS),
+        **under("spec.options.loadAware", _load_aware()),
+        "spec.options.virtHigherDensity": Note(rules=_SWAP),
+        **under("spec.options.virtHigherDensity", _density()),
     }
-    return obj(properties, required=["profile"], rules=_spec_rules())
 
 
-def _ignore() -> Schema:
-    which = rule("has(self.field) != has(self.manager)", "ignore names either a field or a manager")
-    entry = obj(
-        {
-            "field": {
-                "type": "string",
-                "maxLength": 512,
-                "pattern": FIELD,
-                "description": "Path of a field as in managedFields: spec.mode.",
-            },
-            "manager": string(128, "A field manager: all fields that it owns.", least=1),
-            "item": string(253, "Only in this item of the plan; unset: in all."),
-        },
-        rules=[which],
-    )
-    return array(entry, 32, "What plans neither write nor compare.")
-
-
-def _spec_rules() -> list[Schema]:
+def _spec_rules() -> dict[str, str]:
     only = "options.{} belongs to the profile {} only"
     needs = "profile {} takes its options in options.{}; leave options out for the defaults"
-    rules = [rule("self.profile == oldSelf.profile", "profile cannot be changed; use another one")]
+    rules = {"self.profile == oldSelf.profile": "profile cannot be changed; use another one"}
     for profile, mine, other in (
         (LOAD_AWARE, "loadAware", "virtHigherDensity"),
         (DENSITY, "virtHigherDensity", "loadAware"),
     ):
         is_it = f"self.profile == '{profile}'"
-        rules += [
-            rule(
-                f"!({is_it} && has(self.options)) || "
-                f"(has(self.options.{mine}) && !has(self.options.{other}))",
-                needs.format(profile, mine),
-            ),
-            rule(
-                f"!(has(self.options) && has(self.options.{mine})) || {is_it}",
-                only.format(mine, profile),
-            ),
-        ]
+        has_mine = (
+            f"!({is_it} && has(self.options)) || "
+            f"(has(self.options.{mine}) && !has(self.options.{other}))"
+        )
+        is_mine = f"!(has(self.options) && has(self.options.{mine})) || {is_it}"
+        rules[has_mine] = needs.format(profile, mine)
+        rules[is_mine] = only.format(mine, profile)
     return rules
 
 
-def _options() -> Schema:
-    return obj({"loadAware": _load_aware(), "virtHigherDensity": _density()})
-
-
-def _load_aware() -> Schema:
-    properties = {
-        "deschedulingIntervalSeconds": integer(60, 86400, "Seconds between two runs.", 60),
-        "mode": choice(
-            get_args(Mode), "Automatic evicts, Predictive only simulates.", default="Automatic"
+def _load_aware() -> Notes:
+    return {
+        "deschedulingIntervalSeconds": _integer(
+            "Seconds between two runs.", 60, 86400, filled=True
         ),
-        "enablePSIMetrics": flag(True, "Switch PSI on by a kernel argument: nodes restart."),
-        "devDeviationThresholds": choice(
-            get_args(Deviation),
+        "mode": Note("Automatic evicts, Predictive only simulates.", filled=True),
+        "enablePSIMetrics": Note("Switch PSI on by a kernel argument: nodes restart.", filled=True),
+        "devDeviationThresholds": Note(
             "How far from the average load is too far. " + ". ".join(all_in_words().values()) + ".",
-            default="AsymmetricLow",
+            filled=True,
         ),
-        "evictionLimitTotal": integer(
-            1, 1000, "Evictions at a time in the cluster; unset: from HyperConverged."
+        "evictionLimitTotal": _integer(
+            "Evictions at a time in the cluster; unset: from HyperConverged.", 1, 1000
         ),
-        "evictionLimitNode": integer(
-            1, 100, "Evictions at a time from one node; unset: from HyperConverged."
+        "evictionLimitNode": _integer(
+            "Evictions at a time from one node; unset: from HyperConverged.", 1, 100
         ),
-        "target": choice(
-            get_args(Target),
-            "Which descheduler: OpenShift's operator, or the upstream one.",
-            default="openshift",
+        "target": Note(
+            "Which descheduler: OpenShift's operator, or the upstream one.", filled=True
         ),
-        "algorithm": string(63, "The node score of the upstream target; empty: the default."),
-        "backgroundEvictions": flag(
-            False, "Wait for live migrations also where LongLifecycle is all there is."
+        "algorithm": Note("The node score of the upstream target; empty: the default.", most=63),
+        "backgroundEvictions": Note(
+            "Wait for live migrations also where LongLifecycle is all there is.", filled=True
         ),
     }
-    limits = rule(
-        "!has(self.evictionLimitNode) || !has(self.evictionLimitTotal) || "
-        "self.evictionLimitNode <= self.evictionLimitTotal",
-        "evictionLimitNode must not be larger than evictionLimitTotal",
-    )
-    return obj(properties, rules=[limits])
 
 
-def _density() -> Schema:
-    requirement = obj(
-        {
-            "key": string(317, least=1) | {"pattern": LABEL_KEY},
-            "operator": choice(_OPERATORS, ""),
-            "values": array({"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}, 64),
-        },
-        required=["key", "operator"],
-        rules=[
-            rule(
-                "self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : "
-                "!has(self.values) || self.values.size() == 0",
-                "In and NotIn need values, Exists and DoesNotExist take none",
-            )
-        ],
-    )
-    selector = obj(
-        {
-            "matchLabels": {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "string",
-                    "maxLength": 63,
-                    "pattern": LABEL_VALUE,
-                },
-                "maxProperties": 32,
-                "description": "Labels of the nodes.",
-                "x-kubernetes-validations": [
-                    rule(
-                        "self.all(key, !format.qualifiedName().validate(key).hasValue())",
-                        "keys must be names of labels, like kubernetes.io/arch",
-                    )
-                ],
-            },
-            "matchExpressions": array(requirement, 32),
-        },
-        text="Nodes that share memory pages; empty: all.",
-    )
-    selector["x-kubernetes-map-type"] = "atomic"
-    properties = {
-        "enableSwap": {"type": "boolean", "description": "Swap for VMs; unset: true."},
-        "ksmConfiguration": obj(
-            {
-                "enabled": flag(True, "Share equal memory pages."),
-                "nodeLabelSelector": selector,
-            }
+def _density() -> Notes:
+    selector: Notes = {
+        "matchLabels": Note("Labels of the nodes.", most=32, rules=_LABEL_KEYS),
+        "matchLabels[]": Note(most=63, pattern=LABEL_VALUE),
+        "matchExpressions": Note(most=32),
+        "matchExpressions[]": Note(rules=_VALUES),
+        "matchExpressions[].key": Note(least=1, most=317, pattern=LABEL_KEY, required=True),
+        "matchExpressions[].operator": Note(required=True),
+        "matchExpressions[].values": Note(most=64),
+        "matchExpressions[].values[]": Note(most=63, pattern=LABEL_VALUE),
+    }
+    return {
+        "enableSwap": Note("Swap for VMs; unset: true."),
+        "ksmConfiguration.enabled": Note("Share equal memory pages.", filled=True),
+        "ksmConfiguration.nodeLabelSelector": Note(
+            "Nodes that share memory pages; empty: all.",
+            also={"x-kubernetes-map-type": "atomic"},
         ),
-        "memoryToRequestRatio": integer(
+        **under("ksmConfiguration.nodeLabelSelector", selector),
+        "memoryToRequestRatio": _integer(
+            "Percent of memory given to what is asked for; unset: 150 with swap, else 120.",
             100,
             300,
-            "Percent of memory given to what is asked for; unset: 150 with swap, else 120.",
         ),
     }
-    swap = rule(
-        "!has(self.memoryToRequestRatio) || self.memoryToRequestRatio <= 120 || "
-        "!has(self.enableSwap) || self.enableSwap",
-        "memoryToRequestRatio above 120 requires enableSwap: true",
-    )
-    return obj(properties, rules=[swap])
+
+
+def _integer(text: str, least: int, most: int, *, filled: bool = False) -> Note:
+    return Note(text, least=least, most=most, filled=filled, also={"format": "int32"})

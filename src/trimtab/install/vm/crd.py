@@ -1,28 +1,21 @@
 """The CustomResourceDefinitions of VirtualMachine and VirtualMachineMigration.
 
-Written by hand rather than derived: the limits and sentences in here are what a user meets
-when a VM is refused. Every string and list has a bound, which keeps the CEL rules affordable.
+The limits and sentences in here are what a user meets when a VM is refused.
 """
 
+from math import inf
 from typing import get_args
 
-from trimtab.kube.crd_schema import (
-    Schema,
-    choice,
-    column,
-    count,
-    crd,
-    flag,
-    number,
-    obj,
-    quantity,
-    rule,
-    string,
-)
-from trimtab.kube.machines import MIGRATIONS, VMS, MigrationPhase, Phase
+from msgspec import structs
+
+from trimtab.install.definitions import Note, Notes, Schema, column, conditions, definition, under
+from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.model.limits import MAX_BYTES, MAX_CORES, MAX_SECONDS, MAX_USE, MIN_SECONDS
+from trimtab.model.load.curve import Curve
 from trimtab.model.names import MAX_OBJECT_NAME, OBJECT_NAME
-from trimtab.virt.eviction import EvictionStrategy
+from trimtab.model.quantity import NANO, Quantity
+
+MAX_TRACE = 2000
 
 
 def crds() -> list[Schema]:
@@ -30,6 +23,41 @@ def crds() -> list[Schema]:
 
 
 def _virtual_machine() -> Schema:
+    notes: Notes = {
+        "spec": Note(required=True),
+        "spec.running": Note("Whether the VM is to run.", filled=True),
+        "spec.resources": Note(required=True),
+        "spec.resources.cpu": _quantity("Cores given to the VM.", "cpu", most=MAX_CORES),
+        "spec.resources.memory": _quantity("Memory given to the VM.", "memory", most=MAX_BYTES),
+        "spec.utilization": Note(filled=True),
+        "spec.utilization.cpu": Note(
+            "Share of the cores in use; may exceed 1.", most=MAX_USE, filled=True
+        ),
+        "spec.utilization.memory": Note("Share of the memory in use.", most=1, filled=True),
+        "spec.load": Note("Curves over time that replace `utilization`."),
+        "spec.load.cpu": Note("CPU use over time.", rules=_curve_rules(MAX_USE)),
+        **under("spec.load.cpu", _curve(MAX_USE)),
+        "spec.load.memory": Note("Memory use over time.", rules=_curve_rules(1)),
+        **under("spec.load.memory", _curve(1)),
+        "spec.evictionStrategy": Note("What an eviction does to the VM.", filled=True),
+        "spec.liveMigratable": Note("False simulates a VM that cannot move.", filled=True),
+        "status.phase": Note("Where the VM is in its life."),
+        "status.nodeName": Note("The node of the active pod.", most=253),
+        "status.podName": Note("The active pod; named here before it is created.", most=253),
+        "status.incarnation": Note("How many pods the VM has had."),
+        "status.evacuationNodeName": Note("The node that the VM is to leave.", most=253),
+        "status.migrationName": Note("The migration under way.", most=253),
+        "status.allocated.cpu": Note("Cores it has.", most=64),
+        "status.allocated.memory": Note("Memory it has.", most=64),
+        "status.used.cpu": Note("Cores it uses.", most=64),
+        "status.used.memory": Note("Memory it uses.", most=64),
+        "status.cpuPercent": Note("Use of the allocated cores."),
+        "status.memoryPercent": Note("Use of the allocated memory."),
+        "status.observedGeneration": Note("The spec that this status answers."),
+        **conditions(
+            "Ready: its pod runs. LiveMigratable: it can move.", most=16, longest_message=1024
+        ),
+    }
     columns = [
         column("Phase", ".status.phase"),
         column("Node", ".status.nodeName"),
@@ -41,11 +69,43 @@ def _virtual_machine() -> Schema:
         column("Evacuating", ".status.evacuationNodeName", wide=True),
         column("Age", ".metadata.creationTimestamp", "date"),
     ]
-    schema = obj({"spec": _vm_spec(), "status": _vm_status()}, required=["spec"])
-    return crd(VMS, ["vm", "vms"], schema, columns)
+    return definition(VMS, notes, short=["vm", "vms"], columns=columns)
 
 
 def _migration() -> Schema:
+    same_vm, forced = "self.vmName == oldSelf.vmName", "!self.force || self.targetNode != ''"
+    notes: Notes = {
+        "spec": Note(
+            required=True,
+            rules={
+                same_vm: "vmName cannot change; create another migration",
+                forced: "force needs a targetNode",
+            },
+        ),
+        "spec.vmName": Note(
+            "The VM to move.",
+            least=1,
+            most=MAX_OBJECT_NAME,
+            pattern=f"^{OBJECT_NAME}$",
+            required=True,
+        ),
+        "spec.targetNode": Note(
+            "Where to: a wish, or with `force` a condition.",
+            most=MAX_OBJECT_NAME,
+            pattern=f"^({OBJECT_NAME})?$",
+            filled=True,
+        ),
+        "spec.force": Note("Only `targetNode` will do.", filled=True),
+        "status.phase": Note("Where the migration is."),
+        "status.sourceNode": Note("The node that the VM leaves.", most=253),
+        "status.targetNode": Note("The node that it came to.", most=253),
+        "status.targetPod": Note("Its new pod; named here before it is created.", most=253),
+        "status.startTime": Note("When it began, after waiting for its turn."),
+        "status.precopyStartTime": Note("When copying the memory began."),
+        "status.completionTime": Note("When it ended, well or not."),
+        "status.reason": Note("Why it did not succeed.", most=1024),
+        "status.attempts": Note("Which attempt in a row this is; failures count."),
+    }
     columns = [
         column("VM", ".spec.vmName"),
         column("Phase", ".status.phase"),
@@ -55,219 +115,74 @@ def _migration() -> Schema:
         column("Reason", ".status.reason", wide=True),
         column("Age", ".metadata.creationTimestamp", "date"),
     ]
-    schema = obj({"spec": _migration_spec(), "status": _migration_status()}, required=["spec"])
-    return crd(MIGRATIONS, ["vmm", "vmms"], schema, columns)
+    return definition(MIGRATIONS, notes, short=["vmm", "vmms"], columns=columns)
 
 
-def _vm_spec() -> Schema:
-    properties = {
-        "running": flag(True, "Whether the VM is to run."),
-        "resources": obj(
-            {
-                "cpu": quantity(
-                    "Cores given to the VM.",
-                    above_zero="cpu must be above 0",
-                    most=MAX_CORES,
-                ),
-                "memory": quantity(
-                    "Memory given to the VM.",
-                    above_zero="memory must be above 0",
-                    most=MAX_BYTES,
-                ),
-            },
-            required=["cpu", "memory"],
-        ),
-        "utilization": obj(
-            {
-                "cpu": number(
-                    "Share of the cores in use; may exceed 1.", default=0.5, most=MAX_USE
-                ),
-                "memory": number("Share of the memory in use.", default=0.8, most=1),
-            },
-            default={},
-        ),
-        "load": obj(
-            {
-                "cpu": curve("CPU use over time.", most=MAX_USE),
-                "memory": curve("Memory use over time.", most=1),
-            },
-            text="Curves over time that replace `utilization`.",
-        ),
-        "evictionStrategy": choice(
-            get_args(EvictionStrategy), "What an eviction does to the VM.", default="LiveMigrate"
-        ),
-        "liveMigratable": flag(True, "False simulates a VM that cannot move."),
-    }
-    return obj(properties, required=["resources"])
-
-
-def _vm_status() -> Schema:
-    given = obj({"cpu": string(64, "Cores it has."), "memory": string(64, "Memory it has.")})
-    used = obj({"cpu": string(64, "Cores it uses."), "memory": string(64, "Memory it uses.")})
-    return obj(
-        {
-            "phase": choice(get_args(Phase), "Where the VM is in its life."),
-            "nodeName": string(253, "The node of the active pod."),
-            "podName": string(253, "The active pod; named here before it is created."),
-            "incarnation": count("How many pods the VM has had."),
-            "evacuationNodeName": string(253, "The node that the VM is to leave."),
-            "migrationName": string(253, "The migration under way."),
-            "allocated": given,
-            "used": used,
-            "cpuPercent": count("Use of the allocated cores."),
-            "memoryPercent": count("Use of the allocated memory."),
-            "observedGeneration": count("The spec that this status answers."),
-            "conditions": _conditions(),
-        }
+def _quantity(text: str, name: str, *, most: int) -> Note:
+    """A quantity above 0 and at most `most`, written as a whole number or as text."""
+    within = (
+        f"type(self) == int ? self > 0 && self <= {most} : "
+        "isQuantity(self) && quantity(self).isGreaterThan(quantity('0')) && "
+        f"!quantity(self).isGreaterThan(quantity('{most}'))"
     )
+    largest = Quantity(most * NANO)
+    refusal = f"{name} must be above 0 and at most {largest}, as a quantity like 2 or 4Gi"
+    return Note(text, most=32, rules={within: refusal}, required=True)
 
 
-def _migration_spec() -> Schema:
-    properties = {
-        "vmName": string(MAX_OBJECT_NAME, "The VM to move.", least=1, pattern=f"^{OBJECT_NAME}$"),
-        "targetNode": string(
-            MAX_OBJECT_NAME,
-            "Where to: a wish, or with `force` a condition.",
-            pattern=f"^({OBJECT_NAME})?$",
-        ),
-        "force": flag(False, "Only `targetNode` will do."),
-    }
-    rules = [
-        rule("self.vmName == oldSelf.vmName", "vmName cannot change; create another migration"),
-        rule("!self.force || self.targetNode != ''", "force needs a targetNode"),
-    ]
-    properties["targetNode"]["default"] = ""
-    return obj(properties, required=["vmName"], rules=rules)
+def _curve(most: float) -> Notes:
+    """A load curve with values up to `most`: one object with the fields of all kinds of curves."""
 
+    def seconds(text: str, least: float = MIN_SECONDS) -> Note:
+        return Note(text, least=least, most=MAX_SECONDS)
 
-def _migration_status() -> Schema:
-    time = {"type": "string", "format": "date-time"}
-    return obj(
-        {
-            "phase": choice(get_args(MigrationPhase), "Where the migration is."),
-            "sourceNode": string(253, "The node that the VM leaves."),
-            "targetNode": string(253, "The node that it came to."),
-            "targetPod": string(253, "Its new pod; named here before it is created."),
-            "startTime": time | {"description": "When it began, after waiting for its turn."},
-            "precopyStartTime": time | {"description": "When copying the memory began."},
-            "completionTime": time | {"description": "When it ended, well or not."},
-            "reason": string(1024, "Why it did not succeed."),
-            "attempts": count("Which attempt in a row this is; failures count."),
-        }
-    )
-
-
-def _conditions() -> Schema:
-    condition = obj(
-        {
-            "type": string(64),
-            "status": choice(("True", "False", "Unknown"), ""),
-            "reason": string(128),
-            "message": string(1024),
-            "lastTransitionTime": {"type": "string", "format": "date-time"},
-            "observedGeneration": count(""),
-        },
-        required=["type", "status"],
-    )
     return {
-        "description": "Ready: its pod runs. LiveMigratable: it can move.",
-        "type": "array",
-        "maxItems": 16,
-        "items": condition,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
+        "type": Note("Which curve."),
+        "value": Note("constant: the value.", most=most),
+        "points": Note("steps: pairs of seconds and the value from then on.", least=1, most=500),
+        "points[][]": Note(most=MAX_SECONDS),
+        "repeat": Note("steps: seconds after which it starts again; trace: whether it does."),
+        "delay": seconds("steps, spikes: seconds later.", least=-MAX_SECONDS),
+        "low": Note("diurnal: the lowest value.", most=most),
+        "high": Note("diurnal: the highest value.", most=most),
+        "peakAt": seconds("diurnal: seconds to the highest value.", least=-MAX_SECONDS),
+        "period": seconds("diurnal: seconds."),
+        "base": Note("spikes: the value between spikes.", most=most),
+        "peak": Note("spikes: the value during a spike.", most=most),
+        "every": seconds("spikes: seconds from one to the next, on average."),
+        "lasts": seconds("spikes: seconds."),
+        "seed": Note("spikes: another seed, other moments.", least=-inf),
+        "values": Note("trace: the recorded values.", least=1, most=MAX_TRACE),
+        "values[]": Note(most=most),
+        "interval": seconds("trace: seconds that each value lasts."),
     }
 
 
-# The schema of a load curve, and which fields belong to which kind of it.
-MAX_TRACE = 2000
-FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "constant": (("value",), ()),
-    "steps": (("points",), ("repeat", "delay")),
-    "diurnal": (("low", "high"), ("peakAt", "period")),
-    "spikes": (("base", "peak", "every", "lasts"), ("seed", "delay")),
-    "trace": (("values",), ("interval", "repeat")),
-}
-"""The fields of each curve: those it needs, those it may have."""
-
-
-def curve(text: str, *, most: float) -> Schema:
-    """One object for all five curves, with values up to `most`.
-
-    A structural schema cannot say "one of these types".
-    """
-    point = {
-        "type": "array",
-        "minItems": 2,
-        "maxItems": 2,
-        "items": {"type": "number", "minimum": 0, "maximum": MAX_SECONDS},
-    }
-    period = {"least": MIN_SECONDS, "most": MAX_SECONDS}
-    moment = {"least": -MAX_SECONDS, "most": MAX_SECONDS}
-    properties = {
-        "type": choice(tuple(FIELDS), "Which curve."),
-        "value": number("constant: the value.", most=most),
-        "points": {
-            "description": "steps: pairs of seconds and the value from then on.",
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 500,
-            "items": point,
-        },
-        "repeat": {
-            "description": "steps: seconds after which it starts again; trace: whether it does.",
-            "x-kubernetes-preserve-unknown-fields": True,
-        },
-        "delay": number("steps, spikes: seconds later.", **moment),
-        "low": number("diurnal: the lowest value.", most=most),
-        "high": number("diurnal: the highest value.", most=most),
-        "peakAt": number("diurnal: seconds to the highest value.", **moment),
-        "period": number("diurnal: seconds.", **period),
-        "base": number("spikes: the value between spikes.", most=most),
-        "peak": number("spikes: the value during a spike.", most=most),
-        "every": number("spikes: seconds from one to the next, on average.", **period),
-        "lasts": number("spikes: seconds.", **period),
-        "seed": {"type": "integer", "description": "spikes: another seed, other moments."},
-        "values": {
-            "description": "trace: the recorded values.",
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MAX_TRACE,
-            "items": {"type": "number", "minimum": 0, "maximum": most},
-        },
-        "interval": number("trace: seconds that each value lasts.", **period),
-    }
-    return obj(properties, required=["type"], rules=_curve_rules(most), text=text)
-
-
-def _curve_rules(most: float) -> list[Schema]:
-    """What each type needs and must not have: elsewhere other fields are an error, too.
+def _curve_rules(most: float) -> dict[str, str]:
+    """What each kind of curve needs and must not have: elsewhere other fields are an error, too.
 
     `repeat` is missing, because CEL does not see a field of two types.
     """
-    fields = {name for needs, may in FIELDS.values() for name in (*needs, *may)} - {"repeat"}
-    rules = [
-        rule("!has(self.low) || !has(self.high) || self.low <= self.high", "low is above high"),
-        rule(
-            "!has(self.lasts) || !has(self.every) || self.lasts <= self.every",
-            "lasts is longer than every",
+    rules = {
+        "!has(self.low) || !has(self.high) || self.low <= self.high": "low is above high",
+        "!has(self.lasts) || !has(self.every) || self.lasts <= self.every": (
+            "lasts is longer than every"
         ),
-        rule(
-            f"!has(self.points) || self.points.all(point, point[1] <= {float(most)})",
-            f"the values of the points must be at most {most:g}",
+        f"!has(self.points) || self.points.all(point, point[1] <= {float(most)})": (
+            f"the values of the points must be at most {most:g}"
         ),
-        rule(
-            "!has(self.points) || self.points.map(point, point[0]).isSorted()",
-            "the times of the points must rise",
+        "!has(self.points) || self.points.map(point, point[0]).isSorted()": (
+            "the times of the points must rise"
         ),
-    ]
-    for kind, (needs, may) in FIELDS.items():
-        foreign = sorted(fields.difference(needs, may))
+    }
+    curves = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(Curve)}
+    names = {field.encode_name for fields in curves.values() for field in fields} - {"repeat"}
+    for kind, fields in curves.items():
+        needs = [field.encode_name for field in fields if field.required]
+        foreign = sorted(names.difference(field.encode_name for field in fields))
         has = " && ".join(f"has(self.{name})" for name in needs)
         not_has = " && ".join(f"!has(self.{name})" for name in foreign)
         other = f"self.type != '{kind}'"
-        rules += [
-            rule(f"{other} || ({has})", f"a {kind} curve needs {', '.join(needs)}"),
-            rule(f"{other} || ({not_has})", f"a {kind} curve has no {', '.join(foreign)}"),
-        ]
+        rules[f"{other} || ({has})"] = f"a {kind} curve needs {', '.join(needs)}"
+        rules[f"{other} || ({not_has})"] = f"a {kind} curve has no {', '.join(foreign)}"
     return rules

@@ -1,8 +1,8 @@
 """docs/reference/virtualmachine.md, printed from the definitions themselves."""
 
+from trimtab.install.definitions import Schema
 from trimtab.install.manifests import field_table, name_table, refusals
 from trimtab.install.vm.crd import crds
-from trimtab.kube.crd_schema import Schema
 from trimtab.kube.machines import (
     CANCEL_EVACUATION,
     EVACUATION_LABEL,
