@@ -3,7 +3,7 @@
 import time
 
 from builders.values.qos import World, a_life, a_life_pod, an_owner, at, controlled_by
-from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.slo_status import AccountViews
 from trimtab.qos.page.text import page
 
 CONTROLLERS, PODS = 1000, 5000

@@ -15,9 +15,9 @@ from msgspec import Struct
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.problem import Problem
 from trimtab.balancer.learning import learnt_cost
-from trimtab.balancer.machines import Machines, lab_seconds, located, read_machines
 from trimtab.balancer.settings import BalancerSettings
 from trimtab.balancer.situation import Situation
+from trimtab.balancer.vms_and_migrations import Machines, lab_seconds, located, read_machines
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube import clock

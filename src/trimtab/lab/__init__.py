@@ -7,7 +7,7 @@ from trimtab.lab.control import LabStatus, UnitEvent, UnitStatus
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import look, survey
 from trimtab.lab.spec import LabClock, LabSpec, NodeSize
-from trimtab.lab.starting.settle import LabRequest
+from trimtab.lab.starting.resolve_request import LabRequest
 from trimtab.lab.starting.start import Means, stay_up, up
 from trimtab.lab.stop import down, wipe
 

@@ -40,13 +40,13 @@ from trimtab.observe.descheduler import (
     InstalledDescheduler,
     deschedulers_in,
 )
-from trimtab.observe.kubevirt import kubevirt_seen, policies_of
-from trimtab.observe.machines import (
+from trimtab.observe.eviction_answers import (
     kubevirt_machines,
     observed_on,
     own_machines,
     with_rules,
 )
+from trimtab.observe.kubevirt import kubevirt_seen, policies_of
 from trimtab.observe.objects import claim_of, node_of, pod_of
 from trimtab.observe.policy_source import Source
 from trimtab.observe.vm_limits import BUDGETS, QUOTAS, with_limits

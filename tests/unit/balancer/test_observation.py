@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.balancer.machines import Machines, kubevirt_migration
 from trimtab.balancer.observation import draining, problem_of_objects
 from trimtab.balancer.restraint import in_flight
 from trimtab.balancer.situation import MigrationSeen
+from trimtab.balancer.vms_and_migrations import Machines, kubevirt_migration
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import Vmim
 from trimtab.kube.machines import VirtualMachine

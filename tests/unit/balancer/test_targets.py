@@ -22,9 +22,9 @@ from builders.worlds.balancer import (
 )
 from trimtab.balance.problem import Problem
 from trimtab.balancer.decide import Decision, decide
-from trimtab.balancer.machines import located
 from trimtab.balancer.progress import with_refusal
 from trimtab.balancer.situation import MigrationSeen
+from trimtab.balancer.vms_and_migrations import located
 from trimtab.balancer.wire import MoveStatus, RebalancePlan, RebalancePlanStatus, migration_name
 from trimtab.observe import wire
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from trimtab.lab.control import EventAnswer, LabStatus, UnitEvent
-from trimtab.lab.starting.settle import LONGEST_S, while_it_moves
+from trimtab.lab.starting.wait_ready import LONGEST_S, while_it_moves
 
 QUIET_S = 120.0
 

@@ -14,8 +14,8 @@ from trimtab.model.snapshot import (
     SnapshotVm,
 )
 from trimtab.observe import wire
+from trimtab.observe.eviction_answers import kubevirt_machines, with_rules
 from trimtab.observe.kubevirt import kubevirt_seen, policies_of
-from trimtab.observe.machines import kubevirt_machines, with_rules
 
 WEB = Key("default", "web")
 META = {"name": "web", "namespace": "default", "labels": {"app": "db"}}

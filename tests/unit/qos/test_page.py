@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builders.values.qos import a_view, few
 from trimtab.qos.ledger.time_to_violation import SECOND, availability, time_to_violation
-from trimtab.qos.page.accounts import AccountView, by_ttv
+from trimtab.qos.page.slo_status import AccountView, by_ttv
 from trimtab.qos.page.text import HEADER, duration, page, ratios, row
 
 MS = SECOND // 1000

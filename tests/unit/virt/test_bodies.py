@@ -22,7 +22,7 @@ from trimtab.kube.machines import EVACUATION_LABEL, MigrationStatus, VirtualMach
 from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.observe import wire
-from trimtab.observe.machines import observed_on, own_machines
+from trimtab.observe.eviction_answers import observed_on, own_machines
 from trimtab.sim import simulate_one
 from trimtab.sim.fleet import on_eviction
 from trimtab.sim.migration.marks import NONE, Marks

@@ -29,7 +29,8 @@ from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
 from trimtab.lab.ports.register import PortMover, PortRegister, choosing, lost_ports
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.starting.launch import launching
-from trimtab.lab.starting.settle import LabRequest, await_ready, settle
+from trimtab.lab.starting.resolve_request import LabRequest, resolve_request
+from trimtab.lab.starting.wait_ready import await_ready
 from trimtab.lab.stop import check_stopped, end_leftovers
 
 NEEDED_DISK = 300 * 1024 * 1024
@@ -117,7 +118,7 @@ def _order(
 ) -> _Order:
     """Agree on the lab, or refuse before anything is touched."""
     old = lab.read_spec()
-    spec = settle(request, old, running=False, now=time.time(), created=_now())
+    spec = resolve_request(request, old, running=False, now=time.time(), created=_now())
     stacks = choose(spec.stacks, means.stacks)
     check_address(spec.listen)
     _check_disk(home)
@@ -200,7 +201,7 @@ def _join(
     """It runs already: grow if that was asked, repair what is broken, change nothing else."""
     old = lab.read_spec()
     assert old is not None, "a running lab has a lab.json"
-    spec = settle(request, old, running=True, now=time.time(), created=old.created)
+    spec = resolve_request(request, old, running=True, now=time.time(), created=old.created)
     _refuse_other_config(lab, own_scheduler_config)
     repaired = control.ask(lab, control.Repair())
     found = repaired.found if isinstance(repaired, control.Repaired) else ()

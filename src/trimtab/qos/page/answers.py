@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.accounts import AccountView, State
+from trimtab.qos.page.slo_status import AccountView, State
 from trimtab.qos.page.text import moment
 from trimtab.qos.queue.overbooking import Advice
 from trimtab.qos.queue.waiting import Waiter

@@ -7,7 +7,7 @@ who do not ask for HTML get the plain table of `page`.
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from trimtab.qos.page.accounts import AccountView
+from trimtab.qos.page.slo_status import AccountView
 from trimtab.qos.page.text import duration, ratios
 
 RELOAD_S = 5

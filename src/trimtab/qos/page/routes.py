@@ -14,7 +14,6 @@ from trimtab.errors import ConfigError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.obs.metrics import exposition
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.accounts import AccountView, AccountViews, by_deadline, by_ttv
 from trimtab.qos.page.answers import (
     API,
     AccountRow,
@@ -29,6 +28,7 @@ from trimtab.qos.page.answers import (
 )
 from trimtab.qos.page.feed import Feed, PageAccess, TooManyReaders
 from trimtab.qos.page.html import HEADERS, html_page
+from trimtab.qos.page.slo_status import AccountView, AccountViews, by_deadline, by_ttv
 from trimtab.qos.page.text import moment, page, wide_page
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.waiting import NoSuchPod, WaitingQueue

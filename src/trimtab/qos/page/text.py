@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.accounts import AccountView
+from trimtab.qos.page.slo_status import AccountView
 
 MILLI = SECOND // 1000
 HEADER = (

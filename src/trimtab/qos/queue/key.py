@@ -1,11 +1,14 @@
 """The queue key: who is scheduled before whom, as 32 bytes on the pod.
 
 `v1:<tier>:<rank>:<deadline>` has a fixed width, so the stamps' bytes sort as the keys do, and
-the scheduler needs no clock to compare them. Tier 0 would miss its promise within the margin
-and is ordered by its SLO first, tier 1 by deadline, tier 2 misses none and waits its turn.
-Whoever has waited for too long without being urgent comes after the urgent ones and before the
-others: so it is served if the promises leave room, and never at their expense
-(docs/decisions/0010).
+the scheduler needs no clock to compare them. The tiers, in the order in which they are served:
+
+0  the pod's controller would miss its SLO within the margin: by SLO, then by deadline. At the end
+   of this tier are pods that have waited longer than `ageing` without being urgent; so they are
+   served after every urgent pod and before the other tiers (docs/decisions/0010)
+1  the controller would miss its SLO later: by deadline
+2  the controller misses no SLO by waiting: by creation
+
 The order is the same as in engines/kubernetes/qosaware; testdata/vectors.json binds both.
 """
 

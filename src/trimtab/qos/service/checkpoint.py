@@ -1,7 +1,8 @@
 """Checkpoints: each account as a QosAccount, so that a restart finds it.
 
-Written when an incarnation ends, and once a minute while there are pods. Losing one costs
-nothing that the API does not know anyway: only the sums of pods that are gone.
+A checkpoint is written when one of the account's pods ends, and once a minute while it has pods.
+If a checkpoint is lost, pods that still exist are counted again from the API; the sums of pods
+that are gone are lost with it.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.qos.ledger.account import Account, AccountOwner
-from trimtab.qos.page.accounts import AccountViews
+from trimtab.qos.page.slo_status import AccountViews
 from trimtab.qos.page.text import duration, ratios
 from trimtab.qos.service.metrics import checkpoint_errors
 from trimtab.qos.tracking.tracker import AccountTracker

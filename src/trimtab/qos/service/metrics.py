@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from trimtab.obs.metrics import counter, gauge, histogram
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.accounts import AccountView, AccountViews
 from trimtab.qos.page.answers import ClassReport, report
+from trimtab.qos.page.slo_status import AccountView, AccountViews
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.tracking.tracker import AccountTracker
 

@@ -24,9 +24,9 @@ from trimtab.obs import get_logger
 from trimtab.obs.metrics import REGISTRY
 from trimtab.qos.ledger.ledger import JOINED, LEFT, LOST, AccountChange
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.accounts import AccountViews
 from trimtab.qos.page.feed import PageAccess
 from trimtab.qos.page.routes import Routes
+from trimtab.qos.page.slo_status import AccountViews
 from trimtab.qos.queue.key import ANNOTATION, parse
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import ObjectReference
 from trimtab.qos.ledger.account import AccountOwner
-from trimtab.qos.page.accounts import AccountView, AccountViews, State
+from trimtab.qos.page.slo_status import AccountView, AccountViews, State
 from trimtab.qos.page.text import duration
 from trimtab.qos.service.metrics import violations
 from trimtab.qos.tracking.tracker import AccountTracker

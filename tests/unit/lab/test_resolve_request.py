@@ -10,13 +10,15 @@ from msgspec import structs
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
 from trimtab.lab import LabClock, LabRequest, LabSpec, NodeSize
-from trimtab.lab.starting.settle import settle
+from trimtab.lab.starting.resolve_request import resolve_request
 
 NOW = 1_800_000_000.0
 
 
 def settled(old: LabSpec | None, running: bool = False, **wishes: Any) -> LabSpec:
-    return settle(LabRequest(name="test", **wishes), old, running=running, now=NOW, created="today")
+    return resolve_request(
+        LabRequest(name="test", **wishes), old, running=running, now=NOW, created="today"
+    )
 
 
 def test_a_new_lab_has_the_defaults() -> None:
@@ -98,7 +100,7 @@ def test_impossible_wishes_are_refused_in_one_line(wishes: dict[str, Any], messa
 @pytest.mark.parametrize("name", ["", "A", "a b", "../x", "-a", "a-", "x" * 41])
 def test_names_that_cannot_be_hosts_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="lab name"):
-        settle(LabRequest(name=name), None, running=False, now=NOW, created="")
+        resolve_request(LabRequest(name=name), None, running=False, now=NOW, created="")
 
 
 @given(

@@ -9,7 +9,7 @@ from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Node
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Volume
 from trimtab.observe import wire
-from trimtab.observe.machines import kubevirt_machines, observed_on, own_machines
+from trimtab.observe.eviction_answers import kubevirt_machines, observed_on, own_machines
 from trimtab.observe.objects import node_of, pod_of
 from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 

@@ -1,7 +1,7 @@
-"""The read model: each account as of one moment.
+"""Each account as of one moment, and whether its SLO is kept, at risk or violated.
 
-Page, JSON, kubectl's columns, metrics and Events show an `AccountView`; none of them computes
-anything of its own, so all of them say the same.
+`AccountView.state` defines these words for everybody: page, JSON, kubectl's columns, metrics and
+Events show an `AccountView` and compute nothing of their own, so all of them say the same.
 """
 
 from collections import Counter
@@ -63,6 +63,10 @@ class AccountView(Struct, frozen=True, gc=False):
 
     @property
     def state(self) -> State:
+        """violated: below the SLO by more than what may be an error of measurement.
+
+        atRisk: something of it waits, and the SLO would be missed within the margin.
+        """
         if self.ttv is not None and self.ttv < -ACCURACY and self.slo - self.qos > TOLERANCE:
             return "violated"
         # A young account has little time left and loses none of it while nothing of it waits.
