@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec import json as msgjson
 
-from trimtab.kube.machines import VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachineMigration
 from trimtab.lab import Home
 from trimtab.stacks.loop.connection import Loop, open_loop
 from trimtab.study.extra import need

@@ -21,8 +21,8 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
 from trimtab.kube.kubevirt import HOSTNAME
-from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Kind, Object
+from trimtab.kube.virtual_machines import INITIAL_NODE
 from trimtab.stacks.kubevirt.beside_loop import initial_node_policy
 
 GROUP_LABEL = "trimtab.dev/place"

@@ -8,15 +8,15 @@ from conformance.kubevirt.course import Cause, Record
 from conformance.kubevirt.scenario import Machine
 from conformance.kubevirt.world import Life, Sight, World, delete_all, manifest, now
 from trimtab.kube.client import Client
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Free, Key
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.virtual_machines import (
     INITIAL_NODE,
     MIGRATIONS,
     VMS,
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import Free, Key
-from trimtab.kube.runtime.reflector import Reflector
 from trimtab.vm.decide.history import is_evacuation
 
 _PHASES = {"": "Pending", "PreCopy": "Copying"}

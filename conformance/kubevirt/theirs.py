@@ -18,10 +18,10 @@ from trimtab.kube.kubevirt import (
     Vmi,
     Vmim,
 )
-from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.translate import kubevirt_vm, migration_view
+from trimtab.kube.virtual_machines import INITIAL_NODE
 
 
 class Theirs(World):

@@ -17,9 +17,9 @@ from conformance.kubevirt.scenario import Machine
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, NotFound
 from trimtab.kube.kubevirt import FINAL_PHASES
-from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import NODES, PODS, Free, Key, Pod
 from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 MEMORY = "1Gi"

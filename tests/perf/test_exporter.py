@@ -24,7 +24,7 @@ from trimtab.exporter.nodes.ledger import NodeLedger
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import Load
+from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant, Diurnal
 from trimtab.model.load.pressure import DEFAULT_PRESSURE
 

@@ -5,8 +5,8 @@ import time
 from msgspec import convert
 
 from trimtab.kube.kubevirt import Vmi
-from trimtab.kube.machines import Load
 from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant
 from trimtab.player.guests import Guest
 from trimtab.player.metrics import GuestMetrics, NodeSizes, Running

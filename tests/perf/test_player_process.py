@@ -23,8 +23,8 @@ from builders.waiting import wait_until
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.kube.client import Client
 from trimtab.kube.kubevirt import CREATED_BY_LABEL, VMIS
-from trimtab.kube.machines import DOMAIN, LAUNCHER_LABEL
 from trimtab.kube.resources import NODES, PODS, Free
+from trimtab.kube.virtual_machines import DOMAIN, LAUNCHER_LABEL
 
 pytestmark = pytest.mark.engines
 

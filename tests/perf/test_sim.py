@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from trimtab.model.load.curve import Constant, Trace
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.scenario import Migration, Scenario
 from trimtab.sim import simulate

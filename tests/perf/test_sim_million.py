@@ -10,7 +10,7 @@ import pytest
 
 from trimtab.model.load.columns import traces_in
 from trimtab.model.load.curve import Constant, Trace
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate

@@ -30,8 +30,8 @@ from conformance.apiserver import ApiServer, free_port, running_apiserver
 from trimtab.install.vm.crd import crds
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import DOMAIN, VMS
 from trimtab.kube.resources import CRDS, PODS
+from trimtab.kube.virtual_machines import DOMAIN, VMS
 from trimtab.vm.decide.eviction import TRIGGERED
 from trimtab.vm.webhook import PATH
 

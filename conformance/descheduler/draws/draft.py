@@ -18,7 +18,7 @@ from conformance.descheduler.draws.population import (
 )
 from conformance.descheduler.draws.samples import GOLDEN, query_for
 from conformance.descheduler.stubs import Reply
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     EVICT,
     EVICTION_IN_PROGRESS,

@@ -12,8 +12,8 @@ from trimtab.balancer.wire import migration_name
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, Invalid, NotFound
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS
-from trimtab.kube.machines import MIGRATIONS, PLAN_LABEL
 from trimtab.kube.resources import Free
+from trimtab.kube.virtual_machines import MIGRATIONS, PLAN_LABEL
 from trimtab.kube.worlds import World
 from trimtab.observe import wire
 

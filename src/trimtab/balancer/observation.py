@@ -25,8 +25,8 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import COOL_LABEL
-from trimtab.kube.machines import DOMAIN, is_launcher
 from trimtab.kube.resources import CONFIG_MAPS, Key, Node
+from trimtab.kube.virtual_machines import DOMAIN, is_launcher
 from trimtab.kube.worlds import World
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe import wire

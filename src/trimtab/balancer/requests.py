@@ -23,8 +23,8 @@ from trimtab.balancer.wire import (
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import LEASES
+from trimtab.kube.virtual_machines import VMS
 from trimtab.kube.worlds import world_of
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.observe import wire

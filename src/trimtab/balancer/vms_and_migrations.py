@@ -11,8 +11,8 @@ from trimtab.balancer.wire import RebalancePlan
 from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import MIGRATION_JOB_LABEL, VMIMS, MigrationState, Vmim, state_of
-from trimtab.kube.machines import MIGRATIONS, PLAN_LABEL, VMS, VirtualMachineMigration
 from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import MIGRATIONS, PLAN_LABEL, VMS, VirtualMachineMigration
 from trimtab.kube.worlds import World
 from trimtab.observe import wire
 from trimtab.observe.vm_loads import Fate, kubevirt_fates, own_fates

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from trimtab.balance.plan import Goal
-from trimtab.kube.machines import GROUP, VERSION
 from trimtab.kube.resources import Kind, Object, Wire
+from trimtab.kube.virtual_machines import GROUP, VERSION
 
 Mode = Literal["observe", "propose", "act"]
 PlanPhase = Literal[

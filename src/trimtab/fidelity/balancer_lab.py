@@ -11,7 +11,7 @@ from trimtab.errors import TrimtabError
 from trimtab.fidelity.balancer import BalancerMove, BalancerPlan, BalancerRun
 from trimtab.fidelity.lab import LOOK_S, Note, recorded_series
 from trimtab.fidelity.recording import ByNode
-from trimtab.kube.machines import VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachineMigration
 from trimtab.scores.prometheus.rules import EXPORTED
 from trimtab.stacks.loop.connection import Loop
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import field
 
-from trimtab.kube.machines import KUBEVIRT
 from trimtab.kube.resources import Condition, Free, Key, Kind, Object, Wire
+from trimtab.kube.virtual_machines import KUBEVIRT
 from trimtab.virt.migration_backoff import COMPLETION_S_PER_GIB, PROGRESS_S
 
 VERSION = "v1"

@@ -1,7 +1,7 @@
 """KubeVirt's VMs in the words of trimtab's own, and the other way round. Pure functions.
 
-Commands and views know one VirtualMachine (`kube.machines`). In a cluster with KubeVirt it is
-made of KubeVirt's VirtualMachine and its VMI; what one kind has and the other has not is listed
+Commands and views know one VirtualMachine (`kube.virtual_machines`). In a cluster with KubeVirt it
+is made of KubeVirt's VirtualMachine and its VMI; what one kind has and the other has not is listed
 in docs/guide/kubevirt.md.
 """
 
@@ -24,7 +24,8 @@ from trimtab.kube.kubevirt import (
     plain_condition,
     state_of,
 )
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Condition, Free, Pod
+from trimtab.kube.virtual_machines import (
     INITIAL_NODE,
     LOAD,
     Load,
@@ -41,7 +42,6 @@ from trimtab.kube.machines import (
     decode_load,
     encode_load,
 )
-from trimtab.kube.resources import Condition, Free, Pod
 from trimtab.model.load.curve import Constant, overall_mean
 from trimtab.model.quantity import NANO, parse_quantity
 from trimtab.virt.eviction import EvictionStrategy

@@ -12,7 +12,7 @@ import msgspec
 from trimtab.errors import ConfigError, Unavailable
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import GROUP, KUBEVIRT, VERSION
+from trimtab.kube.virtual_machines import GROUP, KUBEVIRT, VERSION
 
 World = Literal["kubevirt", "trimtab"]
 LOOK_S = 30.0

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trimtab.kube.resources import Key
 from trimtab.model import snapshot as model
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
 from trimtab.observe.anonymise_policy import anonymise_policy, anonymise_query, words_of
 from trimtab.observe.pseudonyms import Pseudonyms

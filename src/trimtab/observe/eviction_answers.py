@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.kube.kubevirt import LIVE_MIGRATABLE, MigrationState, Vmim
-from trimtab.kube.machines import DOMAIN, VirtualMachine
 from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import DOMAIN, VirtualMachine
 from trimtab.model.snapshot import MIGRATIONS, SnapshotVm
 from trimtab.observe import wire
 from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER

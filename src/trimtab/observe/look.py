@@ -22,8 +22,8 @@ from trimtab.kube import clock
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import VMIMS
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Free, Key, Kind
+from trimtab.kube.virtual_machines import VMS
 from trimtab.model.snapshot import (
     NodeMetrics,
     PodMetrics,

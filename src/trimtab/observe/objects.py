@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from trimtab.kube.resources import Node
 from trimtab.kube.resources import Toleration as WireToleration
 from trimtab.model import snapshot as model
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.observe import wire
 
 

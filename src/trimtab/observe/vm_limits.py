@@ -12,8 +12,8 @@ from msgspec import convert, field
 from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import DOMAIN
 from trimtab.kube.resources import Key, Kind, Object, Wire
+from trimtab.kube.virtual_machines import DOMAIN
 from trimtab.model.selectors import LabelSelector, selector_of
 from trimtab.model.snapshot import Match
 from trimtab.observe import wire

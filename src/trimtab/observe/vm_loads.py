@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from trimtab.errors import TrimtabError
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, MIGRATION_JOB_LABEL, Vmim
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     LAUNCHER_LABEL,
@@ -25,9 +26,8 @@ from trimtab.kube.machines import (
     decode_load,
     is_launcher,
 )
-from trimtab.kube.resources import Key
 from trimtab.model.load.curve import value_at
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
+from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.snapshot import USE_NOT_KNOWN, NextPod, SnapshotVm
 from trimtab.observe import wire
 from trimtab.observe.objects import pod_of

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.kube.kubevirt import DIRTY_RATE, Vmi
-from trimtab.kube.machines import LOAD, Load, decode_load
+from trimtab.kube.virtual_machines import LOAD, Load, decode_load
 from trimtab.model.load.curve import Constant, check_curve, value_at
 from trimtab.model.quantity import NANO, parse_quantity
 from trimtab.obs import get_logger

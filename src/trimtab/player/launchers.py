@@ -11,8 +11,8 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from trimtab.kube.kubevirt import CREATED_BY_LABEL, MIGRATION_JOB_LABEL, Vmi
-from trimtab.kube.machines import DOMAIN
 from trimtab.kube.resources import Free, Key, Kind, Wire
+from trimtab.kube.virtual_machines import DOMAIN
 
 TERMINAL = frozenset(("Succeeded", "Failed"))
 

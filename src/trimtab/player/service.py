@@ -22,11 +22,11 @@ from trimtab.kube.clock import Clock, ClockReader
 from trimtab.kube.errors import NotFound
 from trimtab.kube.http.web import Web
 from trimtab.kube.kubevirt import VMIS, MigrationState, Vmi
-from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, NODES, Key, Node
 from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
+from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.kube.worlds import refuse_beside, watch_for
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.model.quantity import NANO, parse_quantity

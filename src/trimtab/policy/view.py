@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.selectors import LabelSelector
 from trimtab.model.snapshot import AntiAffinityTerm, NodeTerm, Toleration
 from trimtab.policy.pods.migration_aware import Migrated

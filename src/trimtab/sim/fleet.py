@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node, Vm, requested
+from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node, Vm, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling

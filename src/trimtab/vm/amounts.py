@@ -4,10 +4,17 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import Amount, Load, VirtualMachine, VmAmounts, VmSpec, encode_load
+from trimtab.kube.virtual_machines import (
+    Amount,
+    Load,
+    VirtualMachine,
+    VmAmounts,
+    VmSpec,
+    encode_load,
+)
 from trimtab.model.limits import MAX_BYTES, MAX_CORES
 from trimtab.model.load.curve import Constant, Curve, check_curve, overall_mean, value_at
-from trimtab.model.machines import Vm, requested
+from trimtab.model.nodes_and_vms import Vm, requested
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.vm.settings import VmControllerSettings
 

@@ -13,7 +13,9 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from trimtab.kube.events import EventRecorder
-from trimtab.kube.machines import (
+from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
+from trimtab.kube.runtime.controller import After, Done, Outcome
+from trimtab.kube.virtual_machines import (
     CANCEL_EVACUATION,
     FINISHED,
     MIGRATIONS,
@@ -21,8 +23,6 @@ from trimtab.kube.machines import (
     VirtualMachineMigration,
     VmStatus,
 )
-from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
-from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
 from trimtab.vm.decide.refusal import name_taken, pod_refused

@@ -14,15 +14,6 @@ from trimtab.errors import ConfigError
 from trimtab.kube.apply import apply
 from trimtab.kube.errors import Conflict, NotFound
 from trimtab.kube.kubevirt import HOSTNAME, KUBEVIRT_VMS, NOT_MIGRATABLE, VMIMS, VMIS, Vmi
-from trimtab.kube.machines import (
-    LAUNCHER_LABEL,
-    LOAD,
-    VirtualMachine,
-    VirtualMachineMigration,
-    VmSpec,
-    decode_load,
-    encode_load,
-)
 from trimtab.kube.resources import PODS, Event, Free, Key
 from trimtab.kube.translate import (
     ASKED_FOR,
@@ -33,6 +24,15 @@ from trimtab.kube.translate import (
     migration_views,
     own_load,
     vm_view,
+)
+from trimtab.kube.virtual_machines import (
+    LAUNCHER_LABEL,
+    LOAD,
+    VirtualMachine,
+    VirtualMachineMigration,
+    VmSpec,
+    decode_load,
+    encode_load,
 )
 from trimtab.model.load.curve import Constant
 from trimtab.vm.decide.situation import by_age

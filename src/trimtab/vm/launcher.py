@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Free, Pod
+from trimtab.kube.virtual_machines import (
     APP_LABEL,
     CPU_CONSUMPTION,
     DOMAIN,
@@ -25,8 +26,7 @@ from trimtab.kube.machines import (
     VMS,
     VirtualMachine,
 )
-from trimtab.kube.resources import Free, Pod
-from trimtab.model.machines import Vm
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.virt.launcher import FAKE_NODE_TAINT, SCHEDULABLE
 from trimtab.virt.lost_nodes import LOST_NODE_S, LOST_NODE_TAINTS
 from trimtab.vm.amounts import consumption, load_annotation, requests

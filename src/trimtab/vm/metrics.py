@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
-from trimtab.kube.machines import MigrationStatus, Phase
+from trimtab.kube.virtual_machines import MigrationStatus, Phase
 from trimtab.obs.metrics import counter, gauge, histogram
 
 migrations = counter("trimtab_vm_migrations_total", "Migrations that ended", "outcome")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
 from trimtab.kube.resources import Free
-from trimtab.model.machines import (
+from trimtab.model.nodes_and_vms import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
     REFERENCE_CPU,

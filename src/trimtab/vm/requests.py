@@ -15,7 +15,8 @@ from trimtab.errors import ConfigError, NotReady, TrimtabError
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Conflict, NotFound
-from trimtab.kube.machines import (
+from trimtab.kube.resources import EVENTS, PODS, Event, Free, Key, Kind, Pod
+from trimtab.kube.virtual_machines import (
     CANCEL_EVACUATION,
     INITIAL_NODE,
     MIGRATIONS,
@@ -23,7 +24,6 @@ from trimtab.kube.machines import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import EVENTS, PODS, Event, Free, Key, Kind, Pod
 from trimtab.vm.decide.situation import by_age, is_unfinished
 
 POLL_S = 0.1

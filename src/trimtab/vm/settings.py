@@ -10,7 +10,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
 from trimtab.kube.runtime.options import Amount, Bytes, Listening, Option, Port
 from trimtab.model.limits import MAX_AT_ONCE
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY, RequestsModel
+from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY, RequestsModel
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
 from trimtab.virt.slots import MigrationLimits
 

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from msgspec import structs, to_builtins
 
-from trimtab.kube.machines import MigrationStatus, Phase, VirtualMachine, VmStatus
 from trimtab.kube.resources import Condition, Free, Pod
-from trimtab.model.machines import Vm
+from trimtab.kube.virtual_machines import MigrationStatus, Phase, VirtualMachine, VmStatus
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.vm.amounts import allocated, percents, used_amounts
 from trimtab.vm.decide.situation import is_running
 from trimtab.vm.launcher import pod_name

@@ -9,7 +9,9 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import (
+from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
+from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.virtual_machines import (
     APP_LABEL,
     DOMAIN,
     MIGRATIONS,
@@ -18,8 +20,6 @@ from trimtab.kube.machines import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
-from trimtab.kube.runtime.reflector import Reflector
 from trimtab.model.names import is_object_name
 from trimtab.vm.decide.situation import named, owner_uid
 from trimtab.vm.launcher import label_value

@@ -18,10 +18,10 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Invalid, NotFound
 from trimtab.kube.http.callers import MAX_EVICTION, REFUSED, Callers, TooLarge, bounded_body
 from trimtab.kube.http.web import Tls, Web
-from trimtab.kube.machines import APP_LABEL, VMS, VirtualMachine
 from trimtab.kube.resources import PODS, Free, Key, Kind, Pod
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
+from trimtab.kube.virtual_machines import APP_LABEL, VMS, VirtualMachine
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter, histogram
 from trimtab.vm.decide.eviction import (

@@ -20,8 +20,8 @@ from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.install.components import objects
 from trimtab.install.services import balancer
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import LEASES, NODES
+from trimtab.kube.virtual_machines import VMS
 from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
 
 AT_REST = ("level: no node is above the band", "above the band, but no move would help")

@@ -23,8 +23,8 @@ from trimtab.engines.cache import find
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound, TooManyRequests, Unavailable
 from trimtab.kube.kubevirt import KUBEVIRT_VMS, VMIMS, VMIS, Vmi, Vmim
-from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import PODS, Pod
+from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.lab import Stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from builders.labs.lab import RunningLab, running_lab
 from builders.waiting import LIMIT_S, wait_until
-from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import Stack
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario

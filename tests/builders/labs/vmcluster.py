@@ -15,8 +15,8 @@ from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.chronicle import Chronicle, complaints, unwanted
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Key, Pod
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 
 T = TypeVar("T")
 

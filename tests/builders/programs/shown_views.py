@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import convert
 
 from trimtab.cli.main import app
-from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachine, VirtualMachineMigration
 from trimtab.lab import LabStatus, UnitStatus
 from trimtab.qos.queue.waiting import Waiter
 from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay

@@ -22,8 +22,8 @@ from trimtab.exporter.nodes.wire import (
     NodeObject,
     NodeObjectStatus,
 )
-from trimtab.kube.machines import Load
 from trimtab.kube.resources import Condition, Key
+from trimtab.kube.virtual_machines import Load
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = float(1024**3)

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import structs
 
 from trimtab.model.load.curve import Constant
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim.outcome import Course, MigrationRecord, Outcome, ReportCard

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from trimtab.kube.machines import (
+from trimtab.kube.resources import ObjectMeta, Pod, PodSpec, PodStatus
+from trimtab.kube.virtual_machines import (
     APP_LABEL,
     DOMAIN,
     GUARD_LABEL,
@@ -13,7 +14,6 @@ from trimtab.kube.machines import (
     VmSpec,
     VmStatus,
 )
-from trimtab.kube.resources import ObjectMeta, Pod, PodSpec, PodStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
-from trimtab.kube.machines import (
+from trimtab.kube.resources import PODS, Key, Kind, Pod, metadata
+from trimtab.kube.virtual_machines import (
     APP_LABEL,
     CANCEL_EVACUATION,
     MIGRATIONS,
@@ -21,7 +22,6 @@ from trimtab.kube.machines import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import PODS, Key, Kind, Pod, metadata
 from trimtab.vm.decide.situation import is_over, is_running, owner_uid
 
 ABSENT_S = 60.0

@@ -20,10 +20,10 @@ from msgspec import field
 
 from builders.waiting import LIMIT_S
 from trimtab.kube.client import Client
-from trimtab.kube.machines import APP_LABEL, GROUP, VERSION, VM_NAME_LABEL, VmSpec, VmStatus
 from trimtab.kube.resources import PODS, Kind, Pod, Wire
 from trimtab.kube.resources import ObjectMeta as Meta
 from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.virtual_machines import APP_LABEL, GROUP, VERSION, VM_NAME_LABEL, VmSpec, VmStatus
 
 
 class Entry(Wire, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from builders.witnesses.chronicle import Chronicle, Entry, State
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS, VirtualMachineMigration
 
 PLAN_LABEL = "trimtab.dev/rebalance-plan"
 

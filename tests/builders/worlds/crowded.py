@@ -1,7 +1,7 @@
 """A large cluster with a few hot nodes, in numbers."""
 
 from trimtab.model.load.curve import Constant
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.scenario import Scenario
 

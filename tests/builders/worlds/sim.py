@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab.model.load.curve import Constant, Curve
-from trimtab.model.machines import Node, RequestsModel, Taint, Vm
+from trimtab.model.nodes_and_vms import Node, RequestsModel, Taint, Vm
 from trimtab.model.quantity import Quantity, cores, gib
 from trimtab.model.scenarios.scenario import Migration, Scenario, ScenarioEvent
 from trimtab.virt.eviction import EvictionStrategy

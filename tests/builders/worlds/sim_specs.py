@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
-from trimtab.model.machines import RequestsModel
+from trimtab.model.nodes_and_vms import RequestsModel
 from trimtab.model.scenarios.scenario import Migration, Scenario, ScenarioEvent
 from trimtab.sim.spec import Placement, Restraint, RunSpec, Timing, VictimChoice
 

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     CONFIG_SOURCE,
     EVICT,

@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec import Struct, convert, structs
 
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Condition, Free, Key, ObjectMeta, Pod, PodStatus, metadata
+from trimtab.kube.virtual_machines import (
     CANCEL_EVACUATION,
     MigrationSpec,
     VirtualMachine,
     VirtualMachineMigration,
     VmSpec,
 )
-from trimtab.kube.resources import Condition, Free, Key, ObjectMeta, Pod, PodStatus, metadata
 from trimtab.vm.decide.eviction import MarkForEvacuation, decide
 from trimtab.vm.decide.lifecycle import next_step
 from trimtab.vm.decide.situation import Losses, Precopy, VmSituation, is_over, is_running

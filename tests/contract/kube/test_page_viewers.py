@@ -12,8 +12,8 @@ from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
-from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.kube.resources import CONFIG_MAPS, CRDS, SERVICE_ACCOUNTS, free_kind
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS
 from trimtab.model.examples import example_path
 from trimtab.policy import DEFAULT_POLICY
 from trimtab.web.changes import PolicyMap, apply_candidate, as_one_person

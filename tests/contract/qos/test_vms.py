@@ -12,8 +12,8 @@ from trimtab.install.definitions import ANYTHING, Note, definition
 from trimtab.install.vm.crd import crds
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import CRDS, PODS, Kind, OwnerReference
+from trimtab.kube.virtual_machines import VMS
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import INSTANCES

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from builders.labs.kube_scheduler import RealScheduler, real_scheduler
 from builders.values.placements import NAMESPACES, Object, Placement, a_placement
 from trimtab.kube.resources import Node as WireNode
-from trimtab.model.machines import Ground, Node, Vm
+from trimtab.model.nodes_and_vms import Ground, Node, Vm
 from trimtab.model.quantity import Quantity, parse_quantity
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.model.selectors import matches_node

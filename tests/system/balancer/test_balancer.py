@@ -18,7 +18,7 @@ from builders.waiting import LIMIT_S, wait_until
 from trimtab.balancer.requests import RebalanceRequests
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.errors import Invalid
-from trimtab.kube.machines import PLAN_LABEL, VirtualMachineMigration
+from trimtab.kube.virtual_machines import PLAN_LABEL, VirtualMachineMigration
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 

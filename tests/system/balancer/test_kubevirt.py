@@ -12,8 +12,8 @@ from builders.waiting import wait_until
 from trimtab.balancer.requests import RebalanceRequests
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS, VMIS, Vmim
-from trimtab.kube.machines import PLAN_LABEL
 from trimtab.kube.resources import NODES
+from trimtab.kube.virtual_machines import PLAN_LABEL
 from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack

@@ -16,8 +16,8 @@ from builders.witnesses.moves import Rules, broken_rules, by_balancer
 from builders.worlds.hot_clusters import HotCluster, HotVm, a_hot_cluster
 from trimtab.balancer.wire import REBALANCE_PLANS
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import NODES
+from trimtab.kube.virtual_machines import VMS
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 SCALE, NODE_COUNT = 15, 6

@@ -9,7 +9,7 @@ from builders.labs.exporter_http import Endpoint, running_exporter
 from builders.labs.lab import RunningLab
 from builders.values.exporter import LAB_NODES, WISHES, check_answered, hot, samples
 from builders.waiting import wait_until
-from trimtab.kube.machines import INITIAL_NODE
+from trimtab.kube.virtual_machines import INITIAL_NODE
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines

@@ -13,7 +13,7 @@ from builders.labs.vmcluster import Cluster
 from builders.waiting import LIMIT_S
 from trimtab.cli.services.vm.commands import app
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION
+from trimtab.kube.virtual_machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION
 from trimtab.vm.operations import SimpleVm, Synced, VmOperations
 
 pytestmark = pytest.mark.engines

@@ -16,8 +16,8 @@ from builders.proxies.kills import KillProxy
 from builders.waiting import LIMIT_S, until
 from builders.witnesses.chronicle import absences, unwanted
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.machines import GUARD_LABEL
 from trimtab.kube.resources import CRDS, LEASES, NODES, Pod
+from trimtab.kube.virtual_machines import GUARD_LABEL
 
 pytestmark = pytest.mark.engines
 SCALE = 15

@@ -13,8 +13,8 @@ from builders.labs.vmcluster import Cluster
 from builders.waiting import wait_until
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, TooManyRequests
-from trimtab.kube.machines import MIGRATIONS, VMS
 from trimtab.kube.resources import PODS, Free
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS
 from trimtab.lab.components.identity import kubeconfig_file
 from trimtab.vm.decide.eviction import TRIGGERED
 from trimtab.vm.launcher import IMAGE

@@ -8,7 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from builders.labs.vmcluster import Cluster
 from trimtab.kube.errors import NotFound, TooManyRequests
-from trimtab.kube.machines import (
+from trimtab.kube.resources import NODES, PODS
+from trimtab.kube.virtual_machines import (
     CANCEL_EVACUATION,
     EVICTION_IN_PROGRESS,
     MIGRATION_LABEL,
@@ -16,7 +17,6 @@ from trimtab.kube.machines import (
     VMS,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import NODES, PODS
 from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines

@@ -15,8 +15,8 @@ from builders.labs.vmcluster import Cluster
 from trimtab.files.writing import write_private
 from trimtab.install.vm.admission import WEBHOOK
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
-from trimtab.kube.machines import VMS
 from trimtab.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, free_kind
+from trimtab.kube.virtual_machines import VMS
 from trimtab.vm.decide.eviction import TRIGGERED
 
 pytestmark = pytest.mark.engines

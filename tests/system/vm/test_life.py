@@ -4,8 +4,8 @@ import pytest
 
 from builders.labs.vmcluster import Cluster
 from trimtab.kube.errors import Invalid
-from trimtab.kube.machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION, VM_NAME_LABEL, VMS
 from trimtab.kube.resources import NAMESPACES, NODES, PODS
+from trimtab.kube.virtual_machines import CPU_CONSUMPTION, MEMORY_CONSUMPTION, VM_NAME_LABEL, VMS
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 
 pytestmark = pytest.mark.engines

@@ -11,7 +11,7 @@ from trimtab.balance.document import document_of
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.state import State
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     AntiAffinityTerm,
     ContainerResources,

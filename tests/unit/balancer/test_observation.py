@@ -11,8 +11,8 @@ from trimtab.balancer.situation import MigrationSeen
 from trimtab.balancer.vms_and_migrations import Machines, kubevirt_migration
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import Vmim
-from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Node
+from trimtab.kube.virtual_machines import VirtualMachine
 from trimtab.observe import wire
 from trimtab.observe.vm_loads import own_fates
 

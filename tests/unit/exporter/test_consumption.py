@@ -14,7 +14,7 @@ from trimtab.exporter.nodes.consumption import (
     without_use,
 )
 from trimtab.exporter.nodes.wire import InstanceObject, Launcher, MachineObject
-from trimtab.kube.machines import Load, encode_load
+from trimtab.kube.virtual_machines import Load, encode_load
 from trimtab.model.load.curve import Constant, Steps
 
 TENTH_AND_FIFTH = Amounts(100_000_000, 200_000_000)

@@ -15,7 +15,7 @@ from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeReader
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import Load
+from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant, Diurnal, Spikes
 from trimtab.model.load.curve_means import mean
 from trimtab.model.load.pressure import DEFAULT_PRESSURE

@@ -10,7 +10,7 @@ from builders.values.exporter import REFERENCE_NODE, a_share
 from trimtab.exporter.nodes.consumption import Amounts, PodContribution, PodRole
 from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
-from trimtab.kube.machines import Load
+from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Diurnal
 
 WAVE = Load(8.0, 2.0**34, cpu=Diurnal(0.1, 0.9, period=600.0), memory=Diurnal(0.2, 0.3))

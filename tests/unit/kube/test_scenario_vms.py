@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from trimtab.kube.kubevirt import KubevirtVm
-from trimtab.kube.machines import INITIAL_NODE, VirtualMachine, VmSpec, VmStatus
 from trimtab.kube.resources import Condition, ObjectMeta
 from trimtab.kube.scenario.kinds import KubevirtVms, OwnVms
 from trimtab.kube.scenario.objects import first_vms, vm_object
 from trimtab.kube.scenario.writer import AT_ONCE, each, until
+from trimtab.kube.virtual_machines import INITIAL_NODE, VirtualMachine, VmSpec, VmStatus
 from trimtab.model.load.curve import Constant, Diurnal
-from trimtab.model.machines import Vm
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.model.quantity import cores, gib
 from trimtab.model.scenarios.io import load_scenario
 

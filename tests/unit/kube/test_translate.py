@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from trimtab.kube.kubevirt import KubevirtVm, Vmi, Vmim
-from trimtab.kube.machines import LOAD, decode_load
 from trimtab.kube.translate import active_pod, kubevirt_vm, migration_view, migration_views, vm_view
+from trimtab.kube.virtual_machines import LOAD, decode_load
 from trimtab.model.load.curve import Constant
 
 OWN = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.model.machines import requested
+from trimtab.model.nodes_and_vms import requested
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.summary import NodeAtStart, doubts, summarise
 

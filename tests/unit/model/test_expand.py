@@ -8,7 +8,7 @@ from builders.values.scenarios import a_file, a_group
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Constant, Diurnal, Spikes, Steps, Trace, value_at
 from trimtab.model.load.curve_means import mean
-from trimtab.model.machines import requested
+from trimtab.model.nodes_and_vms import requested
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.scenarios.expand import expand
 from trimtab.model.scenarios.file import TraceSource

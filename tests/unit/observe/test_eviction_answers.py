@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Node
+from trimtab.kube.virtual_machines import VirtualMachine
 from trimtab.model.snapshot import REQUEST_EVICT_ONLY, Volume
 from trimtab.observe import wire
 from trimtab.observe.eviction_answers import kubevirt_machines, observed_on, own_machines

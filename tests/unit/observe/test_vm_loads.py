@@ -8,8 +8,8 @@ import pytest
 
 from trimtab.kube.clock import Clock
 from trimtab.kube.kubevirt import Vmim
-from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import VirtualMachine
 from trimtab.model.snapshot import SnapshotVm
 from trimtab.observe import wire
 from trimtab.observe.vm_loads import Fate, kubevirt_fates, own_fates, snapshot_vms

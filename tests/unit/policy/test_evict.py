@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders.worlds.policy import a_node, a_pod, a_policy, a_view, some_pods
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import (
     Answer,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from builders.worlds.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Toleration
 from trimtab.policy import (
     Class,

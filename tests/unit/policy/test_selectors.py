@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.selectors import matches_node, selector_of
 from trimtab.model.snapshot import Expression, Match, NodeTerm, Toleration
 from trimtab.policy.file.selector_text import parse_selector

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.examples import examples
 from builders.worlds.snapshots import NOON, WORKER, a_launcher
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     EVICT,
     EVICTION_IN_PROGRESS,

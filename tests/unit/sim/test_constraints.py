@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm
-from trimtab.model.machines import Ground, Node, Taint, Vm
+from trimtab.model.nodes_and_vms import Ground, Node, Taint, Vm
 from trimtab.model.pod_rules import (
     AntiAffinityTerm,
     Constraints,

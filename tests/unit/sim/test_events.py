@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.scenarios.scenario import ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import Outcome

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.model.load.curve import Constant
-from trimtab.model.machines import RequestsModel, requested
+from trimtab.model.nodes_and_vms import RequestsModel, requested
 from trimtab.sim.fleet import Fleet, kinds_of, on_eviction
 
 

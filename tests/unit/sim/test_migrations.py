@@ -7,7 +7,7 @@ import pytest
 
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
 from trimtab.errors import ConfigError
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.sim import simulate_one
 from trimtab.sim.outcome import MigrationRecord, Outcome

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from builders.worlds.sim import a_node, a_scenario, a_vm, nodes
-from trimtab.model.machines import Node, RequestsModel, Taint, Vm
+from trimtab.model.nodes_and_vms import Node, RequestsModel, Taint, Vm
 from trimtab.sim.fleet import Fleet
 from trimtab.sim.loads import Loads
 from trimtab.sim.placement.cluster import ReplicaPlacement

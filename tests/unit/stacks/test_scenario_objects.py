@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import INITIAL_NODE
+from trimtab.kube.virtual_machines import INITIAL_NODE
 from trimtab.model.load.curve import Trace
-from trimtab.model.machines import Node, Taint
+from trimtab.model.nodes_and_vms import Node, Taint
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.stacks.loop.scenario.objects import Script, left_out, script_of, shape
 from trimtab.stacks.loop.scenario.player import AHEAD, STALLED_S, Pace, read_script

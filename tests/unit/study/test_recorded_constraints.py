@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders.worlds.recordings import a_recording
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.snapshot import (
     AntiAffinityTerm,

@@ -18,8 +18,8 @@ from builders.values.virt import a_launcher, a_vm
 from builders.worlds.sim import a_scenario, nodes
 from builders.worlds.sim import a_vm as a_simulated_vm
 from builders.worlds.vm import START, World
-from trimtab.kube.machines import EVACUATION_LABEL, MigrationStatus, VirtualMachineMigration
 from trimtab.kube.resources import Key, ObjectMeta
+from trimtab.kube.virtual_machines import EVACUATION_LABEL, MigrationStatus, VirtualMachineMigration
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent
 from trimtab.observe import wire
 from trimtab.observe.eviction_answers import observed_on, own_machines

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from builders.examples import FULL, examples
 from builders.worlds.vm import NODES, World
-from trimtab.kube.machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
+from trimtab.kube.virtual_machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 from trimtab.vm.decide.situation import is_over, is_running
 from trimtab.vm.settings import VmControllerSettings

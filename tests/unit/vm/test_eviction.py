@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 
 from builders.values.virt import a_launcher, a_vm
-from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, ObjectMeta, OwnerReference, Pod
+from trimtab.kube.virtual_machines import VirtualMachine
 from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, MarkForEvacuation, decide, mark_patch
 
 FOREIGN = Pod(metadata=ObjectMeta(name="virt-launcher-not-really", namespace="default", uid="u"))

@@ -7,7 +7,8 @@ from msgspec import convert, structs
 
 from builders.values.virt import a_vm
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import (
+from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
+from trimtab.kube.virtual_machines import (
     CPU_CONSUMPTION,
     EVICTION_IN_PROGRESS,
     LOAD,
@@ -19,7 +20,6 @@ from trimtab.kube.machines import (
     VmUtilization,
     decode_load,
 )
-from trimtab.kube.resources import ObjectMeta, Pod, PodSpec
 from trimtab.model.load.curve import Constant, Diurnal
 from trimtab.model.quantity import parse_quantity
 from trimtab.vm.amounts import machine, used_amounts

@@ -7,7 +7,8 @@ from msgspec import structs
 
 from builders.worlds.vm import KEY, START, World
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import (
+from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
+from trimtab.kube.virtual_machines import (
     DOMAIN,
     EVACUATION_LABEL,
     GUARD_LABEL,
@@ -15,7 +16,6 @@ from trimtab.kube.machines import (
     VirtualMachineMigration,
     VmLoad,
 )
-from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import clear_stale_mark

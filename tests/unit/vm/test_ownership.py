@@ -8,7 +8,8 @@ from msgspec import structs
 
 from builders.worlds.vm import KEY, START, World
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import (
+from trimtab.kube.resources import ObjectMeta, OwnerReference
+from trimtab.kube.virtual_machines import (
     MigrationSpec,
     MigrationStatus,
     VirtualMachineMigration,
@@ -16,7 +17,6 @@ from trimtab.kube.machines import (
     VmResources,
     VmUtilization,
 )
-from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.model.load.curve import Constant, Spikes
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.history import ORPHAN_S

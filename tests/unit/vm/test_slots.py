@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.kube.machines import EVACUATION_LABEL, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Key, ObjectMeta
+from trimtab.kube.virtual_machines import EVACUATION_LABEL, VirtualMachineMigration, VmStatus
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.decide.situation import VmSituation
 from trimtab.vm.decide.steps import Start

@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec import structs
 
 from builders.values.virt import NOW, a_launcher, a_vm
-from trimtab.kube.machines import VirtualMachine, VmStatus
+from trimtab.kube.virtual_machines import VirtualMachine, VmStatus
 from trimtab.vm.amounts import machine
 from trimtab.vm.status import LOST, absence_ended, applied, find, following, next_incarnation
 

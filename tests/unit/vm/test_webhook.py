@@ -5,8 +5,8 @@ import pytest
 
 from builders.values.virt import a_launcher, a_vm
 from trimtab.kube.errors import Invalid, Status, Unavailable
-from trimtab.kube.machines import VirtualMachine
 from trimtab.kube.resources import Key, Pod
+from trimtab.kube.virtual_machines import VirtualMachine
 from trimtab.vm.decide.eviction import TRIGGERED, Allow, Deny, MarkForEvacuation
 from trimtab.vm.webhook import DeleteOptions, EvictionObject, EvictionRequest, answer, judge
 

@@ -27,10 +27,10 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
 from trimtab.kube.kubevirt import VMIMS
-from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, ConfigMap, Key, Kind
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.scenario.objects import MANAGED_BY
+from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.kube.worlds import World
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.quantity import parse_quantity

@@ -14,10 +14,16 @@ import msgspec
 
 from trimtab.errors import ConfigError
 from trimtab.exporter.nodes.wire import InstanceObject, Launcher, MachineObject
-from trimtab.kube.machines import CPU_CONSUMPTION, LOAD, MEMORY_CONSUMPTION, Load, decode_load
 from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import (
+    CPU_CONSUMPTION,
+    LOAD,
+    MEMORY_CONSUMPTION,
+    Load,
+    decode_load,
+)
 from trimtab.model.load.curve import check_curve, levels, value_at
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
+from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY
 
 UNIT = 10**9
 CORES, BYTES = float(REFERENCE_CPU), float(REFERENCE_MEMORY)

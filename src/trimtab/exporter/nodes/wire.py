@@ -9,7 +9,9 @@ from datetime import datetime
 from msgspec import field
 
 from trimtab.kube.kubevirt import CREATED_BY_LABEL, MIGRATION_JOB_LABEL, VMIS
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Condition, Key, Kind, Wire
+from trimtab.kube.scenario.objects import MANAGED_BY
+from trimtab.kube.virtual_machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     GROUP,
@@ -21,8 +23,6 @@ from trimtab.kube.machines import (
     VERSION,
     VMS,
 )
-from trimtab.kube.resources import Condition, Key, Kind, Wire
-from trimtab.kube.scenario.objects import MANAGED_BY
 
 
 class Meta(Wire, frozen=True):

@@ -18,10 +18,10 @@ from trimtab.exporter.scenario.scenario_view import vm_key
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError
 from trimtab.kube.kubevirt import HOSTNAME, PLACEMENT_LIMIT, VMIMS, Vmim
-from trimtab.kube.machines import FINISHED, VirtualMachineMigration
 from trimtab.kube.resources import Free, Key
 from trimtab.kube.scenario.writer import until
 from trimtab.kube.translate import migration_view
+from trimtab.kube.virtual_machines import FINISHED, VirtualMachineMigration
 from trimtab.obs import get_logger
 
 log = get_logger()

@@ -16,12 +16,12 @@ from trimtab.exporter.nodes.consumption import BYTES, CORES, UNIT, Amounts, PodC
 from trimtab.exporter.nodes.ledger import NodeFacts, NodeLedger
 from trimtab.exporter.scenario.scenario_view import vm_id, vm_key
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import Load
 from trimtab.kube.resources import Key
 from trimtab.kube.scenario.objects import first_vms
+from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant
 from trimtab.model.load.pressure import DEFAULT_PRESSURE
-from trimtab.model.machines import Vm
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.model.scenarios.scenario import Scenario
 
 

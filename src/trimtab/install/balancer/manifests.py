@@ -15,7 +15,7 @@ from trimtab.install.manifests import (
 )
 from trimtab.install.rights import granted
 from trimtab.install.services.balancer import SERVICE
-from trimtab.kube.machines import PLAN_LABEL
+from trimtab.kube.virtual_machines import PLAN_LABEL
 
 _SOURCE = "trimtab/install/balancer/manifests.py"
 _NOTE = "kubectl apply --server-side -k k8s/balancer"

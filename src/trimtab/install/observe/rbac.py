@@ -2,7 +2,7 @@
 
 from trimtab.install.manifests import account, documents, head
 from trimtab.install.rights import Manifest, everywhere, granted, right, within
-from trimtab.kube.machines import GROUP
+from trimtab.kube.virtual_machines import GROUP
 from trimtab.observe.policy_source import PLACES
 
 FILE = "k8s/snapshot-rbac.yaml"

@@ -7,8 +7,8 @@ webhook may fail: then a pod is created unstamped and scheduled by its age.
 from typing import Any
 
 from trimtab.install.policies import API, matching, mutating, validating
-from trimtab.kube.machines import GROUP as VM_GROUP
-from trimtab.kube.machines import KUBEVIRT
+from trimtab.kube.virtual_machines import GROUP as VM_GROUP
+from trimtab.kube.virtual_machines import KUBEVIRT
 from trimtab.qos.promise.slo import ANNOTATION as SLO
 from trimtab.qos.promise.slo import PATTERN
 from trimtab.qos.queue.key import ANNOTATION as KEY

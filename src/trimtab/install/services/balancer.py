@@ -18,7 +18,7 @@ from trimtab.balancer.settings import NAME, BalancerSettings
 from trimtab.install.rights import Role, at_home, events, everywhere, lease, right, within
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP, KUBEVIRT
+from trimtab.kube.virtual_machines import GROUP, KUBEVIRT
 
 _KUBEVIRT_ONLY = "only where VMs are KubeVirt's"
 

@@ -11,7 +11,7 @@ from trimtab.exporter.settings import NAME, ExporterSettings
 from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right, within
 from trimtab.install.service import Connect, Deployment, Mount, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP
+from trimtab.kube.virtual_machines import GROUP
 
 
 async def serve(connect: Connect, settings: ExporterSettings) -> None:

@@ -8,7 +8,7 @@ may look. What they change (--allow-changes) is asked for with their token, not 
 from trimtab.install.rights import Role, at_home, everywhere, right, within
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP, KUBEVIRT
+from trimtab.kube.virtual_machines import GROUP, KUBEVIRT
 from trimtab.observe.policy_source import PLACES
 from trimtab.observe.wire import MIGRATION_POLICIES, VALIDATING_WEBHOOKS
 from trimtab.web.settings import NAME, PageSettings

@@ -8,8 +8,8 @@ from typing import Any
 
 from trimtab.install.rights import FOLLOW, Role, at_home, events, everywhere, lease, right
 from trimtab.install.service import Connect, ServiceSpec
-from trimtab.kube.machines import GROUP as VM_GROUP
-from trimtab.kube.machines import KUBEVIRT
+from trimtab.kube.virtual_machines import GROUP as VM_GROUP
+from trimtab.kube.virtual_machines import KUBEVIRT
 from trimtab.qos.settings import NAME, QosSettings
 from trimtab.qos.wire import GROUP
 

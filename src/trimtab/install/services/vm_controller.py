@@ -9,7 +9,7 @@ from typing import Any
 from trimtab.install.rights import FOLLOW, LOOK, Role, at_home, events, everywhere, lease, right
 from trimtab.install.service import Connect, Deployment, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP
+from trimtab.kube.virtual_machines import GROUP
 from trimtab.vm.settings import VmControllerSettings
 
 NAME = "vm-controller"

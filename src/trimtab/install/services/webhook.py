@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab.install.rights import LOOK, Role, everywhere, right
 from trimtab.install.service import Connect, Deployment, Mount, ServiceSpec
-from trimtab.kube.machines import GROUP
+from trimtab.kube.virtual_machines import GROUP
 from trimtab.vm.settings import WebhookSettings
 
 NAME = "webhook"

@@ -8,7 +8,7 @@ a webhook that is down would stop garbage collection, namespace deletion and nod
 from typing import Any
 
 from trimtab.install.policies import API, matching, validating
-from trimtab.kube.machines import GUARD_LABEL, VM_NAME_LABEL
+from trimtab.kube.virtual_machines import GUARD_LABEL, VM_NAME_LABEL
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.webhook import PATH
 

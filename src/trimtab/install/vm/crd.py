@@ -9,7 +9,7 @@ from typing import get_args
 from msgspec import structs
 
 from trimtab.install.definitions import Note, Notes, Schema, column, conditions, definition, under
-from trimtab.kube.machines import MIGRATIONS, VMS
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS
 from trimtab.model.limits import MAX_BYTES, MAX_CORES, MAX_SECONDS, MAX_USE, MIN_SECONDS
 from trimtab.model.load.curve import Curve
 from trimtab.model.names import MAX_OBJECT_NAME, OBJECT_NAME

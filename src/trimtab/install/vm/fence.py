@@ -8,7 +8,7 @@ policy reduces the right to what the controller does (`launcher.desired_pod`).
 from typing import Any
 
 from trimtab.install.policies import matching, validating
-from trimtab.kube.machines import APP_LABEL, GROUP
+from trimtab.kube.virtual_machines import APP_LABEL, GROUP
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.launcher import IMAGE
 

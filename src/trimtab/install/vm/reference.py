@@ -3,7 +3,7 @@
 from trimtab.install.definitions import Schema
 from trimtab.install.manifests import field_table, name_table, refusals
 from trimtab.install.vm.crd import crds
-from trimtab.kube.machines import (
+from trimtab.kube.virtual_machines import (
     CANCEL_EVACUATION,
     EVACUATION_LABEL,
     GUARD_LABEL,

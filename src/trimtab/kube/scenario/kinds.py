@@ -5,12 +5,12 @@ from typing import Any, Protocol
 from msgspec import convert
 
 from trimtab.kube.kubevirt import DIRTY_RATE, KUBEVIRT_VMS, NOT_MIGRATABLE, KubevirtVm
-from trimtab.kube.machines import INITIAL_NODE, LOAD, VMS, VirtualMachine, VmSpec
 from trimtab.kube.resources import Free, Kind
 from trimtab.kube.scenario.objects import starting_node
 from trimtab.kube.translate import kubevirt_vm
+from trimtab.kube.virtual_machines import INITIAL_NODE, LOAD, VMS, VirtualMachine, VmSpec
 from trimtab.kube.worlds import World
-from trimtab.model.machines import RequestsModel
+from trimtab.model.nodes_and_vms import RequestsModel
 from trimtab.model.quantity import parse_quantity
 
 UNSETTLED = frozenset(("", "Starting", "Provisioning", "Terminating", "WaitingForReceiver"))

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import Free
+from trimtab.kube.virtual_machines import INITIAL_NODE
 from trimtab.model.load.curve import Constant, Curve
-from trimtab.model.machines import Vm
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.model.scenarios.scenario import Scenario
 
 MANAGED_BY = ("app.kubernetes.io/managed-by", "trimtab-exporter")

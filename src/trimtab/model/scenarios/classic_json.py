@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.machines import (
+from trimtab.model.nodes_and_vms import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
     REFERENCE_CPU,

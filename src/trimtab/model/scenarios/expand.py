@@ -13,7 +13,7 @@ from msgspec import structs
 from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Spikes, Steps, Trace
-from trimtab.model.machines import Ground, Node, Vm
+from trimtab.model.nodes_and_vms import Ground, Node, Vm
 from trimtab.model.pod_rules import Constraints
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.scenarios.check import check_file

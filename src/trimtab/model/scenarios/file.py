@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trimtab.model.load.curve import Curve
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
-from trimtab.model.machines import (
+from trimtab.model.nodes_and_vms import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
     RequestsModel,

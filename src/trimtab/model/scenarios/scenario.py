@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
-from trimtab.model.machines import Node, RequestsModel, Vm
+from trimtab.model.nodes_and_vms import Node, RequestsModel, Vm
 from trimtab.virt.migration_backoff import BACKOFF_S, COMPLETION_S_PER_GIB
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
 from trimtab.virt.slots import MigrationLimits

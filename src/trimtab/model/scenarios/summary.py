@@ -13,7 +13,7 @@ from trimtab.model.duration import format_duration
 from trimtab.model.load.curve import value_at
 from trimtab.model.load.curve_means import mean_matrix
 from trimtab.model.load.pressure import pressure
-from trimtab.model.machines import Ground, Vm, requested
+from trimtab.model.nodes_and_vms import Ground, Vm, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
 

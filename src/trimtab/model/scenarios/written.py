@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from trimtab.model.duration import format_duration, parse_duration
 from trimtab.model.load.curve import Constant
-from trimtab.model.machines import (
+from trimtab.model.nodes_and_vms import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,
     Ground,

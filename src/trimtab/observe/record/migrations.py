@@ -20,13 +20,13 @@ from trimtab.kube.kubevirt import (
     Vmim,
     state_of,
 )
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Key, Kind, ObjectMeta
+from trimtab.kube.virtual_machines import (
     EVACUATION_LABEL,
     MIGRATIONS,
     PLAN_LABEL,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import Key, Kind, ObjectMeta
 from trimtab.model.recorded.recording import RecordedMigration, RequestedBy
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 

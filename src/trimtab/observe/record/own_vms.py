@@ -9,7 +9,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Key
+from trimtab.kube.virtual_machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     LOAD,
@@ -17,10 +18,9 @@ from trimtab.kube.machines import (
     VirtualMachineMigration,
     decode_load,
 )
-from trimtab.kube.resources import Key
 from trimtab.model.load.curve import Constant, Curve, value_at
 from trimtab.model.load.curve_means import Times, means
-from trimtab.model.machines import REFERENCE_CPU, REFERENCE_MEMORY
+from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid

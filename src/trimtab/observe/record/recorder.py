@@ -21,8 +21,8 @@ from trimtab.files.writing import make_private_dir, write_whole
 from trimtab.kube import clock as lab_clock
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.kube.resources import CONFIG_MAPS, Kind
+from trimtab.kube.virtual_machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.model.recorded.recording import ClusterRecording, RecordedMigration
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.observe import wire

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Toleration as Toleration
 from trimtab.virt.launcher import FAKE_NODE_TAINT
 from trimtab.virt.lost_nodes import LOST_NODE_TAINTS

@@ -12,8 +12,6 @@ import msgspec
 
 from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, NotFound
-from trimtab.kube.machines import GROUP as VM_GROUP
-from trimtab.kube.machines import KUBEVIRT
 from trimtab.kube.resources import (
     NAMESPACES,
     NODES,
@@ -25,6 +23,8 @@ from trimtab.kube.resources import (
     metadata,
 )
 from trimtab.kube.runtime.reflector import Reflector
+from trimtab.kube.virtual_machines import GROUP as VM_GROUP
+from trimtab.kube.virtual_machines import KUBEVIRT
 from trimtab.obs import get_logger
 from trimtab.qos.ledger.account import AccountOwner
 from trimtab.qos.ledger.pod_life import LIFE_PODS, LifePod

@@ -7,7 +7,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.balance.bounds import bound, fewest_cycles
-from trimtab.model.machines import REFERENCE_CPU
+from trimtab.model.nodes_and_vms import REFERENCE_CPU
 from trimtab.sim.fleet import UNITS, Fleet, Floats
 from trimtab.sim.measures.meter import FIGURES, Meter
 from trimtab.sim.migration.ended import GB, MovesDone

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.model.machines import Node, Taint, Vm
+from trimtab.model.nodes_and_vms import Node, Taint, Vm
 from trimtab.model.pod_rules import Constraints, Toleration
 from trimtab.model.selectors import matches_node
 from trimtab.policy.pods.anti_affinity import HOSTNAME, Groups, Places, groups_of

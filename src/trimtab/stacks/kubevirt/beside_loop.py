@@ -10,7 +10,7 @@ from typing import Any
 from trimtab.install.policies import node_selector
 from trimtab.install.rights import FOLLOW, LOOK, Role, everywhere, granted, right, within
 from trimtab.kube.kubevirt import HOSTNAME, MIGRATION_JOB_LABEL, VMIMS
-from trimtab.kube.machines import INITIAL_NODE, KUBEVIRT
+from trimtab.kube.virtual_machines import INITIAL_NODE, KUBEVIRT
 
 Manifest = dict[str, Any]
 POLICY = "trimtab-initial-node"

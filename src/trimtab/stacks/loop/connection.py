@@ -8,8 +8,8 @@ from msgspec import Struct
 from trimtab.errors import ConfigError, NotReady
 from trimtab.kube.client import Client
 from trimtab.kube.kubevirt import VMIMS, VMIS
-from trimtab.kube.machines import MIGRATIONS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.translate import migration_views
+from trimtab.kube.virtual_machines import MIGRATIONS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.worlds import World
 from trimtab.lab import LabDir, LabSpec
 from trimtab.lab.inspection import is_running

@@ -9,7 +9,7 @@ from msgspec import Struct, convert
 
 from trimtab.errors import ConfigError
 from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
-from trimtab.model.machines import RequestsModel
+from trimtab.model.nodes_and_vms import RequestsModel
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
 from trimtab.virt.slots import MigrationLimits

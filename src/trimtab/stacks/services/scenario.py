@@ -5,9 +5,9 @@ from pathlib import Path
 from trimtab.install.rights import FOLLOW, Role, at_home, everywhere, right
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.clock import NAME as CLOCK
-from trimtab.kube.machines import GROUP
 from trimtab.kube.runtime.options import Listening, Port
-from trimtab.model.machines import RequestsModel
+from trimtab.kube.virtual_machines import GROUP
+from trimtab.model.nodes_and_vms import RequestsModel
 
 NAME = "scenario"
 

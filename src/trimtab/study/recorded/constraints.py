@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.balance.from_snapshot import next_pod
-from trimtab.model.machines import Ground
+from trimtab.model.nodes_and_vms import Ground
 from trimtab.model.pod_rules import AntiAffinityTerm, Constraints, Expression, NodeTerm
 from trimtab.model.quantity import Quantity
 from trimtab.model.recorded.recording import ClusterRecording

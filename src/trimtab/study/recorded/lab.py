@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from trimtab.errors import ConfigError
 from trimtab.install.vm.crd import MAX_TRACE
 from trimtab.model.load.curve import Constant, Curve, Trace
-from trimtab.model.machines import CPU_OVERCOMMIT, Ground, Node, Vm
+from trimtab.model.nodes_and_vms import CPU_OVERCOMMIT, Ground, Node, Vm
 from trimtab.model.quantity import NANO, Quantity
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import MAX_NAME, Scenario

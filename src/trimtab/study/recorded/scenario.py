@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trimtab.errors import ConfigError
 from trimtab.model.load.columns import traces_in
 from trimtab.model.load.curve import Trace
-from trimtab.model.machines import CPU_OVERCOMMIT, Node, Vm
+from trimtab.model.nodes_and_vms import CPU_OVERCOMMIT, Node, Vm
 from trimtab.model.quantity import NANO, Quantity, parse_quantity
 from trimtab.model.recorded.recording import NOWHERE, ClusterRecording, Loads
 from trimtab.model.scenarios.scenario import MAX_NAME, Migration, Scenario, ScenarioEvent

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.model.load.curve import Curve, Trace
-from trimtab.model.machines import Vm
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.model.recorded.archive import read_recording
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.recorded.questions import policy_in_use

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trimtab.kube.machines import Amount, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.resources import Event, Pod
+from trimtab.kube.virtual_machines import Amount, VirtualMachine, VirtualMachineMigration
 from trimtab.view.terminal import out, show_table
 
 

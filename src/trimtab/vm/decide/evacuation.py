@@ -6,9 +6,9 @@ left that node, has lost its pod, is stopped, or was told to stay.
 
 from msgspec import to_builtins
 
-from trimtab.kube.machines import CANCEL_EVACUATION, EVACUATION_LABEL, VM_NAME_LABEL, VMS
 from trimtab.kube.resources import Free
-from trimtab.model.machines import Vm
+from trimtab.kube.virtual_machines import CANCEL_EVACUATION, EVACUATION_LABEL, VM_NAME_LABEL, VMS
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.vm.decide.history import backoff_left_s, is_evacuation
 from trimtab.vm.decide.migration import finished
 from trimtab.vm.decide.situation import VmSituation, by_age, is_running

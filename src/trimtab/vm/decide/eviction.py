@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from trimtab.kube.machines import DOMAIN, KUBEVIRT, VirtualMachine, is_launcher
 from trimtab.kube.resources import Key, Pod
+from trimtab.kube.virtual_machines import DOMAIN, KUBEVIRT, VirtualMachine, is_launcher
 from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 
 TRIGGERED = "Eviction triggered evacuation"

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from trimtab.kube.machines import EVACUATION_LABEL, VMS, VirtualMachineMigration
+from trimtab.kube.virtual_machines import EVACUATION_LABEL, VMS, VirtualMachineMigration
 from trimtab.virt.migration_backoff import FINISHED_KEPT, backoff_s
 from trimtab.vm.decide.situation import VmSituation, by_age, is_leaving
 from trimtab.vm.decide.steps import (

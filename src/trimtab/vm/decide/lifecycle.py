@@ -7,9 +7,9 @@ which write was the last one before the process died: the next turn goes on from
 from collections.abc import Iterable
 
 from trimtab.errors import ConfigError
-from trimtab.kube.machines import INITIAL_NODE
 from trimtab.kube.resources import Pod
-from trimtab.model.machines import Vm
+from trimtab.kube.virtual_machines import INITIAL_NODE
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.decide.eviction import FINISHED_PHASES

@@ -8,8 +8,8 @@ way every write follows from those before it, so a new process goes on where one
 
 from msgspec import structs
 
-from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration
-from trimtab.model.machines import Vm
+from trimtab.kube.virtual_machines import MigrationStatus, VirtualMachineMigration
+from trimtab.model.nodes_and_vms import Vm
 from trimtab.virt.migration_backoff import PENDING_S, UNSCHEDULABLE_S
 from trimtab.vm.decide.history import attempt_number, is_evacuation
 from trimtab.vm.decide.situation import VmSituation, by_age, is_over, is_running, named

@@ -12,8 +12,14 @@ from typing import TypeVar
 from msgspec import Struct
 
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import DOMAIN, GROUP, VirtualMachine, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Key, Pod
+from trimtab.kube.virtual_machines import (
+    DOMAIN,
+    GROUP,
+    VirtualMachine,
+    VirtualMachineMigration,
+    VmStatus,
+)
 from trimtab.vm.decide.eviction import FINISHED_PHASES
 from trimtab.vm.settings import VmControllerSettings
 

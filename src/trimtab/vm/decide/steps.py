@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from trimtab.kube.machines import MigrationStatus, VirtualMachineMigration, VmStatus
 from trimtab.kube.resources import Free, OwnerReference, Pod
+from trimtab.kube.virtual_machines import MigrationStatus, VirtualMachineMigration, VmStatus
 
 
 class EventNote(Struct, frozen=True):

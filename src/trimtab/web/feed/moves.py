@@ -9,8 +9,8 @@ from msgspec import Struct
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import VMIMS, MigrationState, Vmim, state_of
-from trimtab.kube.machines import MIGRATIONS, VirtualMachineMigration
 from trimtab.kube.resources import Kind
+from trimtab.kube.virtual_machines import MIGRATIONS, VirtualMachineMigration
 from trimtab.observe.wire import INSTANCES
 from trimtab.web.feed.picture import MoveState
 

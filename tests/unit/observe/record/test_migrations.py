@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from builders.worlds.recordings import START, a_recording
 from trimtab.kube.kubevirt import Vmi, Vmim
-from trimtab.kube.machines import VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachineMigration
 from trimtab.model.recorded.recording import Finding, RecordedMigration
 from trimtab.observe.record.migrations import (
     forgetful,

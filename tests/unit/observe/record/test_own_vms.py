@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from trimtab.kube.clock import Clock
-from trimtab.kube.machines import (
+from trimtab.kube.resources import Key, ObjectMeta
+from trimtab.kube.virtual_machines import (
     CPU_CONSUMPTION,
     DOMAIN,
     LAUNCHER_LABEL,
@@ -16,7 +17,6 @@ from trimtab.kube.machines import (
     MigrationStatus,
     VirtualMachineMigration,
 )
-from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.model.load.curve_kinds import Steps
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid

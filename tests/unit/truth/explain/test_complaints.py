@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders.worlds.snapshots import NOON, WORKER, a_launcher, a_policy, a_snapshot
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     ContainerResources,
     Expression,

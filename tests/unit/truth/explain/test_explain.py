@@ -14,7 +14,7 @@ from builders.worlds.snapshots import (
     a_snapshot,
     decide_as_answered,
 )
-from trimtab.model.machines import Taint
+from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,
     PREFER_NO_EVICTION,

@@ -18,7 +18,7 @@ from trimtab.kube.scenario.objects import first_vms, vm_object
 from trimtab.lab.components.kwok import NOT_READY_LABEL
 from trimtab.lab.components.objects import node_name
 from trimtab.model.load.curve import Trace
-from trimtab.model.machines import Node, Vm
+from trimtab.model.nodes_and_vms import Node, Vm
 from trimtab.model.scenarios.scenario import Scenario
 
 NAMESPACE = "default"

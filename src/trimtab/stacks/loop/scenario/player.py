@@ -22,17 +22,17 @@ from trimtab.kube.client import Client
 from trimtab.kube.clock import Clock, ClockReader
 from trimtab.kube.errors import NotFound, TooManyRequests
 from trimtab.kube.http.web import Web
-from trimtab.kube.machines import LAUNCHER_LABEL
 from trimtab.kube.resources import CONFIG_MAPS, NODES, PODS, ConfigMap, Free, ObjectMeta
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.kube.scenario.kinds import OwnVms, VmKind, kind_of
 from trimtab.kube.scenario.objects import MANAGED
 from trimtab.kube.scenario.writer import ScenarioVms, until
+from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.kube.worlds import world_of
 from trimtab.lab.components.kwok import NOT_READY_LABEL
-from trimtab.model.machines import RequestsModel
 from trimtab.model.names import SYSTEM_NAMESPACE
+from trimtab.model.nodes_and_vms import RequestsModel
 from trimtab.obs import get_logger
 from trimtab.stacks.loop.scenario.objects import Script, ScriptEvent
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from trimtab.errors import TrimtabError
-from trimtab.kube.machines import VirtualMachineMigration
 from trimtab.kube.resources import NODES, Node
+from trimtab.kube.virtual_machines import VirtualMachineMigration
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
 from trimtab.policy import QueryFailure

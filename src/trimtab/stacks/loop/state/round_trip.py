@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from trimtab.errors import ConfigError
 from trimtab.kube.errors import ApiError, TooManyRequests, Unavailable
-from trimtab.kube.machines import VirtualMachine, VirtualMachineMigration
+from trimtab.kube.virtual_machines import VirtualMachine, VirtualMachineMigration
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import SCRAPE_S
 from trimtab.stacks.loop.state.links import Broken, Link, holds, judge, standing_links

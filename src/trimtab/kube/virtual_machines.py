@@ -1,4 +1,4 @@
-"""VirtualMachines on the wire: the kinds, labels and annotations that several rooms share.
+"""VirtualMachines and their migrations on the wire: kinds, labels, annotations for all rooms.
 
 The vm room defines what they mean and keeps them true; exporter, webhook, loop, qos and
 observe only read them here. Names that start with kubevirt.io are KubeVirt's own, so that
