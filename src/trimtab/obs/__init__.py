@@ -3,6 +3,6 @@
 Pure rooms may use the logger only; services also `trimtab.obs.metrics`.
 """
 
-from trimtab.obs.log import configure, get_logger
+from trimtab.obs.log import bound_fields, configure, get_logger
 
-__all__ = ["configure", "get_logger"]
+__all__ = ["bound_fields", "configure", "get_logger"]

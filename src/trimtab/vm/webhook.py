@@ -181,7 +181,6 @@ class Endpoint:
 
     def __init__(self, cluster: WebhookCluster, callers: Callers = EVERYBODY) -> None:
         self._cluster, self._callers = cluster, callers
-        self._log = log.bind()  # once, not for every line
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._callers.admit(scope):
@@ -198,7 +197,7 @@ class Endpoint:
         asked = review.request
         verdict = await judge(asked, self._cluster)
         decisions.labels(verdict.name).inc()
-        self._log.info(
+        log.info(
             "eviction judged",
             pod=f"{asked.namespace}/{asked.name}",
             verdict=verdict.name,

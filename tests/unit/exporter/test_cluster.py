@@ -4,8 +4,8 @@ from typing import cast
 
 import pytest
 from prometheus_client import Gauge
-from structlog.testing import capture_logs
 
+from builders.logs import captured_logs
 from builders.values.exporter import a_launcher, a_machine, a_node, by_node
 from trimtab.exporter import metrics
 from trimtab.exporter.nodes.cluster import ClusterFollower, facts
@@ -135,7 +135,7 @@ def test_a_node_that_says_nothing_about_readiness_is_measured() -> None:
 
 def test_an_unreadable_pod_is_logged_once_counted_and_forgotten() -> None:
     bad = a_launcher(cpu="much")
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         cluster = a_cluster(a_node("n1"), bad)
         put(cluster, bad)
         put(cluster, a_machine())
@@ -172,7 +172,7 @@ def test_the_clock_follows_its_config_map() -> None:
 def test_a_clock_that_is_lost_goes_on_as_it_was_and_that_is_said_once() -> None:
     cluster = a_cluster()
     assert cluster.clock == Clock(0.0, 1.0)
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
         cluster.clocks.store.discard(Key("trimtab-system", "clock"))
         cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
@@ -194,7 +194,7 @@ def test_a_clock_that_is_lost_goes_on_as_it_was_and_that_is_said_once() -> None:
 def test_a_clock_that_makes_no_sense_is_ignored_and_said_so(data: dict[str, str]) -> None:
     cluster = a_cluster()
     cluster.clocks.store.put(a_clock(epoch="1000", scale="15"))
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         cluster.clocks.store.put(a_clock(**data))
     assert cluster.clock == Clock(1000.0, 15.0)
     assert [entry["event"] for entry in logs] == ["clock ignored"]

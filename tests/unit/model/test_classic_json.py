@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
+from builders.logs import captured_logs
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import value_at
 from trimtab.model.quantity import cores, gib
@@ -57,7 +57,7 @@ def test_vms_get_what_they_use_divided_by_the_default_utilisation(data: Any) -> 
 
 
 def test_totals_become_ten_equal_vms_and_pressures_are_ours() -> None:
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         scenario = expand(parse_file(json.dumps({"old": TOTALS})))
     assert len(scenario.vms) == 10
     assert len({(vm.cpu, vm.memory) for vm in scenario.vms}) == 1
@@ -82,7 +82,7 @@ def test_a_name_selects_one_of_several(tmp_path: Path) -> None:
     path = tmp_path / "several.json"
     path.write_text(json.dumps({"first": VMS, "second": TOTALS}))
     assert len(load_scenario(f"{path}#second").vms) == 10
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         assert len(load_scenario(path).vms) == 1
     taken = [(log["taken"], log["all"]) for log in logs if "taken" in log]
     assert taken == [("first", ["first", "second"])]

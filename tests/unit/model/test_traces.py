@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
+from builders.logs import captured_logs
 from trimtab.errors import ConfigError
 from trimtab.model.load.curve import Trace
 from trimtab.model.load.recording import Recording
@@ -176,7 +176,7 @@ def test_a_short_planetlab_machine_goes_on_with_its_last_value(tmp_path: Path) -
 
 def test_curves_have_the_factor_and_the_limit_and_repairs_are_told(tmp_path: Path) -> None:
     (planetlab(tmp_path) / "Z_host").write_text("40\n")
-    with capture_logs() as logs:
+    with captured_logs() as logs:
         source = TraceSource(file=tmp_path.name, limit=2, cpu_factor=2.0)
         recorded = read_trace(source, tmp_path.parent)
     assert recorded == [

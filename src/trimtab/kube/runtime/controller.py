@@ -10,14 +10,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-import structlog
 from msgspec import Struct
 
 from trimtab.errors import Conflict, NotReady, TrimtabError
 from trimtab.kube.resources import Key, metadata
 from trimtab.kube.runtime.queue import Queue
 from trimtab.kube.runtime.reflector import Reflector
-from trimtab.obs import get_logger
+from trimtab.obs import bound_fields, get_logger
 from trimtab.obs.metrics import gauge, histogram
 
 T = TypeVar("T")
@@ -152,7 +151,7 @@ class Controller:
     async def _turn(self, key: Key) -> None:
         started = time.perf_counter()
         outcome = "failed"
-        with structlog.contextvars.bound_contextvars(controller=self.name, key=str(key)):
+        with bound_fields(controller=self.name, key=str(key)):
             try:
                 async with asyncio.timeout(self._limit_s):
                     result = await self._reconcile(key)
