@@ -1,8 +1,8 @@
 """Which tests stay together on one worker of xdist: those that share a lab or an API server.
 
-A directory with a conftest.py shares what that starts and goes to one worker as a whole;
-elsewhere every file stands for itself. What takes longest goes first, so that nobody waits for it
-at the end.
+A directory with a conftest.py shares what that starts, in fixtures of scope `package`, and goes to
+one worker as a whole; elsewhere every file stands for itself. What takes longest goes first, so
+that nobody waits for it at the end.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,25 @@ from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+
+class SharedDirectory(pytest.Package):
+    """A directory whose fixtures of scope `package` end with its last test.
+
+    Those of scope `session` would run on until the worker ends, and an idle lab takes a sixth of a
+    core. pytest takes a directory for a package by its __init__.py; ours have none.
+    """
+
+    def setup(self) -> None:
+        """There is no module to import."""
+
+
+def shared_directory(path: Path, parent: pytest.Collector) -> SharedDirectory | None:
+    """The hook `pytest_collect_directory` of a tier."""
+    if not (path / "conftest.py").exists():
+        return None
+    found: SharedDirectory = SharedDirectory.from_parent(parent, path=path)
+    return found
 
 
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types

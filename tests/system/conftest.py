@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from builders.scheduling import put_first, scheduler
+from builders.scheduling import put_first, scheduler, shared_directory
 
-LONGEST_FIRST = ("stacks", "vm", "conformance", "qos", "advisor", "lab")
+LONGEST_FIRST = ("stacks", "vm", "conformance", "balancer", "qos", "advisor", "lab")
 
 pytest_xdist_make_scheduler = scheduler
+pytest_collect_directory = shared_directory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

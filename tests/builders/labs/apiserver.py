@@ -22,7 +22,7 @@ def mark_engines(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.engines)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def apiserver() -> Iterator[ApiServer]:
     with running_apiserver() as server:
         yield server

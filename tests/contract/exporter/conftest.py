@@ -10,7 +10,7 @@ from builders.labs.exporter_http import ExporterProcess, running_exporter
 SCENARIO = Path(__file__).parents[3] / "examples" / "scenarios" / "one-hot-node.yaml"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExporterProcess]:
     directory = tmp_path_factory.mktemp("exporter")
     with running_exporter(directory, f"--scenario={SCENARIO}", "--node-exporter") as exporter:

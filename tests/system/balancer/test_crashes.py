@@ -1,12 +1,10 @@
 """A balancer that is killed at each of its writes in turn, before it or after it."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from builders.labs.balancer import (
-    account_stack,
     acting,
     free_lease,
     hot_node,
@@ -14,25 +12,13 @@ from builders.labs.balancer import (
     plans_of,
     stop_all,
 )
-from builders.labs.lab import running_lab
-from builders.labs.vm import vm_stack
-from builders.labs.vmcluster import Cluster, cluster_of
+from builders.labs.vmcluster import Cluster
 from builders.proxies.kills import KillProxy
 from builders.waiting import until
 from builders.witnesses.moves import Rules, broken_rules, by_balancer
 
 pytestmark = pytest.mark.engines
-SCALE, LIVES = 15, 60
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    stacks = (vm_stack(), account_stack())
-    with (
-        running_lab(tmp_path_factory, stacks=stacks, nodes=4, scale=SCALE) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
+LIVES = 60
 
 
 async def one_life(cluster: Cluster, proxy: KillProxy) -> bool:

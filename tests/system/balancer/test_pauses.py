@@ -14,7 +14,6 @@ from msgspec import to_builtins
 
 from builders.labs.balancer import (
     AT_REST,
-    account_stack,
     acting,
     free_lease,
     hot_node,
@@ -23,10 +22,8 @@ from builders.labs.balancer import (
     plans_of,
     stop_all,
 )
-from builders.labs.lab import running_lab
 from builders.labs.processes import ServiceProcess
-from builders.labs.vm import vm_stack
-from builders.labs.vmcluster import Cluster, cluster_of
+from builders.labs.vmcluster import Cluster
 from builders.proxies.trouble import ReadTroubleProxy
 from builders.waiting import until, wait_until
 from builders.witnesses.moves import by_balancer
@@ -45,18 +42,7 @@ from trimtab.kube.errors import TooManyRequests
 from trimtab.policy import DEFAULT_POLICY
 
 pytestmark = pytest.mark.engines
-SCALE = 15
 STUCK = AT_REST[1]
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    stacks = (vm_stack(), account_stack())
-    with (
-        running_lab(tmp_path_factory, stacks=stacks, nodes=4, scale=SCALE) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
 
 
 @pytest.fixture

@@ -1,16 +1,13 @@
 """Random clusters on a real control plane: what the balancer asked for, judged by a witness."""
 
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
 import pytest
 
-from builders.labs.balancer import account_stack, acting, free_lease, is_at_rest, outcomes, plans_of
-from builders.labs.lab import running_lab
-from builders.labs.vm import vm_stack
-from builders.labs.vmcluster import Cluster, cluster_of
+from builders.labs.balancer import acting, free_lease, is_at_rest, outcomes, plans_of
+from builders.labs.vmcluster import Cluster
 from builders.waiting import wait_until
 from builders.witnesses.moves import Rules, broken_rules, by_balancer
 from builders.worlds.hot_clusters import HotCluster, HotVm, a_hot_cluster
@@ -20,20 +17,9 @@ from trimtab.kube.resources import NODES
 from trimtab.kube.virtual_machines import VMS
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
-SCALE, NODE_COUNT = 15, 6
 TAINT = {"key": "test/closed", "effect": "NoSchedule"}
 USUAL, MANY = 2, 50
 """The seed of every run, with a drain in the middle; in the full tier all of them."""
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    stacks = (vm_stack(), account_stack())
-    with (
-        running_lab(tmp_path_factory, stacks=stacks, nodes=NODE_COUNT, scale=SCALE) as lab,
-        cluster_of(lab) as cluster,
-    ):
-        yield cluster
 
 
 class Run:

@@ -10,7 +10,7 @@ from builders.labs.lab import RunningLab, running_lab
 from builders.labs.vm import vm_stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     stacks = (vm_stack(), exporter_stack("--node-exporter", allow_scenario=True))
     with running_lab(tmp_path_factory, name="exporter", stacks=stacks, nodes=3, scale=15) as lab:

@@ -8,7 +8,7 @@ from builders.labs.audit import audit_stack
 from builders.labs.kubevirt import KubevirtLab, running_kubevirt
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubevirtLab]:
     audit = (audit_stack(),)
     with running_kubevirt(tmp_path_factory, beside=audit, nodes=3, scale=10) as kubevirt:

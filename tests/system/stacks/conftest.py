@@ -7,7 +7,7 @@ import pytest
 from builders.labs.loops import LoopLab, running_loop
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopLab]:
     with running_loop(tmp_path_factory) as loop:
         yield loop

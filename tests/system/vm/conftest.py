@@ -13,7 +13,7 @@ from trimtab.kube.resources import NAMESPACES
 SCALE = 15
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Four nodes, fast time, the controller and the webhook."""
     with (
