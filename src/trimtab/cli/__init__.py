@@ -1,1 +1,5 @@
-"""Commands: arguments in, a call, a view out. One file per group, imported only when it is used."""
+"""Commands: arguments in, a call, a view out.
+
+Each directory is a family of commands; `groups.py` says in which module each command is. A
+command's module is imported only when the command is used.
+"""

@@ -149,7 +149,7 @@ def matches_node(
     name: str,
     labels: Mapping[str, str],
 ) -> bool:
-    """A pod's nodeSelector and required node affinity against a node (2.2).
+    """A pod's nodeSelector and required node affinity against a node (2.2 in docs/reference/policy.md).
 
     An empty term matches nothing, and so does an affinity without terms; a term that
     Kubernetes cannot parse matches nothing either.

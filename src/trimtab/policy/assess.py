@@ -1,4 +1,7 @@
-"""From usage to classes: percentages, mean, thresholds and the class of every node (T, C)."""
+"""From usage to classes: percentages, mean, thresholds and the class of every node (T, C).
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -3,6 +3,8 @@
 Three of its results depend on the order in which Go walks a map: the last bit of the mean
 (T5), the order of sources with equal usage (E2) and of candidates of one class (E5). A
 `Choose` puts the items of such a tie in order; everything else is determined.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 import random

@@ -2,7 +2,9 @@
 
 Arrays and node numbers follow `Cycle.nodes`. Where the descheduler's choice is random the
 alternatives stand beside the one taken: `CycleFigures.doubtful` holds sets of classes,
-`Run.sources` and `Visit.candidates` hold groups of equals.
+`PluginRun.sources` and `Visit.candidates` hold groups of equals.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

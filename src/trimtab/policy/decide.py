@@ -2,6 +2,8 @@
 
 Nothing is read but the view and nothing is changed: the caller applies the evictions, and
 tells the in-flight cache of those in background (`InFlight.assume`).
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Iterator

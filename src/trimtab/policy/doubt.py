@@ -3,6 +3,8 @@
 Go adds the percentages up in random order. Sums of whole percents are exact in any order,
 but eight of them are not whole after division and multiplication (28 becomes
 28.000000000000004), and then a node at the threshold may fall on either side.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections import Counter

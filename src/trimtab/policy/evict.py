@@ -1,4 +1,7 @@
-"""The eviction engine: visit sources in order, take pods until something says stop (E4–E9)."""
+"""The eviction engine: visit sources in order, take pods until something says stop (E4–E9).
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise

@@ -2,6 +2,8 @@
 
 Each change gives a new `InFlight`; `InFlightCache` changes in place. A cycle counts every
 entry against all limits, whichever cycle it comes from. Times are seconds since any fixed epoch.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

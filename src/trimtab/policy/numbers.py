@@ -4,6 +4,8 @@ Every function takes nodes on the last axis and any axes before it, so one call 
 cluster `(nodes,)` or all replicas of a simulation `(replicas, nodes)`, with the same bits.
 The bits are Go's on amd64: truncation toward zero, division before multiplication, and a
 mean that is added up from left to right (NumPy's own sum adds in pairs).
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from typing import Literal

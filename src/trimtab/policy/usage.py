@@ -2,6 +2,8 @@
 
 One bad or missing sample ends the whole cycle (P2–P4, P7): the descheduler acts on all
 nodes or on none.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Mapping

@@ -4,6 +4,8 @@
 is asked for before it is needed: with a Prometheus query `pods_on` is called only for the
 over-utilised nodes that are visited. A view stands for one instant: what it answers does
 not change while a cycle is decided. Subclass `View` and override what differs.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence

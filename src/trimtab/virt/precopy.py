@@ -24,7 +24,7 @@ KubeVirt itself sets no limit; then the network card is the limit.
 
 
 class Copy(Struct, eq=False):
-    """One pre-copy under way. `left`, `sent` hold at `since`; the rates from then on."""
+    """One pre-copy under way. `left`, `sent` hold at `since_s`; the rates from then on."""
 
     source: int
     target: int

@@ -57,7 +57,7 @@ class ClusterFacts(Struct, frozen=True):
     crds: Mapping[str, Free | None]
     """CustomResourceDefinitions by name, whole."""
     lists: Mapping[Resource, tuple[Free, ...]] = {}
-    """All objects of the kinds that a profile asked to see whole (`Profile.lists`)."""
+    """All objects of the kinds that a profile asked to see whole (`PlatformProfile.lists`)."""
 
     def get(self, ref: TargetRef) -> Free | None:
         return self.objects.get(ref)

@@ -47,7 +47,7 @@ class Scores(Struct, frozen=True, eq=False):
 
 
 class ParetoSampler:
-    """Samples the readings and keeps the latest scores; `window_s` is in real seconds."""
+    """Samples the readings and keeps the latest scores; times of samples are real seconds."""
 
     def __init__(
         self,

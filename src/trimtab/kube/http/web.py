@@ -32,9 +32,9 @@ from trimtab.obs import get_logger
 # webhook that was a third of the CPU of a decision.
 #
 # uvicorn's protocol is subclassed at two documented asyncio call-backs only (`connection_made`,
-# and httptools' `on_message_begin`). If an update breaks this, `http="httptools"` in `web.py`
-# serves the same answers more slowly, but knows no names of callers' certificates: a webhook with
-# `--client-ca` then refuses everybody.
+# and httptools' `on_message_begin`). If an update breaks this, pass `http="httptools"` in
+# `Web.run` instead of `Protocol`: the same answers are served more slowly, but the names in
+# callers' certificates are not known, so a webhook with `--client-ca` refuses everybody.
 JOINED_BYTES = 16_000
 """Up to here a copy is cheaper than a second record; larger bodies are not copied."""
 

@@ -3,7 +3,7 @@
 lightkube does what need not be written twice: kubeconfig, TLS, tokens re-read when they
 expire. We take its connection and speak to the API over it ourselves, because
 its own requests have no bookmarks and decode a list three times slower than its bytes allow
-(docs/decisions/0004). Only `exec_auth` imports it besides.
+(docs/decisions/0004). No other module imports it.
 """
 
 import asyncio

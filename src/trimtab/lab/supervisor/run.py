@@ -1,7 +1,7 @@
 """The supervisor of one lab: units, tokens, log rotation and the control socket in one event loop.
 
-Children die with this process (see `process.spawn`), so there is nothing to clean up after a
-kill -9: a free `supervisor.lock` means that nothing of the lab runs.
+Children die with this process (see `supervisor.child.spawn`), so there is nothing to clean up
+after a kill -9: a free `supervisor.lock` means that nothing of the lab runs.
 """
 
 import asyncio

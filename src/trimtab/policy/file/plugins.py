@@ -1,4 +1,7 @@
-"""From the arguments in a file to the settings that the rules use, with v0.36's defaults."""
+"""From the arguments in a file to the settings that the rules use, with v0.36's defaults.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
+"""
 
 import re
 from collections.abc import Mapping

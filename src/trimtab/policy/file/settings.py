@@ -1,7 +1,9 @@
-"""A descheduler policy as the rules use it: read, defaulted, validated (see `config`).
+"""A descheduler policy as the rules use it: read, defaulted, validated (see `reader`).
 
 Only what decides is here. `Policy.unmodelled` and `Policy.ignored` say what the file holds
 beyond that, so that nobody believes it was taken into account.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,6 +2,8 @@
 
 What depends on a pod's traits alone is judged once for all pods that share them; what
 depends on the moment (age, replicas, termination) is judged pod by pod.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,8 @@
 """Would some other node take the pod? DefaultEvictor's last look before an eviction (2.2).
 
 It asks every ready node, over-utilised ones too; only the source itself is left out.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from trimtab.errors import ConfigError

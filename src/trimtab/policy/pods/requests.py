@@ -3,6 +3,8 @@
 Requests are summed as Kubernetes 1.36 does for scheduling: init containers run one after
 the other beside the sidecars started before them; requests at pod level replace the sum of
 cpu, memory and huge pages; overhead comes on top.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Iterable, Mapping

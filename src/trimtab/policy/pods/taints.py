@@ -1,4 +1,7 @@
-"""Which taints a pod tolerates, as Kubernetes and the descheduler see it."""
+"""Which taints a pod tolerates, as Kubernetes and the descheduler see it.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
+"""
 
 from collections.abc import Iterable, Sequence
 

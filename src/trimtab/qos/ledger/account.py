@@ -2,7 +2,7 @@
 
 Of pods that ended only sums are kept, so an account stays as small as what is alive. R and W
 at any moment are what they were at the last change plus the pace since then: looking costs no
-walk over the pods. A VM is one unit however many pods it has: `vmtime` makes its spans.
+walk over the pods. A VM is one unit however many pods it has: `vm_time` makes its spans.
 """
 
 from collections import deque

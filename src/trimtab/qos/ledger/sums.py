@@ -1,6 +1,6 @@
 """Sums of time: over a whole life in whole nanoseconds, and with a half-life.
 
-A `Base` is an account at its last change; a `Reading` is what it has become since.
+A `Base` is an account at its last change; an `AccountReading` is what it has become since.
 """
 
 from collections.abc import Iterable, Sequence
@@ -93,7 +93,7 @@ def added_up(readings: Sequence[AccountReading]) -> AccountReading:
 
 
 class Base(Struct, frozen=True):
-    """The account at its last change, of which `Reading`s are made; flat, for it is read often."""
+    """The account at its last change, of which readings are made; flat, for it is read often."""
 
     at: int
     running: int

@@ -1,9 +1,9 @@
-"""Cycles of replicas that have nothing to do: decided for all replicas at once.
+"""A shortcut for descheduling cycles that evict nothing: all replicas are checked at once.
 
-Once a cluster is level most cycles end with "no node is over-utilised". For the usual
-policy (one LowNodeUtilization, deviation thresholds, a Prometheus query) that is visible in
-the numbers of `policy.numbers` alone. Wherever the order of a sum might matter the full
-decision is taken instead, so no result depends on whether this shortcut was taken.
+Once a cluster is level most cycles end with "no node is over-utilised". For the usual policy
+(one LowNodeUtilization, deviation thresholds, a Prometheus query) the arrays of `policy.numbers`
+show this without the full decision. Where the order of a sum might matter, the full decision is
+made instead: the results are the same with and without the shortcut.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 VMs with the same selectors, affinity and tolerations share a kind, and with it one row of
 nodes; kind 0 has no rules of its own. What changes during a run (cordons, lost nodes, who is
-where) is not in here: see `Cluster` and `Apart`.
+where) is not in here: see `ReplicaPlacement` and `Apart`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,9 @@
 """Why a cycle did what it did, or nothing: the whole story of one snapshot.
 
 Nothing here decides anything: the cycle is decided by `decide`, and this puts its parts into
-words. What would have led to an eviction is found by `explain_search`, by trying.
+words. What would have led to an eviction is found by `explain.changes`, by trying.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,7 @@
-"""Each node of an explanation: its class, how far it is from the others, and what became of it."""
+"""Each node of an explanation: its class, how far it is from the others, and what became of it.
+
+Rule ids in parentheses are explained in docs/reference/policy.md.
+"""
 
 import math
 import re

@@ -1,7 +1,7 @@
 """From a scenario to what a lab makes of it: VM objects, changes of nodes, events to come.
 
 The lab's nodes kwok-node-1 and so on stand for the scenario's nodes in their order. A pure
-function; `loop.scenario` carries it out.
+function; `player` carries it out.
 """
 
 from collections.abc import Iterator, Mapping
