@@ -149,10 +149,10 @@ def matches_node(
     name: str,
     labels: Mapping[str, str],
 ) -> bool:
-    """A pod's nodeSelector and required node affinity against a node (2.2 in docs/reference/policy.md).
+    """A pod's nodeSelector and required node affinity against a node.
 
     An empty term matches nothing, and so does an affinity without terms; a term that
-    Kubernetes cannot parse matches nothing either.
+    Kubernetes cannot parse matches nothing either (2.2 in docs/reference/policy.md).
     """
     if any(labels.get(key) != value for key, value in node_selector.items()):
         return False

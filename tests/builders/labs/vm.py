@@ -11,7 +11,7 @@ from trimtab.install.components import objects as service_objects
 from trimtab.install.components import webhook_at
 from trimtab.install.services import vm_controller as controller
 from trimtab.install.services import webhook as evictions
-from trimtab.install.vm.admission import eviction_webhook
+from trimtab.install.vm.eviction_webhook import eviction_webhook
 from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.components.component import HttpGet, HttpsGet
 from trimtab.lab.components.identity import kubeconfig_file

@@ -19,9 +19,10 @@ from trimtab.install.loop.manifests import generate
 from trimtab.install.loop.rbac import descheduler_rbac
 from trimtab.install.rights import granted
 from trimtab.install.services import exporter, vm_controller, webhook
-from trimtab.install.vm.admission import eviction_webhook, guard
 from trimtab.install.vm.crd import crds
-from trimtab.install.vm.fence import fence
+from trimtab.install.vm.eviction_webhook import eviction_webhook
+from trimtab.install.vm.launcher_pods_only import launcher_pods_only
+from trimtab.install.vm.pod_deletion_guard import guard
 from trimtab.lab.components.kwok import rbac as kwok_rbac
 from trimtab.lab.components.kwok import stages
 from trimtab.lab.components.objects import node
@@ -78,7 +79,7 @@ def test_the_controller_may_delete_guarded_pods_under_its_name_in_the_cluster() 
     text = repr(shipped)
     assert here in text
     assert in_labs not in text
-    assert text.replace(here, in_labs) == repr([*guard(), *fence()])
+    assert text.replace(here, in_labs) == repr([*guard(), *launcher_pods_only()])
 
 
 def test_the_webhook_is_registered_as_in_the_lab() -> None:

@@ -13,7 +13,7 @@ import trustme
 
 from builders.labs.vmcluster import Cluster
 from trimtab.files.writing import write_private
-from trimtab.install.vm.admission import WEBHOOK
+from trimtab.install.vm.eviction_webhook import WEBHOOK
 from trimtab.kube.errors import Forbidden, TooManyRequests, Unavailable
 from trimtab.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, free_kind
 from trimtab.kube.virtual_machines import VMS

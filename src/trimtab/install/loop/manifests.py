@@ -85,7 +85,7 @@ def cluster_rbac() -> list[Manifest]:
 
 
 def cluster_guard() -> list[Manifest]:
-    """The guard and the fence, which know the controller under its name in a cluster."""
+    """The policies about launcher pods, which know the controller by its name in a cluster."""
     text = msgspec.json.encode([each for s in SERVICES for each in s.admission()]).decode()
     for service in SERVICES:
         text = text.replace(

@@ -59,10 +59,10 @@ def kinds() -> list[dict[str, Any]]:
 
 
 def admission() -> list[dict[str, Any]]:
-    from trimtab.install.vm.admission import guard
-    from trimtab.install.vm.fence import fence
+    from trimtab.install.vm.launcher_pods_only import launcher_pods_only
+    from trimtab.install.vm.pod_deletion_guard import guard
 
-    return [*guard(), *fence()]
+    return [*guard(), *launcher_pods_only()]
 
 
 SERVICE = ServiceSpec(

@@ -43,7 +43,7 @@ def roles() -> tuple[Role, ...]:
 
 def configuration() -> list[dict[str, Any]]:
     """How the API server of a cluster reaches it; make-secrets.sh adds the CA."""
-    from trimtab.install.vm.admission import eviction_webhook
+    from trimtab.install.vm.eviction_webhook import eviction_webhook
     from trimtab.vm.webhook import PATH
 
     service = {"namespace": "default", "name": APP, "path": PATH}

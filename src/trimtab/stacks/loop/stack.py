@@ -18,7 +18,7 @@ from trimtab.install.components import AFTER_TOKENS, component, objects, webhook
 from trimtab.install.registry import ports
 from trimtab.install.service import ServiceSpec
 from trimtab.install.services import exporter, page, vm_controller, webhook
-from trimtab.install.vm.admission import eviction_webhook
+from trimtab.install.vm.eviction_webhook import eviction_webhook
 from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.plan import digest
 from trimtab.scores.prometheus.focus import SLOW_S

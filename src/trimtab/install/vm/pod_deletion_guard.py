@@ -1,4 +1,4 @@
-"""What the API server is told about our pods: the eviction webhook, and the guard.
+"""The guard: the API server refuses to delete a running VM's virt-launcher pod directly.
 
 The guard is a policy inside the API server and not a webhook: in the path of every pod DELETE
 a webhook that is down would stop garbage collection, namespace deletion and node loss
@@ -7,12 +7,10 @@ a webhook that is down would stop garbage collection, namespace deletion and nod
 
 from typing import Any
 
-from trimtab.install.policies import API, matching, validating
+from trimtab.install.policies import matching, validating
 from trimtab.kube.virtual_machines import GUARD_LABEL, VM_NAME_LABEL
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.vm.webhook import PATH
 
-WEBHOOK = "trimtab-eviction"
 GUARD = "trimtab-guard"
 
 # Those whose business it is to remove pods; everybody else is told what to do instead.
@@ -32,35 +30,6 @@ _HELP = (
     f'"pod " + oldObject.metadata.name + " runs VM " + {_VM} + " and is not deleted directly; '
     f'move it with: trimtab vm migrate " + {_VM} + ", or stop it with: trimtab vm stop " + {_VM}'
 )
-
-
-def eviction_webhook(client_config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration for a webhook at `client_config` (url or service, and caBundle)."""
-    if "url" in client_config:
-        client_config = client_config | {"url": client_config["url"].rstrip("/") + PATH}
-    return {
-        "apiVersion": API,
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": WEBHOOK},
-        "webhooks": [
-            {
-                "name": "virt-launcher-eviction.trimtab.dev",
-                "clientConfig": client_config,
-                "rules": [matching("", ["pods/eviction"], ["CREATE"]) | {"scope": "Namespaced"}],
-                "matchConditions": [
-                    {
-                        "name": "virt-launcher",
-                        "expression": 'request.name.startsWith("virt-launcher-")',
-                    }
-                ],
-                "admissionReviewVersions": ["v1"],
-                "sideEffects": "NoneOnDryRun",
-                "failurePolicy": "Fail",
-                "matchPolicy": "Exact",
-                "timeoutSeconds": 5,
-            }
-        ],
-    }
 
 
 def guard() -> list[dict[str, Any]]:

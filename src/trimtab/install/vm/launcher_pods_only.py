@@ -1,8 +1,9 @@
-"""What the vm-controller's right to pods is good for: virt-launcher pods of VMs, nothing else.
+"""An admission policy that limits the vm-controller to virt-launcher pods of VMs.
 
-RBAC can only say "pods". Whoever has the controller's token could otherwise create a pod with
-the host's files, or one that acts under another service account. Inside the API server this
-policy reduces the right to what the controller does (`launcher.desired_pod`).
+RBAC can only grant a right to all pods. Without this policy, somebody with the controller's token
+could create a pod with the host's files, or one that acts under another service account. With it
+the API server refuses every write of a pod that the controller itself would not make
+(`desired_pod` in vm/launcher.py).
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from trimtab.kube.virtual_machines import APP_LABEL, GROUP
 from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.vm.launcher import IMAGE
 
-FENCE = "trimtab-launcher-pods"
+POLICY = "trimtab-launcher-pods"
 _CONTROLLER = (
     f'request.userInfo.username == "system:serviceaccount:{SYSTEM_NAMESPACE}:vm-controller"'
 )
@@ -71,7 +72,7 @@ def _at(operation: str, expression: str, message: str) -> dict[str, Any]:
     }
 
 
-def fence() -> list[dict[str, Any]]:
+def launcher_pods_only() -> list[dict[str, Any]]:
     """The policy and its binding."""
     validations = [
         _at("CREATE", _LAUNCHER, "creates virt-launcher pods only"),
@@ -98,4 +99,4 @@ def fence() -> list[dict[str, Any]]:
         "matchConditions": [{"name": "vm-controller", "expression": _CONTROLLER}],
         "validations": validations,
     }
-    return validating(FENCE, spec)
+    return validating(POLICY, spec)
