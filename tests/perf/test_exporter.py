@@ -26,7 +26,7 @@ from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
 from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant, Diurnal
-from trimtab.model.load.pressure import DEFAULT_PRESSURE
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE
 
 NODES, ROUNDS = 5_000, 7
 CEILING_S, TIMES_FASTER = 0.015, 8

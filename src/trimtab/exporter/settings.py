@@ -7,7 +7,7 @@ import msgspec
 
 from trimtab.errors import ConfigError
 from trimtab.kube.runtime.options import Listening, Option, Port
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.virt.launcher import SCHEDULABLE
 
 NAME = "exporter"

@@ -13,7 +13,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.kube.resources import Key
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve, pressure
+from trimtab.model.load.pressure import pressure
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.player.copies import Progress
 from trimtab.player.guests import Guest
 

@@ -18,7 +18,7 @@ from trimtab.kube.clock import Clock
 from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant, Diurnal, Spikes
 from trimtab.model.load.curve_means import mean
-from trimtab.model.load.pressure import DEFAULT_PRESSURE
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE
 
 START_MS = 1_800_000_000_123
 WAVE = Load(32.0, 64 * GIB, cpu=Diurnal(0.0, 2.0, period=7.0), memory=Diurnal(0.1, 0.9, period=5.0))

@@ -17,7 +17,7 @@ from trimtab.exporter.scenario.in_memory import InMemoryCluster
 from trimtab.exporter.scenario.loading import warnings
 from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.scenario.objects import first_vms
-from trimtab.model.load.pressure import DEFAULT_PRESSURE
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE
 from trimtab.model.scenarios.io import load_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from trimtab.errors import ConfigError
-from trimtab.model.load.pressure import PressureCurve, pressure
+from trimtab.model.load.pressure import pressure
+from trimtab.model.load.pressure_curve import PressureCurve
 
 
 @st.composite

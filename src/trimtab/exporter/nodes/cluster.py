@@ -32,7 +32,7 @@ from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.scenario.objects import MANAGED_BY
 from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.kube.worlds import World
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.quantity import parse_quantity
 from trimtab.obs import get_logger
 

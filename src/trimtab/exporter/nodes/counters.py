@@ -16,7 +16,8 @@ from trimtab.exporter.nodes.ledger import NodeBook, NodeLedger
 from trimtab.exporter.nodes.reading import Column, NodeFigures
 from trimtab.kube.clock import Clock
 from trimtab.model.load.curve_means import means
-from trimtab.model.load.pressure import PressureCurve, pressure
+from trimtab.model.load.pressure import pressure
+from trimtab.model.load.pressure_curve import PressureCurve
 
 CELL_MS = 1000
 NS_PER_MS = 1_000_000

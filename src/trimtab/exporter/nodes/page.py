@@ -12,7 +12,7 @@ from trimtab.exporter.nodes.pareto_sampler import PAIRS_UP_TO, ParetoSampler
 from trimtab.exporter.nodes.production import render_production
 from trimtab.exporter.nodes.reading import NodeFigures, NodeReader
 from trimtab.kube.clock import Clock
-from trimtab.model.load.pressure import PressureCurve
+from trimtab.model.load.pressure_curve import PressureCurve
 from trimtab.obs.metrics import exposition
 
 

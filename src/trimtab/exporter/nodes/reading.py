@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from trimtab.exporter.nodes.consumption import BYTES, CORES, Amounts, PodContribution, PodRole
 from trimtab.exporter.nodes.ledger import NodeBook, NodeLedger
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve, pressure
+from trimtab.model.load.pressure import pressure
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 
 Column = NDArray[np.float64]
 Flow = tuple[float, float]

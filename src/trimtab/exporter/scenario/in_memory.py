@@ -20,7 +20,7 @@ from trimtab.kube.resources import Key
 from trimtab.kube.scenario.objects import first_vms
 from trimtab.kube.virtual_machines import Load
 from trimtab.model.load.curve import Constant
-from trimtab.model.load.pressure import DEFAULT_PRESSURE
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE
 from trimtab.model.nodes_and_vms import Vm
 from trimtab.model.scenarios.scenario import Scenario
 

@@ -19,7 +19,7 @@ from trimtab.kube.scenario.kinds import VmKind, kind_of
 from trimtab.kube.scenario.objects import first_vms, is_of_scenario, starting_node, vm_object
 from trimtab.kube.scenario.writer import ScenarioVms, VmRefused, until
 from trimtab.kube.worlds import World
-from trimtab.model.load.pressure import PressureCurve
+from trimtab.model.load.pressure_curve import PressureCurve
 from trimtab.model.scenarios.scenario import Migration, Scenario
 from trimtab.obs import get_logger
 

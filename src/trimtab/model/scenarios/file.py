@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from trimtab.model.load.curve import Curve
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.nodes_and_vms import (
     DEFAULT_CPU_UTILISATION,
     DEFAULT_MEMORY_UTILISATION,

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.errors import ConfigError
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.nodes_and_vms import Node, RequestsModel, Vm
 from trimtab.virt.migration_backoff import BACKOFF_S, COMPLETION_S_PER_GIB
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH

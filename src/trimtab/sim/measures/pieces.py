@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab.model.load.pressure import PressureCurve, pressure
+from trimtab.model.load.pressure import pressure
+from trimtab.model.load.pressure_curve import PressureCurve
 from trimtab.sim.descheduling.sensor import Pieces
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.loads import Loads

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, convert
 
 from trimtab.errors import ConfigError
-from trimtab.model.load.pressure import DEFAULT_PRESSURE, PressureCurve
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
 from trimtab.model.nodes_and_vms import RequestsModel
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.virt.precopy import DEFAULT_BANDWIDTH
