@@ -8,7 +8,8 @@ from msgspec import NODEFAULT
 from trimtab.install.rights import Role
 from trimtab.install.service import ServiceSpec
 from trimtab.kube.runtime.options import Declared, declared
-from trimtab.stacks.registry import all_services, lab_ports
+from trimtab.stacks.ports import lab_ports
+from trimtab.stacks.registry import all_services
 
 FILE = "docs/reference/services.md"
 _HEAD = """\

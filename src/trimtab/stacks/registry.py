@@ -3,7 +3,6 @@
 from trimtab.install import registry
 from trimtab.install import services as in_clusters
 from trimtab.install.service import ServiceSpec
-from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.stacks import services as in_labs
 
 PROGRAMS = {"prometheus": 9090, "descheduler": 10258}
@@ -28,8 +27,3 @@ def find_service(name: str) -> ServiceSpec:
 
 def all_services() -> list[ServiceSpec]:
     return registry.all_services(*PACKAGES)
-
-
-def lab_ports() -> dict[str, int]:
-    """Every port that a lab with all stacks asks for, by name."""
-    return CONTROL_PLANE | PROGRAMS | KUBEVIRT_PROGRAMS | registry.ports(all_services())
