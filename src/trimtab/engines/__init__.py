@@ -1,10 +1,9 @@
 """The Go programs that a lab runs: compiled once on this computer, kept by hash, found by name.
 
-Other rooms need `locate(name, cache)`; `trimtab engines` needs the rest. Nothing here knows
+Other rooms need `locate(name, cache)`; `trimtab engines` needs the modules. Nothing here knows
 what a lab is.
 """
 
-from trimtab.engines.build import Built, build
 from trimtab.engines.cache import cache_dir, locate
 from trimtab.engines.events import Progress
 from trimtab.engines.programs import PROGRAMS, REQUIRED, Program, chosen
@@ -12,10 +11,8 @@ from trimtab.engines.programs import PROGRAMS, REQUIRED, Program, chosen
 __all__ = [
     "PROGRAMS",
     "REQUIRED",
-    "Built",
     "Program",
     "Progress",
-    "build",
     "cache_dir",
     "chosen",
     "locate",

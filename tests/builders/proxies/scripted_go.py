@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from trimtab.engines import Progress, build
-from trimtab.engines.build import PATIENT, Built
+from trimtab.engines import Progress
+from trimtab.engines.build import PATIENT, Built, build
 from trimtab.engines.compiler import SilenceLimits
 
 # Every fake program says every version, so that whichever it stands for passes its check.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.engines import Progress, build, cache_dir
+from trimtab.engines import Progress, cache_dir
+from trimtab.engines.build import build
 from trimtab.engines.pins import sources_dir
 from trimtab.engines.toolchain.golang import find_go
 from trimtab.errors import TrimtabError

@@ -7,8 +7,9 @@ from msgspec import structs
 
 from trimtab.cli.lab.stacks.loop import Chosen
 from trimtab.cli.setup.engines.build_display import BuildDisplay
-from trimtab.engines import build, cache_dir
+from trimtab.engines import cache_dir
 from trimtab.engines import chosen as chosen_programs
+from trimtab.engines.build import build
 from trimtab.engines.cache import find
 from trimtab.errors import ConfigError
 from trimtab.lab import Home, LabDir, LabSpec, Stack

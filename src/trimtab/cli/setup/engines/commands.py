@@ -20,6 +20,7 @@ from trimtab.cli.setup.engines.build_display import BuildDisplay
 from trimtab.engines import cache_dir, locate, pages
 from trimtab.engines.archive import export as write
 from trimtab.engines.archive import import_ as read
+from trimtab.engines.build import build as compile_missing
 from trimtab.engines.events import Installing, WaitingForOthers
 from trimtab.engines.inventory import inventory
 from trimtab.engines.inventory import prune as remove
@@ -67,7 +68,7 @@ def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -
             return
     total = len(engines.chosen(names))
     with _clean_up_when_ended(), progress("engines", total) as steps:
-        built = engines.build(
+        built = compile_missing(
             names,
             cache=cache,
             environment=os.environ,
