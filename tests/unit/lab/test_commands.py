@@ -9,7 +9,7 @@ import pytest
 
 from builders.labs.lab import a_lab_on_disk
 from trimtab.cli.lab import commands as commands
-from trimtab.cli.lab import context
+from trimtab.cli.lab import context, starting
 from trimtab.errors import ConfigError
 from trimtab.lab import LabStatus, UnitEvent, UnitStatus
 from trimtab.view.lab import StartDisplay, show_started, show_status
@@ -102,10 +102,10 @@ def test_a_wrong_scheduler_configuration_is_refused_before_anything_starts(
 
 
 def test_leaving_the_loopback_is_said_aloud(capsys: pytest.CaptureFixture[str]) -> None:
-    context.warn_of("127.0.0.1")
-    context.warn_of("::1")
+    starting.warn_of("127.0.0.1")
+    starting.warn_of("::1")
     assert capsys.readouterr().err == ""
-    context.warn_of("0.0.0.0")
+    starting.warn_of("0.0.0.0")
     assert "where others can reach it" in capsys.readouterr().err
 
 

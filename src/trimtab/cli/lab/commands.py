@@ -55,7 +55,7 @@ app.command(
 )
 _LIVE = "trimtab.cli.lab.live:"
 app.command(
-    f"{_LIVE}status",
+    "trimtab.cli.lab.status:status",
     name="status",
     help="Show every component and task of a lab, and warnings. Exits with 1 unless it is ready.",
     help_epilogue=examples("trimtab lab status", "trimtab lab status --json | jq .phase"),

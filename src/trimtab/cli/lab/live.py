@@ -1,18 +1,17 @@
-"""Commands for a lab that runs: its state, and its loop changed, watched and tested."""
+"""Commands for a lab that runs: its loop changed, watched and tested."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Annotated
 
 from cyclopts import Parameter
-from msgspec import to_builtins
 
 from trimtab.cli.common.numbers import Seconds
-from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.common.output import Flag, Json
 from trimtab.cli.lab.context import Name, existing
 from trimtab.cli.lab.stacks.loop import warn_of
 from trimtab.errors import ConfigError
-from trimtab.lab import LabDir, LabStatus, look
+from trimtab.lab import LabDir
 from trimtab.model.examples import example_or_file
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
@@ -21,37 +20,10 @@ from trimtab.scores import choose_score
 from trimtab.stacks.loop.change import change_algorithm, change_scenario, current_scenario
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of
-from trimtab.stacks.loop.settings import STACK
-from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
 from trimtab.stacks.loop.state.links import Link
 from trimtab.stacks.loop.state.round_trip import all_links
-from trimtab.view.lab import show_status
 from trimtab.view.loop import show_link, show_links, watch_loop
 from trimtab.view.terminal import err, progress
-
-PACE_LIMIT_S = 3.0
-
-
-def status(*, name: Name = "default", json: Json = False) -> int:
-    """Show every component and task of a lab, and warnings. Exits with 1 unless it is ready."""
-    lab = existing(name)
-    seen = look(lab)
-    pace = _pace(lab, seen)
-    document = seen if pace is None else {**to_builtins(seen), "keeping_up": pace}
-    emit(seen, json, lambda _: show_status(seen, "" if pace is None else str(pace)), document)
-    return 0 if seen.phase == "ready" else 1
-
-
-def _pace(lab: LabDir, status: LabStatus) -> KeepingUp | None:
-    """Whether a loop that runs keeps up; None where there is none."""
-    if STACK not in status.stacks or not status.units:
-        return None
-
-    async def ask() -> KeepingUp:
-        async with open_loop(lab, limit_s=PACE_LIMIT_S) as loop:
-            return await keeping_up(loop)
-
-    return asyncio.run(ask())
 
 
 def algorithm(score: str | None = None, /, *, name: Name = "default") -> None:

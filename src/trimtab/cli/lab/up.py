@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from trimtab.cli.common.output import Flag
-from trimtab.cli.lab import context
+from trimtab.cli.lab import context, starting
 from trimtab.cli.lab.context import Name
 from trimtab.cli.lab.stacks import advisor as with_advisor
 from trimtab.cli.lab.stacks import balancer as with_balancer
@@ -123,15 +123,15 @@ def up(
     known = {**chosen.stacks, **others}
     request = _request(name, chosen, plane)
     file = plane.scheduler_config
-    own = None if file is None else context.read_scheduler_config(file)
-    context.warn_of(plane.listen)
+    own = None if file is None else starting.read_scheduler_config(file)
+    starting.warn_of(plane.listen)
     with_loop.warn_of(chosen.scenario)
     with_kubevirt.build_what_is_missing(chosen.names)
     if foreground:
-        stay_up(home, request, context.means(StartDisplay(), known), own)
+        stay_up(home, request, starting.means(StartDisplay(), known), own)
         return
-    with context.interruptible(), progress(f"lab {name}") as steps:
-        means = context.means(StartDisplay(steps), known)
+    with starting.interruptible(), progress(f"lab {name}") as steps:
+        means = starting.means(StartDisplay(steps), known)
         outcome, status = start(home, request, means, own)
         if chosen.has_loop:
             with_loop.await_loop(home.lab(name), steps.note)
@@ -152,5 +152,5 @@ def _request(name: str, chosen: with_loop.Chosen, plane: PlaneOptions) -> LabReq
         own_scheduler_config=plane.scheduler_config is not None,
         scale=plane.scale,
         listen=plane.listen,
-        hosts=context.own_addresses(plane.listen),
+        hosts=starting.own_addresses(plane.listen),
     )

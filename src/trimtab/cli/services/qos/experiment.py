@@ -13,7 +13,7 @@ from trimtab.benchmarks.queue.labs import lab_of, play
 from trimtab.benchmarks.queue.table import show_report
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.common.output_files import check_file
-from trimtab.cli.lab import context as context
+from trimtab.cli.lab import starting
 from trimtab.errors import ConfigError
 from trimtab.files.writing import write_whole
 from trimtab.model.examples import example_path
@@ -55,10 +55,10 @@ def experiment(
         for side, seed in sequence(plan, sides)
         if not any(run.side == side and run.seed == seed for run in runs)
     ]
-    with context.interruptible(), progress(f"experiment {plan.name}", len(missing)) as steps:
+    with starting.interruptible(), progress(f"experiment {plan.name}", len(missing)) as steps:
         for side, seed in missing:
             steps.note(f"{side}, seed {seed}")
-            with lab_of(plan, side, context.means(StartDisplay(), {})) as lab:
+            with lab_of(plan, side, starting.means(StartDisplay(), {})) as lab:
                 runs.append(asyncio.run(play(plan, side, seed, lab)))
             if output is not None:
                 write_whole(output, msgspec.json.format(msgspec.json.encode(KeptRuns(runs))))

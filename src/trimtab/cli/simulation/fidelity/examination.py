@@ -9,7 +9,7 @@ import msgspec
 from msgspec import to_builtins
 
 from trimtab.cli.common.output import emit
-from trimtab.cli.lab import context as context
+from trimtab.cli.lab import context, starting
 from trimtab.cli.lab.stacks import balancer as with_balancer
 from trimtab.cli.lab.stacks import kubevirt as with_kubevirt
 from trimtab.cli.lab.stacks import loop as with_loop
@@ -155,8 +155,8 @@ def _lab(
     )
     with_loop.warn_of(wanted.order.scenario)
     try:
-        with context.interruptible():
-            up(home, request, context.means(StartDisplay(steps), known), None)
+        with starting.interruptible():
+            up(home, request, starting.means(StartDisplay(steps), known), None)
             with_loop.await_loop(lab, steps.note)
             yield lab
     finally:
