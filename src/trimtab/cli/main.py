@@ -38,7 +38,14 @@ app = App(
     default_parameter=Parameter(validator=finite, show_default=_worth_showing),
     help_epilogue="Every command has --help with examples; --debug shows where an error came from.",
 )
-app.register_install_completion_command()
+app.command(
+    "trimtab.cli.completion:install",
+    name="--install-completion",
+    help="Install shell completion for this application.\n\n"
+    "This command generates and installs the completion script to the appropriate location for "
+    "your shell. After installation, you may need to restart your shell or source your shell "
+    "configuration file.",
+)
 for _name, (_, _help) in GROUPS.items():
     app.command(path_of(_name), name=_name, help=_help)
 
