@@ -9,7 +9,8 @@ one of the labs' plans: the time until the next one, and how many moves it began
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct, structs
@@ -182,7 +183,7 @@ def simulated(
     scrapes = Timing(scrape_s=SCRAPE_S, rules_s=SCRAPE_S, descheduling_s=SCRAPE_S)
     count = int(span_s // SCRAPE_S) + 1
     found = []
-    for part, pace in zip(np.array_split(np.arange(seeds), PACES), _chosen(paces), strict=True):
+    for pace, part in _parts(_chosen(paces), seeds):
         spec = RunSpec(
             scenario=scenario,
             thresholds=(0.0, settings.band),
@@ -191,7 +192,7 @@ def simulated(
             restraint=Restraint(cooldown_s=settings.limits.cooldown_s),
             timing=structs.replace(scrapes, descheduling_s=pace.plan_s, reaction_s=reaction_s),
         )
-        for seed, outcome in zip(part.tolist(), simulate(spec, part.tolist()), strict=True):
+        for seed, outcome in zip(part, simulate(spec, part), strict=True):
             loads = ScrapedLoads(scenario, count, scrapes, phases(seed, scrapes)[0])
             found.append(figures_of_sim(outcome, loads))
     return found
@@ -203,6 +204,13 @@ def _chosen(paces: Sequence[Pace]) -> list[Pace]:
     if not ordered:
         raise ConfigError("one plan was enough, or none; a comparison needs two or more")
     return [ordered[int(len(ordered) * (at + 0.5) / PACES)] for at in range(PACES)]
+
+
+def _parts(chosen: Sequence[Pace], seeds: int) -> Iterator[tuple[Pace, list[int]]]:
+    """Seeds in order, as many for each pace; those of equal paces are cheaper together."""
+    shares = zip(chosen, np.array_split(np.arange(seeds), len(chosen)), strict=True)
+    for pace, alike in groupby(shares, key=itemgetter(0)):
+        yield pace, [seed for _, share in alike for seed in share.tolist()]
 
 
 def ranges(known: Sequence[BalancerFigures], lab: Sequence[BalancerFigures]) -> tuple[Range, ...]:

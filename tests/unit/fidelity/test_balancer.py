@@ -1,5 +1,6 @@
 """The balancer's labs beside simulated runs: who is believed, who is not, what is not compared."""
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from builders.worlds.sim import one_hot_node
 from trimtab.errors import ConfigError
+from trimtab.fidelity import balancer
 from trimtab.fidelity.balancer import (
     BalancerMove,
     BalancerPlan,
@@ -25,7 +27,8 @@ from trimtab.model.examples import example_path
 from trimtab.model.load.curve import Steps
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
-from trimtab.sim import simulate_one
+from trimtab.sim import simulate, simulate_one
+from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec, Timing, VictimChoice
 
 SPAN_S, PLAN_S, REACTION_S = 360.0, 21.0, 5.0
@@ -37,6 +40,7 @@ def unlike_nodes() -> Scenario:
     return load_scenario(example_path(Path("heterogeneous-nodes"), "scenarios"))
 
 
+@cache
 def a_lab() -> BalancerRun:
     """What a lab would record that does what the simulator says."""
     scenario = replace(unlike_nodes(), duration_s=SPAN_S)
@@ -60,6 +64,22 @@ def a_lab() -> BalancerRun:
         cpu=dict(zip(names, map(tuple, cpu.T.tolist()), strict=True)),
         memory=dict(zip(names, map(tuple, memory.T.tolist()), strict=True)),
     )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def simulated_once() -> Iterator[None]:
+    """Most labs are judged beside the same simulated runs."""
+    runs: dict[str, list[Outcome]] = {}
+
+    def remembered(spec: RunSpec, seeds: Sequence[int]) -> list[Outcome]:
+        key = repr((spec, seeds))
+        if key not in runs:
+            runs[key] = simulate(spec, seeds)
+        return runs[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(balancer, "simulate", remembered)
+        yield
 
 
 def test_a_lab_that_does_what_was_simulated_is_believed() -> None:
@@ -109,7 +129,7 @@ def test_the_pace_is_that_of_the_labs_plans() -> None:
 
 def test_a_plan_that_begins_less_than_it_might_takes_longer() -> None:
     def settled(pace: Pace) -> float:
-        return simulated(unlike_nodes(), 600.0, [pace], seeds=SEEDS)[0].settled_s
+        return simulated(unlike_nodes(), 600.0, [pace], seeds=1)[0].settled_s
 
     assert settled(Pace(PLAN_S, at_once=1)) > 1.5 * settled(Pace(PLAN_S))
 

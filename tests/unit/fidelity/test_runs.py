@@ -93,8 +93,8 @@ def an_order(score: str = SCORE, **changes: object) -> LabRunOrder:
 
 def test_simulated_runs_predict_simulated_runs_and_neither_nothing_nor_another_score() -> None:
     order = an_order("linear_amplified_ippd_k3")
-    known = simulated(order, 60.0, 30)
-    others = simulated(order, 60.0, 35)[30:]
+    runs = simulated(order, 60.0, 35)
+    known, others = runs[:30], runs[30:]
     assert judge(Subject("x", SCORE), [], ranges(known, others)).passed
     nothing = simulated(order, 60.0, 30, score=None)
     assert not judge(Subject("x", SCORE), [], ranges(nothing, others)).passed
