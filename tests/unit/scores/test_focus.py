@@ -1,31 +1,41 @@
 """Which rules of a file are evaluated often: what the policy asks for, and no more."""
 
-from typing import Any
-
 import pytest
 import yaml
 
 from trimtab.errors import ConfigError
 from trimtab.scores import CATALOG, RuleSettings, rule_groups
 from trimtab.scores.prometheus.files import render
-from trimtab.scores.prometheus.focus import focus, needed_records
+from trimtab.scores.prometheus.focus import Group, focus, focused, needed_records
 from trimtab.scores.prometheus.records import base_record, score_record
 
 SHIPPED = render(rule_groups(list(CATALOG.values()), RuleSettings(nodes=500)))
 
 
-def groups(text: str) -> dict[str, dict[str, Any]]:
-    return {group["name"]: group for group in yaml.load(text, Loader=yaml.CSafeLoader)["groups"]}
+def read(text: str) -> list[Group]:
+    found: list[Group] = yaml.load(text, Loader=yaml.CSafeLoader)["groups"]
+    return found
 
 
-def records(group: dict[str, Any]) -> list[str]:
+def named(groups: list[Group]) -> dict[str, Group]:
+    return {group["name"]: group for group in groups}
+
+
+def groups(text: str) -> dict[str, Group]:
+    return named(read(text))
+
+
+READ = read(SHIPPED)
+
+
+def records(group: Group) -> list[str]:
     return [rule["record"] for rule in group["rules"]]
 
 
 @pytest.mark.parametrize("name", CATALOG)
 def test_every_score_is_complete_in_the_fast_group(name: str) -> None:
     query = score_record(name, "avg1m")
-    found = groups(focus(SHIPPED, [query]))
+    found = named(focused(READ, [query]))
     often = found["trimtab"]
     assert query in records(often)
     assert found["trimtab-slow"]["interval"] == "1m"

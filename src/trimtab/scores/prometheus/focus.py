@@ -104,6 +104,7 @@ _WITH_HISTORY = re.compile(
 _SUBQUERY = re.compile(r"\[[^\]]*:[^\]]*\]")
 
 Rule = dict[str, Any]
+Group = dict[str, Any]
 
 
 def focus(text: str, queries: Iterable[str], where: str = "rules", slow_s: float = SLOW_S) -> str:
@@ -111,10 +112,14 @@ def focus(text: str, queries: Iterable[str], where: str = "rules", slow_s: float
     data = parse_text(text, where)
     if not isinstance(data, dict) or not isinstance(data.get("groups"), list):
         raise ConfigError(f"{where}: there are no groups; give a Prometheus rule file")
-    rules = [r for g in data["groups"] for r in g.get("rules") or () if "record" in r]
+    return as_yaml({**data, "groups": focused(data["groups"], queries, slow_s)})
+
+
+def focused(groups: list[Group], queries: Iterable[str], slow_s: float = SLOW_S) -> list[Group]:
+    """The groups of a rule file, ours split in what the queries need often and the rest."""
+    rules = [r for g in groups for r in g.get("rules") or () if "record" in r]
     slow = {rule["record"] for rule in rules} - needed_records(rules, queries)
-    groups = [part for group in data["groups"] for part in _split(group, slow, slow_s)]
-    return as_yaml({**data, "groups": groups})
+    return [part for group in groups for part in _split(group, slow, slow_s)]
 
 
 def needed_records(rules: list[Rule], queries: Iterable[str]) -> set[str]:
@@ -142,7 +147,7 @@ def _looked_back_over(expression: str) -> set[str]:
     return set(_WITH_HISTORY.findall(plain))
 
 
-def _split(group: dict[str, Any], slow: set[str], slow_s: float) -> list[dict[str, Any]]:
+def _split(group: Group, slow: set[str], slow_s: float) -> list[Group]:
     rules = group.get("rules") or []
     often = [rule for rule in rules if not _is_slow(rule, slow)]
     rest = [rule for rule in rules if _is_slow(rule, slow)]

@@ -5,7 +5,7 @@ or a line of blocks that is drawn as wide as there is room.
 """
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from msgspec import Struct
 from rich.text import Text
@@ -65,7 +65,7 @@ class Table(Struct, frozen=True):
         title, cells = self.columns[column], [row[column] for row in self.rows]
         kind = self._kind(column)
         if kind == "picture":
-            drawn = [cell for cell in cells if isinstance(cell, Drawing)]
+            drawn = [cell for cell in cells if _is_drawn(cell)]
             widest, least = max(each.widest for each in drawn), max(each.least for each in drawn)
             return ColumnWidths(
                 title, kind, max(widest, _len(title)), max(least, longest_word(title))
@@ -75,7 +75,7 @@ class Table(Struct, frozen=True):
 
     def _kind(self, column: int) -> Kind:
         title = self.columns[column]
-        if any(isinstance(row[column], Drawing) for row in self.rows):
+        if any(_is_drawn(row[column]) for row in self.rows):
             return "picture"
         if title in self.right or title in self.whole:
             return "number"
@@ -100,23 +100,14 @@ class Table(Struct, frozen=True):
             for head, width in zip(heads, block.widths, strict=True)
         ]
         found = self._row(block, wrapped)
+        kinds = [self._kind(n) for n in block.columns]  # each looks at all rows
         for row in self.rows:
             cells = [
-                self._cell(n, row[n], width)
-                for n, width in zip(block.columns, block.widths, strict=True)
+                _lines_of(row[n], kind, width)
+                for n, kind, width in zip(block.columns, kinds, block.widths, strict=True)
             ]
             found += self._row(block, cells)
         return found
-
-    def _cell(self, column: int, cell: object, width: int) -> list[Text]:
-        if isinstance(cell, Drawing):
-            return [cell.draw(min(width, cell.widest))]
-        text, kind = _text(cell), self._kind(column)
-        if text.cell_len <= width or kind == "number":
-            return _styled(text.plain.split("\n"), text) if "\n" in text.plain else [text]
-        if kind == "name":
-            return _styled([shorten(text.plain, width)], text)
-        return _styled(wrap(text.plain, width), text)
 
     def _row(self, block: Block, cells: Sequence[Sequence[Text]]) -> list[Text]:
         height = max(len(cell) for cell in cells)
@@ -135,6 +126,22 @@ class Table(Struct, frozen=True):
         return lines
 
 
+def _lines_of(cell: object, kind: Kind, width: int) -> list[Text]:
+    if _is_drawn(cell):
+        return [cell.draw(min(width, cell.widest))]
+    text = _text(cell)
+    if text.cell_len <= width or kind == "number":
+        return _styled(text.plain.split("\n"), text) if "\n" in text.plain else [text]
+    if kind == "name":
+        return _styled([shorten(text.plain, width)], text)
+    return _styled(wrap(text.plain, width), text)
+
+
+def _is_drawn(cell: object) -> TypeGuard[Drawing]:
+    """Most cells are text; to ask a protocol takes a hundred times as long."""
+    return not isinstance(cell, str | Text) and isinstance(cell, Drawing)
+
+
 def _text(cell: object) -> Text:
     if isinstance(cell, Text):
         return cell
@@ -142,7 +149,7 @@ def _text(cell: object) -> Text:
 
 
 def _len(cell: object) -> int:
-    if isinstance(cell, Drawing):
+    if _is_drawn(cell):
         return cell.widest
     return max(Text(line).cell_len for line in _text(cell).plain.split("\n"))
 

@@ -82,8 +82,12 @@ def sample_attempts(trial: Trial) -> Iterator[UntriedChange]:
     known = _percents(trial, query)
     ranked = sorted(known, key=lambda name: -known[name])
     tried = dict.fromkeys((*ranked[:_TRIED], *ranked[-_TRIED:]))
-    moves = [move for name in tried for move in _moved(trial, query, name, known[name])]
-    yield from sorted(moves, key=lambda move: move.change.size)[:1]
+    nearest: UntriedChange | None = None
+    for name in tried:
+        below = 101 if nearest is None else int(nearest.change.size)
+        nearest = next(_moved(trial, query, name, known[name], below), nearest)
+    if nearest is not None:
+        yield nearest
 
 
 def _vector(trial: Trial) -> QueryResult | None:
@@ -143,10 +147,12 @@ def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
             return
 
 
-def _moved(trial: Trial, query: QueryResult, name: str, now: int) -> Iterator[UntriedChange]:
-    """The nearest whole percent at which the node's sample leads to an eviction."""
+def _moved(
+    trial: Trial, query: QueryResult, name: str, now: int, below: int
+) -> Iterator[UntriedChange]:
+    """The nearest whole percent, less than `below` away, at which the node's sample evicts."""
     at = max(i for i, s in enumerate(query.samples) if s.labels.get("instance") == name)
-    for distance in range(1, 101):
+    for distance in range(1, below):
         for percent in (now + distance, now - distance):
             if not 0 <= percent <= 100:
                 continue
