@@ -1,6 +1,7 @@
 """`--victims planned`: the balancer's planner inside the simulator."""
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,20 +10,31 @@ import pytest
 from builders.worlds.sim import a_scenario, a_vm, nodes
 from trimtab.model.examples import example_path
 from trimtab.model.scenarios.io import load_scenario
+from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate, simulate_one
 from trimtab.sim.descheduling.planned import tolerance
+from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Restraint, RunSpec, VictimChoice
 
+UNRESTRAINED = Restraint()
 
-def migrations(victims: VictimChoice, **changes: object) -> list[int]:
-    scenario = load_scenario(example_path(Path("one-hot-node"), "scenarios"))
-    spec = RunSpec(scenario=scenario, victims=victims, **changes)  # type: ignore[arg-type]
-    return [outcome.card.migrations for outcome in simulate(spec, range(3))]
+
+@cache
+def one_hot_node() -> Scenario:
+    return load_scenario(example_path(Path("one-hot-node"), "scenarios"))
+
+
+@cache
+def outcomes(victims: VictimChoice, restraint: Restraint = UNRESTRAINED) -> list[Outcome]:
+    return simulate(RunSpec(one_hot_node(), victims=victims, restraint=restraint), range(3))
+
+
+def migrations(victims: VictimChoice, restraint: Restraint = UNRESTRAINED) -> list[int]:
+    return [outcome.card.migrations for outcome in outcomes(victims, restraint)]
 
 
 def test_planned_moves_level_a_hot_node_with_no_more_moves_than_the_bound() -> None:
-    scenario = load_scenario(example_path(Path("one-hot-node"), "scenarios"))
-    for outcome in simulate(RunSpec(scenario=scenario, victims="planned"), range(3)):
+    for outcome in outcomes("planned"):
         assert outcome.card.migrations == outcome.card.minimum_migrations
         assert outcome.card.first_converged_s < 900
 
@@ -33,8 +45,7 @@ def test_planned_moves_need_fewer_migrations_than_the_descheduler() -> None:
 
 @pytest.mark.parametrize("limits", [(1, 1), (5, 2)])
 def test_planned_moves_keep_the_limits_of_the_policy(limits: tuple[int, int]) -> None:
-    scenario = load_scenario(example_path(Path("one-hot-node"), "scenarios"))
-    spec = RunSpec(scenario=scenario, victims="planned", limits=limits)
+    spec = RunSpec(one_hot_node(), victims="planned", limits=limits)
     for outcome in simulate(spec, range(2)):
         assert outcome.card.peak_concurrent <= limits[0]
 
@@ -50,7 +61,7 @@ def test_the_limit_per_node_is_on_what_comes_to_a_node_too_and_costs_no_move() -
 
 
 def test_a_node_must_be_over_utilised_several_times_in_a_row_if_asked() -> None:
-    patient = migrations("planned", restraint=Restraint(consecutive=10_000))
+    patient = migrations("planned", Restraint(consecutive=10_000))
     assert patient == [0, 0, 0]
 
 
