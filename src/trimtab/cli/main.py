@@ -84,7 +84,7 @@ def _run(given: list[str]) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    from trimtab.view.terminal import as_typed
+    from trimtab.view.as_typed import as_typed
 
     with suppress(OSError):  # a closed stderr leaves the exit code to tell
         print(f"trimtab: {as_typed(text)}", file=sys.stderr, flush=True)

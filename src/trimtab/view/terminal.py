@@ -4,29 +4,16 @@ A result is either a table or, with `--json`, the same data as JSON, so that
 `trimtab … --json | jq` never meets a progress line.
 """
 
-import os
-import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 import msgspec
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
+from trimtab.view.as_typed import as_typed
 from trimtab.view.tables.table import Table
 
 
@@ -119,22 +106,10 @@ def progress(what: str, total: float | None = None) -> Iterator[ProgressSteps]:
     if not err.is_terminal:
         yield _Lines(what)
         return
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    if total is not None:
-        columns[2:2] = [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=err, transient=True) as bar:
-        yield _Bar(bar, what, total)
+    from trimtab.view.progress_bar import progress_bar  # a tenth of a start, for terminals only
 
-
-class _Bar:
-    def __init__(self, bar: Progress, what: str, total: float | None) -> None:
-        self._bar, self._what, self._task = bar, what, bar.add_task(what, total=total)
-
-    def advance(self, amount: float = 1) -> None:
-        self._bar.advance(self._task, amount)
-
-    def note(self, text: str) -> None:
-        self._bar.update(self._task, description=f"{self._what}: {text}")
+    with progress_bar(err, what, total) as bar:
+        yield bar
 
 
 class _Lines:
@@ -150,24 +125,3 @@ class _Lines:
         if text != self._last:
             err.print(f"{self._what}: {text}", markup=False)
             self._last = text
-
-
-# The command as it can be typed here: `trimtab`, or `.venv/bin/trimtab` in a clone.
-_COMMAND = re.compile(r"(?<![\w/.\-])trimtab(?= [a-z])")
-
-
-@cache
-def program() -> str:
-    """How this program is called from here; plain `trimtab` where that would be found."""
-    called = Path(sys.argv[0] if sys.argv else "")
-    if shutil.which("trimtab") or called.name != "trimtab" or not called.is_file():
-        return "trimtab"
-    called = called.absolute()
-    shown = os.path.relpath(called)
-    return str(called) if shown.startswith("..") else shown
-
-
-def as_typed(text: str) -> str:
-    """The same text; commands in it begin as they must here."""
-    name = program()
-    return text if name == "trimtab" else _COMMAND.sub(name, text)

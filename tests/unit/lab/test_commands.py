@@ -9,7 +9,7 @@ import pytest
 
 from builders.labs.lab import a_lab_on_disk
 from trimtab.cli.lab import commands as commands
-from trimtab.cli.lab import context, starting
+from trimtab.cli.lab import context, reach, starting
 from trimtab.errors import ConfigError
 from trimtab.lab import LabStatus, UnitEvent, UnitStatus
 from trimtab.view.lab import StartDisplay, show_started, show_status
@@ -180,5 +180,5 @@ def test_the_status_shows_the_last_lines_of_what_was_given_up(
 def test_who_looks_for_the_pods_of_a_service_is_told_where_it_is(
     arguments: tuple[str, ...], component: str
 ) -> None:
-    note = commands.processes_not_pods(arguments)
+    note = reach.processes_not_pods(arguments)
     assert note.endswith(f"trimtab lab logs {component}") if component else note == ""

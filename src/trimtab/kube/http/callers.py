@@ -8,14 +8,16 @@ have none, so a certificate is asked for and not demanded, and each webhook look
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from starlette.requests import Request
-from starlette.types import Receive, Scope
 
 from trimtab.obs import get_logger
+
+if TYPE_CHECKING:  # settings name the callers; who reads them need not load a server
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope
 
 # Whether a request comes from this computer itself.
 #
@@ -23,7 +25,7 @@ from trimtab.obs import get_logger
 # origins, and names that somebody else lets point to 127.0.0.1 (DNS rebinding), are not local.
 
 
-def is_local(request: Request) -> bool:
+def is_local(request: "Request") -> bool:
     """Whether a program on this computer asks, not a web page in its browser."""
     host = _host(f"//{request.headers.get('host', '')}")
     return (
@@ -33,7 +35,7 @@ def is_local(request: Request) -> bool:
     )
 
 
-def is_foreign_page(request: Request) -> bool:
+def is_foreign_page(request: "Request") -> bool:
     """Whether a web page asks that was not served here: another port is another origin, too."""
     origin = request.headers.get("origin")
     if origin is None:
@@ -78,7 +80,7 @@ class Callers(Struct, frozen=True):
     client_ca: Path | None = None
     name: str = API_SERVER
 
-    def admit(self, scope: Scope) -> bool:
+    def admit(self, scope: "Scope") -> bool:
         return self.client_ca is None or scope.get(PEER) == self.name
 
     def warn(self) -> None:
@@ -94,7 +96,7 @@ class TooLarge(Exception):
     """A body beyond the limit; the rest of it was not read."""
 
 
-async def bounded_body(receive: Receive, limit: int) -> bytes:
+async def bounded_body(receive: "Receive", limit: int) -> bytes:
     """The whole body, or TooLarge as soon as it is more than `limit` bytes."""
     body = bytearray()
     more = True
