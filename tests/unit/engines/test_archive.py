@@ -1,6 +1,7 @@
 """Export and import: a round trip, and every archive that must not get in."""
 
 import io
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,9 +23,14 @@ def take(file: Path, cache: Path) -> list[Imported]:
     return import_(file, cache, quiet, quiet)
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return a_cache(tmp_path_factory.mktemp("built"), "etcd", "kwok")
+
+
 @pytest.fixture
-def full(tmp_path: Path) -> Path:
-    return a_cache(tmp_path, "etcd", "kwok")
+def full(tmp_path: Path, built: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "full", symlinks=True))
 
 
 @pytest.mark.parametrize("name", ["engines.tar", "engines.tar.gz"])
