@@ -18,16 +18,14 @@ from msgspec import json
 from trimtab.kube.codec import ListPage, WatchEvent, codec, encode
 from trimtab.kube.errors import error_from_body, no_answer
 from trimtab.kube.http.transport import GUARD, WHOLE
-from trimtab.kube.login.connection import (
-    TRANSPORT_ERRORS,
+from trimtab.kube.login.config import (
     Config,
     authority,
-    bearer_token,
-    connect,
     kubeconfig,
     service_account,
     with_token,
 )
+from trimtab.kube.login.connection import TRANSPORT_ERRORS, bearer_token, connect
 from trimtab.kube.resources import PODS, Free, Kind, metadata
 from trimtab.kube.runtime.backoff import TokenBucket
 from trimtab.obs.metrics import counter, histogram

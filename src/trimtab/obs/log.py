@@ -3,7 +3,7 @@
 Events are constants in the past tense with fields beside them:
 `log.info("vm migration requested", vm=key, source=node)`.
 
-Written here because every process pays for a library at its start (docs/decisions/0017).
+Written here because every process pays for a library at its start (docs/decisions/0018).
 """
 
 import sys

@@ -10,13 +10,12 @@ from typing import Any
 import httpx2
 import msgspec
 from hypothesis import settings
-from lightkube.config.kubeconfig import SingleConfig
-from lightkube.config.models import Cluster, Context, User
 from msgspec import Struct
 
 from builders.examples import examples
 from builders.waiting import until
 from trimtab.kube.client import Client
+from trimtab.kube.login.config import Cluster, Config, User
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
 from trimtab.kube.runtime.service import Service
 from trimtab.qos.ledger.account import Account, AccountOwner
@@ -164,8 +163,7 @@ def controlled_by(kind: str, name: str, uid: str = "", api: str = "apps/v1") -> 
 @cache
 def unconnected() -> Client:
     """A client of an API server that is not there: what only reads stores does not mind."""
-    cluster = Cluster(server="http://127.0.0.1:9")
-    return Client(SingleConfig("test", Context(cluster="test"), cluster, user=User()))
+    return Client(Config(Cluster("http://127.0.0.1:9"), User()))
 
 
 class World:

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.cli.groups import CONTENTS, GROUPS, generate, listed, loaded
 
-HEAVY = ("numpy", "polars", "yaml", "lightkube", "httpx2", "starlette", "uvicorn", "structlog")
+HEAVY = ("numpy", "polars", "yaml", "httpx2", "starlette", "uvicorn", "trimtab.obs")
 ROOMS = ("kube", "lab", "stacks", "install", "model.scenarios", "policy", "scores", "sim", "truth")
 ALLOWED = {"record", "web"}
 """Groups that are one command, whose options still come with what they work on."""

@@ -2,14 +2,18 @@
 
 import asyncio
 import stat
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+import trustme
 import yaml
 
 from trimtab.errors import ConfigError
-from trimtab.kube.login.connection import bearer_token, connect, kubeconfig
+from trimtab.kube.login.config import authority, kubeconfig, service_account, with_token
+from trimtab.kube.login.connection import bearer_token, connect
 
 
 def a_config(user: dict[str, Any], cluster: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -82,6 +86,88 @@ def test_a_certificate_that_cannot_be_read_is_one_line(
     config = kubeconfig(written(tmp_path / "x", a_config(data)))
     with pytest.raises(ConfigError, match="https://one:6443: its certificates cannot be used"):
         connect(config, "test", 1.0)
+
+
+def encoded(pem: bytes) -> str:
+    return b64encode(pem).decode()
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the kubeconfig", "in files"])
+def test_certificates_are_taken_from_files_and_from_the_kubeconfig(
+    inside: bool, tmp_path: Path
+) -> None:
+    ca = trustme.CA()
+    mine = ca.issue_cert("me@here")
+    chain = b"".join(blob.bytes() for blob in mine.cert_chain_pems)
+    pems = {
+        "certificate-authority": ca.cert_pem.bytes(),
+        "client-certificate": chain,
+        "client-key": mine.private_key_pem.bytes(),
+    }
+    for name, pem in pems.items():
+        (tmp_path / name).write_bytes(pem)
+    data = {f"{name}-data": encoded(pem) for name, pem in pems.items()}
+    entries: dict[str, Any] = data if inside else {name: name for name in pems}
+    cluster = {name: entries.pop(name) for name in [*entries] if "authority" in name}
+    config = kubeconfig(written(tmp_path / "x", a_config(entries, cluster)))
+    assert authority(config).encode() == pems["certificate-authority"]
+    client = connect(config, "test", 1.0)
+    assert client.base_url == "https://one:6443"
+    assert client.auth is None
+    asyncio.run(client.aclose())
+
+
+def test_a_certificate_without_a_key_is_refused(tmp_path: Path) -> None:
+    config = kubeconfig(written(tmp_path / "x", a_config({"client-certificate-data": "eA=="})))
+    with pytest.raises(ConfigError, match="a client certificate needs a client key"):
+        connect(config, "test", 1.0)
+
+
+def shown(user: dict[str, Any], tmp_path: Path, *answers: int) -> list[str | None]:
+    """What a login shows to a server that answers with these codes, request by request."""
+    config = kubeconfig(written(tmp_path / "x", a_config(user, {"insecure-skip-tls-verify": True})))
+    client = connect(config, "test", 1.0)
+    seen: list[str | None] = []
+    codes = iter(answers)
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers.get("Authorization"))
+        (tmp_path / "token").write_text("new\n")
+        return httpx2.Response(next(codes))
+
+    async def ask() -> None:
+        transport = httpx2.MockTransport(answer)
+        async with httpx2.AsyncClient(transport=transport, auth=client.auth) as twin:
+            await twin.get("https://one")
+        await client.aclose()
+
+    asyncio.run(ask())
+    return seen
+
+
+def test_a_login_shows_its_token_and_reads_it_again_when_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("old\n")
+    file = {"tokenFile": "token", "token": "of the file's owner"}
+    assert shown(file, tmp_path, 401, 200) == ["Bearer old", "Bearer new"]
+    assert shown({"token": "t"}, tmp_path, 401) == ["Bearer t"]
+    assert shown({"username": "u", "password": "p"}, tmp_path, 200) == ["Basic dTpw"]
+    assert shown({}, tmp_path, 200) == [None]
+
+
+def test_a_pod_logs_in_by_its_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=f"no service account at {tmp_path} .* --kubeconfig"):
+        service_account(tmp_path)
+    for name in ("namespace", "token", "ca.crt"):
+        (tmp_path / name).write_text(f"the {name}")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    config = service_account(tmp_path)
+    assert (config.cluster.server, config.namespace) == ("https://[fd00::1]:443", "the namespace")
+    assert asyncio.run(bearer_token(config)) == "the token"
+    assert authority(config) == "the ca.crt"
+    assert asyncio.run(bearer_token(with_token(config, "other"))) == "other"
 
 
 def plugin(path: Path, script: str) -> dict[str, Any]:

@@ -1,89 +1,122 @@
-"""The seam to lightkube: from a kubeconfig or a service account to an authenticated HTTP client.
-
-lightkube does what need not be written twice: kubeconfig, TLS, tokens re-read when they
-expire. We take its connection and speak to the API over it ourselves, because
-its own requests have no bookmarks and decode a list three times slower than its bytes allow
-(docs/decisions/0004). No other module imports it.
-"""
+"""From a cluster and a user to an authenticated HTTP client: TLS, tokens, exec plugins."""
 
 import asyncio
 import os
 import shutil
+import ssl
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import httpx2
-from lightkube.config.client_adapter import ConnectionParams
-from lightkube.config.kubeconfig import SERVICE_ACCOUNT, KubeConfig, SingleConfig
-from lightkube.config.models import User, UserExec
-from lightkube.core.exceptions import ConfigError as LightkubeError
 from msgspec import MsgspecError, Struct, json
 
 from trimtab.errors import ConfigError
 from trimtab.kube.http.transport import Transport
-from trimtab.kube.login.kubeconfig import read
+from trimtab.kube.login.config import Config, ExecPlugin, User
 
-Config = SingleConfig
-TRANSPORT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, LightkubeError, OSError)
-
-
-def kubeconfig(files: Path | Sequence[Path], context: str | None = None) -> Config:
-    """The cluster and user that a context (by default the current one) of the files names."""
-    given = [files] if isinstance(files, Path) else list(files)
-    merged = read(given, context)
-    try:
-        config = KubeConfig.from_dict(merged).get()
-    except Exception as error:  # a value of a wrong type surfaces as whatever the parser met
-        said = ", ".join(map(str, given))
-        raise ConfigError(f"kubeconfig {said}: not a kubeconfig ({error!r})") from error
-    assert config is not None  # `read` made sure that there is a context with a cluster and a user
-    return config
-
-
-def service_account(directory: Path = Path(SERVICE_ACCOUNT)) -> Config:
-    """The identity of the pod that we run in."""
-    try:
-        config = KubeConfig.from_service_account(directory).get()
-    except (LightkubeError, KeyError) as error:
-        raise ConfigError(
-            f"no service account at {directory} ({error}); outside a pod pass --kubeconfig"
-        ) from error
-    assert config is not None  # from_service_account always makes one context, and selects it
-    return config
-
-
-def with_token(config: Config, token: str) -> Config:
-    """The same cluster for the bearer of this token, with nothing of the first user's."""
-    return config._replace(user=User(token=token))
+TRANSPORT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, OSError)
 
 
 def connect(config: Config, agent: str, timeout_s: float) -> httpx2.AsyncClient:
     """An HTTP client for that cluster as that user; nothing is sent yet."""
     try:
-        params = ConnectionParams(timeout=httpx2.Timeout(timeout_s), trust_env=False).httpx_params(
-            config
-        )
-    except (LightkubeError, OSError, ValueError, TypeError) as error:
+        tls = _tls(config)
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"cluster {config.cluster.server}: its certificates cannot be used: {error}"
         ) from error
-    user = config.user
-    if user is not None and user.exec and not (user.token or user.token_file):
-        params["auth"] = ExecAuth(user.exec)
-    params["transport"] = Transport(params["verify"])
     headers = {"Accept": "application/json", "User-Agent": agent}
     if is_loopback(httpx2.URL(config.cluster.server).host):
         headers["Accept-Encoding"] = "identity"  # gzip costs both sides more than loopback does
-    return httpx2.AsyncClient(**params, headers=headers)
+    return httpx2.AsyncClient(
+        base_url=config.cluster.server,
+        auth=_auth(config.user),
+        verify=tls,
+        transport=Transport(tls),
+        timeout=httpx2.Timeout(timeout_s),
+        trust_env=False,
+        headers=headers,
+    )
+
+
+def _tls(config: Config) -> ssl.SSLContext:
+    cluster, user = config.cluster, config.user
+    if cluster.authority_data or cluster.authority_file:
+        with _as_file(cluster.authority_data, cluster.authority_file) as file:
+            context = ssl.create_default_context(cafile=file)
+    else:
+        context = httpx2.create_ssl_context(verify=not cluster.insecure, trust_env=False)
+    if user.certificate_file or user.certificate_data:
+        with (
+            _as_file(user.certificate_data, user.certificate_file) as certificate,
+            _as_file(user.key_data, user.key_file) as key,
+        ):
+            context.load_cert_chain(certificate, key)
+    return context
+
+
+@contextmanager
+def _as_file(data: str | None, file: str | None) -> Iterator[str]:
+    """Where a certificate or key is: Python's ssl reads keys from files only. Data come first."""
+    if not data:
+        if not file:
+            raise ValueError("a client certificate needs a client key")
+        yield file
+        return
+    with NamedTemporaryFile() as copy:
+        copy.write(b64decode(data))
+        copy.flush()
+        yield copy.name
+
+
+def _auth(user: User) -> httpx2.Auth | None:
+    if user.token_file:
+        return TokenFileAuth(Path(user.token_file))
+    if user.token:
+        return TokenAuth(user.token)
+    if user.exec is not None:
+        return ExecAuth(user.exec)
+    if user.username and user.password:
+        return httpx2.BasicAuth(user.username, user.password)
+    return None
+
+
+class TokenAuth(httpx2.Auth):
+    """Shows one token."""
+
+    def __init__(self, token: str) -> None:
+        self._bearer = f"Bearer {token}"
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response]:
+        request.headers["Authorization"] = self._bearer
+        yield request
+
+
+class TokenFileAuth(httpx2.Auth):
+    """Shows the token in a file, which the kubelet renews: read again when it is refused."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._bearer = file, ""
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response]:
+        self._bearer = self._bearer or self._read()
+        request.headers["Authorization"] = self._bearer
+        response = yield request
+        if response.status_code == 401:
+            self._bearer = request.headers["Authorization"] = self._read()
+            yield request
+
+    def _read(self) -> str:
+        return f"Bearer {self._file.read_text(encoding='utf-8').strip()}"
 
 
 async def bearer_token(config: Config) -> str:
     """The token of that user; empty if it logs in by a certificate or a password."""
     user = config.user
-    if user is None:
-        return ""
     if user.token_file:
         return _token_in(Path(user.token_file))
     return user.token or (await ask(user.exec) if user.exec else "")
@@ -96,21 +129,6 @@ def _token_in(file: Path) -> str:
         raise ConfigError(f"token file {file}: it cannot be read: {error}") from error
 
 
-def authority(config: Config) -> str:
-    """The PEM text of the cluster's certificate authority; empty if it names none."""
-    cluster = config.cluster
-    try:
-        if cluster.certificate_auth_data:
-            return b64decode(cluster.certificate_auth_data).decode()
-        if cluster.certificate_auth:
-            return Path(cluster.certificate_auth).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"cluster {cluster.server}: its certificate authority cannot be read: {error}"
-        ) from error
-    return ""
-
-
 def is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
@@ -119,9 +137,6 @@ def is_loopback(host: str) -> bool:
 
 
 # Logging in by an exec plugin: a program that prints a token (aws, gke-gcloud-auth-plugin, …).
-#
-# lightkube has this too, but it refuses the API version v1, does not tell the plugin which
-# version is asked for, and ends in a KeyError when the plugin answers without a token.
 _GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1", f"{_GROUP}/v1alpha1")
 
@@ -137,7 +152,7 @@ class _Credential(Struct, frozen=True):
 class ExecAuth(httpx2.Auth):
     """Asks the plugin once, and again when the server no longer takes the token."""
 
-    def __init__(self, plugin: UserExec) -> None:
+    def __init__(self, plugin: ExecPlugin) -> None:
         check(plugin)
         self._plugin, self._bearer = plugin, ""
 
@@ -154,19 +169,19 @@ class ExecAuth(httpx2.Auth):
         yield request
 
 
-def check(plugin: UserExec) -> None:
+def check(plugin: ExecPlugin) -> None:
     """Refuse what cannot work before the first request."""
-    if plugin.apiVersion not in VERSIONS:
+    if plugin.api_version not in VERSIONS:
         raise ConfigError(
-            f"exec plugin {plugin.command}: apiVersion {plugin.apiVersion} is not supported; "
+            f"exec plugin {plugin.command}: apiVersion {plugin.api_version} is not supported; "
             f"use {VERSIONS[0]}"
         )
     if shutil.which(plugin.command, path=_environment(plugin).get("PATH")) is None:
-        hint = " ".join((plugin.installHint or "install it, or use another context").split())
+        hint = " ".join((plugin.install_hint or "install it, or use another context").split())
         raise ConfigError(f"exec plugin {plugin.command} is not on the PATH; {hint}")
 
 
-async def ask(plugin: UserExec) -> str:
+async def ask(plugin: ExecPlugin) -> str:
     """The token that the plugin prints."""
     command = [plugin.command, *(plugin.args or ())]
     output = await _run(command, _environment(plugin))
@@ -182,8 +197,8 @@ async def ask(plugin: UserExec) -> str:
     return token
 
 
-def _environment(plugin: UserExec) -> dict[str, str]:
-    info = {"apiVersion": plugin.apiVersion, "kind": "ExecCredential"}
+def _environment(plugin: ExecPlugin) -> dict[str, str]:
+    info = {"apiVersion": plugin.api_version, "kind": "ExecCredential"}
     asked = json.encode(info | {"spec": {"interactive": False}}).decode()
     own = {each.name: each.value for each in plugin.env or ()}
     return {**os.environ, "KUBERNETES_EXEC_INFO": asked, **own}
