@@ -7,13 +7,17 @@ and bytes any balancer needs at least. Pure: simulator, commands and service use
 functions.
 """
 
-from trimtab.balance.bounds import Bound, StuckNode, best_level_by_moves, bound
-from trimtab.balance.explain import VmExplanation, explain_vm
-from trimtab.balance.goals import Budget, Goals
-from trimtab.balance.plan import Alternative, Goal, Move, Plan
-from trimtab.balance.planner import make_plan
-from trimtab.balance.price import MigrationCost, predicted_seconds
-from trimtab.balance.problem import NOWHERE, Exclusion, Groups, Problem, problem_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.balance.bounds import Bound, StuckNode, best_level_by_moves, bound
+    from trimtab.balance.explain import VmExplanation, explain_vm
+    from trimtab.balance.goals import Budget, Goals
+    from trimtab.balance.plan import Alternative, Goal, Move, Plan
+    from trimtab.balance.planner import make_plan
+    from trimtab.balance.price import MigrationCost, predicted_seconds
+    from trimtab.balance.problem import NOWHERE, Exclusion, Groups, Problem, problem_of
 
 __all__ = [
     "NOWHERE",
@@ -37,3 +41,21 @@ __all__ = [
     "predicted_seconds",
     "problem_of",
 ]
+
+_NAMES = {
+    "bounds": ("Bound", "StuckNode", "best_level_by_moves", "bound"),
+    "explain": ("VmExplanation", "explain_vm"),
+    "goals": ("Budget", "Goals"),
+    "plan": ("Alternative", "Goal", "Move", "Plan"),
+    "planner": ("make_plan",),
+    "price": ("MigrationCost", "predicted_seconds"),
+    "problem": ("Exclusion", "Groups", "NOWHERE", "Problem", "problem_of"),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used: goals and budgets need no NumPy."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -13,7 +13,7 @@ from trimtab.model import snapshot as model
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
 from trimtab.policy.choices import Choose, as_given
 from trimtab.policy.cycle import Cycle
-from trimtab.policy.decide import decide
+from trimtab.policy.decision import decide
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import InFlight, KnownEviction, PodEvent, PodState

@@ -34,7 +34,7 @@ from trimtab.model.snapshot import (
     Volume,
 )
 from trimtab.policy.cycle import Cycle
-from trimtab.policy.decide import decide
+from trimtab.policy.decision import decide
 from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
 from trimtab.truth.explain.outcome_texts import answers_of
 

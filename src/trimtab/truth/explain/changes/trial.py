@@ -9,7 +9,7 @@ from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult, Snapshot
 from trimtab.policy.choices import Answers
 from trimtab.policy.cycle import Cycle, PluginRun, Reason
-from trimtab.policy.decide import decide
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.numbers import NotANumberError
