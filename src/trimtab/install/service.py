@@ -83,8 +83,7 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
     name: str
     """Its command, its ServiceAccount, its component in a lab, its lease."""
     about: str | None
-    """Its help: one sentence, then paragraphs. It is the docstring of the declaring module, where
-    lists find the sentence without importing the service."""
+    """Its help: one sentence, then paragraphs; the docstring of the declaring module."""
     examples: tuple[str, ...] = ()
     options: type[Struct]
     """Its settings, each of which is an option; see `kube.runtime.options`. The default of

@@ -16,11 +16,6 @@ def service_names() -> list[str]:
     return registry.service_names(*PACKAGES)
 
 
-def help_texts() -> dict[str, str]:
-    """What each of them does; the first paragraph is for lists."""
-    return registry.help_texts(*PACKAGES)
-
-
 def find_service(name: str) -> ServiceSpec:
     return registry.find_service(name, *PACKAGES)
 

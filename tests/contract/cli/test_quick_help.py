@@ -1,8 +1,10 @@
 """A help loads the command line, and nothing that the commands work with; a service no other."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,9 +65,47 @@ def test_running_a_service_loads_no_other_one() -> None:
     assert not loaded & others
 
 
-@pytest.mark.parametrize(
-    "module", ["trimtab.vm.service", "trimtab.vm.webhook", "trimtab.qos.service.service"]
-)
-def test_a_service_that_computes_no_means_starts_without_numpy(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+_STARTED = """
+import contextlib, io, json, sys
+from trimtab.cli.main import _run
+loaded = {}
+for line in sys.argv[1:]:
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        code = _run(line.split())
+    assert code == 2, said.getvalue()
+    loaded[line] = [said.getvalue(), sorted(sys.modules)]
+print(json.dumps(loaded))
+"""
+
+
+def started(*lines: str, state: Path) -> dict[str, tuple[str, set[str]]]:
+    """What each command said, and what the process had loaded by then; one process for all."""
+    done = subprocess.run(
+        [sys.executable, "-c", _STARTED, *lines],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "XDG_STATE_HOME": str(state)},
+    )
+    return {line: (said, set(all_)) for line, (said, all_) in json.loads(done.stdout).items()}
+
+
+def test_services_that_compute_no_means_start_without_numpy_and_what_draws_in_terminals(
+    tmp_path: Path,
+) -> None:
+    names = ("vm-controller", "qos", "advisor", "projector --promtool=x", "machine-config-operator")
+    lines = [f"run {name} --kubeconfig=/nonexistent" for name in names]
+    for line, (said, modules) in started(*lines, state=tmp_path).items():
+        assert "kubeconfig /nonexistent: there is no such file" in said, line
+        assert modules & {"numpy", "polars", "rich", "pygments"} == set(), line
+
+
+def test_the_common_commands_of_a_lab_load_what_they_use(tmp_path: Path) -> None:
+    reach = ("lab kubeconfig", "lab logs etcd")
+    look = ("lab down", "lab status")
+    heavy = {"numpy", "polars", "cryptography", "httpx2", "starlette", "trimtab.scores"}
+    for line, (said, modules) in started(*reach, *look, state=tmp_path).items():
+        assert 'no lab "default"' in said, line
+        assert modules & heavy == set(), line
+        if line in reach:
+            assert modules & {"rich", "yaml", "asyncio"} == set(), line

@@ -8,7 +8,7 @@ import pytest
 from trimtab.cli.main import app
 from trimtab.install.service import ServiceSpec
 from trimtab.kube.runtime.options import declared, written
-from trimtab.stacks.registry import all_services, find_service, help_texts, service_names
+from trimtab.stacks.registry import all_services, find_service, service_names
 
 SERVICES = all_services()
 every = pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
@@ -20,8 +20,7 @@ def test_all_services_are_found_and_named_like_their_modules() -> None:
 
 
 @every
-def test_help_is_the_docstring_of_the_declaration(service: ServiceSpec) -> None:
-    assert help_texts()[service.name] == service.help
+def test_help_begins_with_a_short_sentence(service: ServiceSpec) -> None:
     assert len(service.help.split("\n\n")[0]) < 100
 
 

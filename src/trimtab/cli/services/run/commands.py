@@ -5,10 +5,9 @@ Every service ends with 0 on SIGTERM, with 2 on a bad configuration and with 1 o
 
 from cyclopts import App
 
-from trimtab.stacks.registry import help_texts
+from trimtab.stacks.registry import service_names
 
 app = App(name="run", help="One service in this process, until SIGTERM.")
 
-for _name, _help in help_texts().items():
-    _path = f"trimtab.cli.services.run.service:{_name.replace('-', '_')}"
-    app.command(_path, name=_name, help=_help)
+for _name in service_names():
+    app.command(f"trimtab.cli.services.run.service:{_name.replace('-', '_')}", name=_name)
