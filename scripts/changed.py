@@ -21,6 +21,7 @@ CONTRACT = ROOT / "tests" / "contract"
 WRITES = {"install": "k8s", "docs": "k8s", "setup-kind-env.sh": "k8s", "examples": "study"}
 """Whose output, or whose examples, the tests of another name check."""
 BUILDERS = ("tests/builders/", "conformance/")
+BUILDER = re.compile(r"\b(?:builders|conformance)(?:\.\w+)*")
 EVERYTHING = ("requirements", "pyproject.toml", "tests/conftest.py", "tests/contract/conftest.py")
 
 
@@ -62,18 +63,26 @@ def users_of_builders(files: Iterable[str]) -> set[str]:
     found: set[str] = set()
     asked = {file for file in files if file.startswith(BUILDERS)}
     while asked:
-        names = "|".join(re.escape(_imported_as(file)) for file in asked)
-        pattern = re.compile(rf"\b(?:{names})\b")
-        using = {path for path, text in texts_of_tests().items() if pattern.search(text)}
+        names = {_imported_as(file) for file in asked}
+        using = {path for path, named in builders_in_tests().items() if named & names}
         asked = {file for file in using - found if file.startswith(BUILDERS)}
         found |= using
     return found
 
 
 @cache
-def texts_of_tests() -> dict[str, str]:
+def builders_in_tests() -> dict[str, set[str]]:
+    """By file of tests: the modules of builders that it names, and their packages."""
     paths = [path for folder in ("tests", "conformance") for path in (ROOT / folder).rglob("*.py")]
-    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+    return {str(path.relative_to(ROOT)): _builders_in(path.read_text()) for path in paths}
+
+
+def _builders_in(text: str) -> set[str]:
+    found: set[str] = set()
+    for name in set(BUILDER.findall(text)):
+        parts = name.split(".")
+        found |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    return found
 
 
 def _imported_as(file: str) -> str:

@@ -17,7 +17,7 @@ from trimtab.kube.virtual_machines import (
     VirtualMachine,
     VirtualMachineMigration,
 )
-from trimtab.vm.decide.history import is_evacuation
+from trimtab.vm.decide.finished_migrations import is_evacuation
 
 _PHASES = {"": "Pending", "PreCopy": "Copying"}
 

@@ -11,7 +11,7 @@ from trimtab.virt.migration_backoff import completion_limit_s
 from trimtab.virt.precopy import Copy, share_network
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.amounts import machine, memory_in_use
-from trimtab.vm.decide.history import is_evacuation
+from trimtab.vm.decide.finished_migrations import is_evacuation
 from trimtab.vm.decide.situation import Losses, Precopy, VmSituation
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.settings import VmControllerSettings

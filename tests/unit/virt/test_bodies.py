@@ -32,7 +32,7 @@ from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.virt.eviction import EvictionEffect, EvictionStrategy
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest
 from trimtab.vm.decide import eviction
-from trimtab.vm.decide.history import backoff_left_s
+from trimtab.vm.decide.finished_migrations import backoff_left_s
 from trimtab.vm.leader_state import Slots
 
 EFFECTS = {

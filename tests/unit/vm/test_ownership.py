@@ -19,7 +19,7 @@ from trimtab.kube.virtual_machines import (
 )
 from trimtab.model.load.curve import Constant, Spikes
 from trimtab.vm.amounts import machine
-from trimtab.vm.decide.history import ORPHAN_S
+from trimtab.vm.decide.finished_migrations import ORPHAN_S
 from trimtab.vm.decide.lifecycle import next_step
 from trimtab.vm.decide.situation import VmSituation
 from trimtab.vm.decide.steps import (

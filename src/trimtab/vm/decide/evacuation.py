@@ -1,7 +1,8 @@
 """Evacuations: what a mark leads to, when a failed one is tried again, and when the mark goes.
 
 The webhook sets the mark and nobody else; this side alone clears it, and only when the VM has
-left that node, has lost its pod, is stopped, or was told to stay.
+left that node, has lost its pod, is stopped, or was told to stay. How long a failed one waits
+is KubeVirt's rule: virt/migration_backoff.
 """
 
 from msgspec import to_builtins
@@ -9,7 +10,7 @@ from msgspec import to_builtins
 from trimtab.kube.resources import Free
 from trimtab.kube.virtual_machines import CANCEL_EVACUATION, EVACUATION_LABEL, VM_NAME_LABEL, VMS
 from trimtab.model.nodes_and_vms import Vm
-from trimtab.vm.decide.history import backoff_left_s, is_evacuation
+from trimtab.vm.decide.finished_migrations import backoff_left_s, is_evacuation
 from trimtab.vm.decide.migration import finished
 from trimtab.vm.decide.situation import VmSituation, by_age, is_running
 from trimtab.vm.decide.steps import ClearMark, CreateMigration, DropCancel, EventNote, Step, Wait

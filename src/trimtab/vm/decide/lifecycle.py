@@ -13,7 +13,7 @@ from trimtab.model.nodes_and_vms import Vm
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import cancel, clear_stale_mark, evacuate
 from trimtab.vm.decide.eviction import FINISHED_PHASES
-from trimtab.vm.decide.history import adopt, forget_oldest
+from trimtab.vm.decide.finished_migrations import adopt, forget_oldest
 from trimtab.vm.decide.migration import (
     accept,
     advance,

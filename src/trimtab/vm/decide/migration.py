@@ -11,7 +11,7 @@ from msgspec import structs
 from trimtab.kube.virtual_machines import MigrationStatus, VirtualMachineMigration
 from trimtab.model.nodes_and_vms import Vm
 from trimtab.virt.migration_backoff import PENDING_S, UNSCHEDULABLE_S
-from trimtab.vm.decide.history import attempt_number, is_evacuation
+from trimtab.vm.decide.finished_migrations import attempt_number, is_evacuation
 from trimtab.vm.decide.situation import VmSituation, by_age, is_over, is_running, named
 from trimtab.vm.decide.steps import (
     ClearMark,

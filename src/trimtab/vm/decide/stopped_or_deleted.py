@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from trimtab.kube.resources import Pod
 from trimtab.kube.virtual_machines import CANCEL_EVACUATION, GUARD_LABEL
 from trimtab.model.nodes_and_vms import Vm
-from trimtab.vm.decide.history import adopt, forget_oldest, forget_orphans
+from trimtab.vm.decide.finished_migrations import adopt, forget_oldest, forget_orphans
 from trimtab.vm.decide.migration import end_all
 from trimtab.vm.decide.situation import VmSituation, is_leaving, owner_uid
 from trimtab.vm.decide.steps import (
