@@ -13,7 +13,7 @@ from trimtab.cli.main import run
 from trimtab.virt.eviction import EvictionVerdict, judge_eviction
 from trimtab.virt.slots import MigrationLimits
 from trimtab.vm import leader_state
-from trimtab.vm.decide import eviction, history
+from trimtab.vm.decide import eviction, finished_migrations
 
 Change = tuple[Any, str, Any]
 
@@ -33,7 +33,7 @@ def _let_go(strategy: str, **facts: Any) -> EvictionVerdict:
 
 
 MISTAKES: Mapping[str, Sequence[Change]] = {
-    "the wait does not double": [(history, "backoff_s", _always_20_s)],
+    "the wait does not double": [(finished_migrations, "backoff_s", _always_20_s)],
     "one more leaves a node": [(MigrationLimits, "allow_leaving", _allow_one_more)],
     "a protected VM is let go": [(eviction, "judge_eviction", _let_go)],
     "people go before evacuations": [
