@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec import json as msgjson
 
 from trimtab.kube.virtual_machines import VirtualMachineMigration
-from trimtab.lab import Home
+from trimtab.lab.files.layout import Home
 from trimtab.stacks.loop.connection import Loop, open_loop
 from trimtab.study.extra import need
 from trimtab.study.figures.files import STYLE, save_all

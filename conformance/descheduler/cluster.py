@@ -30,7 +30,7 @@ from trimtab.kube.resources import Node
 from trimtab.model.snapshot import SnapshotNode, SnapshotPod
 from trimtab.observe import wire
 from trimtab.observe.objects import node_of, pod_of
-from trimtab.policy import InFlight, PodEvent
+from trimtab.policy.inflight import InFlight, PodEvent
 from trimtab.policy.snapshot_view import state_of
 
 _AT_ONCE = 8

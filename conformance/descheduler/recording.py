@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import Snapshot
-from trimtab.policy import InFlight, PodEvent
+from trimtab.policy.inflight import InFlight, PodEvent
 
 
 class Assumed(Struct, frozen=True):

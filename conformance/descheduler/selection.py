@@ -9,7 +9,7 @@ from conformance.descheduler.judge.coverage import coverage
 from conformance.descheduler.judge.rules import REQUIRED
 from conformance.descheduler.recording import Recording
 from conformance.descheduler.wrong.mutants import MUTANTS, Mutant
-from trimtab.policy import SnapshotView
+from trimtab.policy.snapshot_view import SnapshotView
 
 TIMES = 5
 Seen = tuple[Recording, SnapshotView]

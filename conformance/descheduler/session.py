@@ -23,7 +23,7 @@ from trimtab.model.snapshot import (
     Snapshot,
 )
 from trimtab.observe.descheduler_log import parse_cycles
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 
 _INTERVALS = {"prometheus": "300ms"}
 _LONG_INTERVAL = "600ms"

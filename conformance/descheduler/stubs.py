@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from trimtab.model.quantity import NANO, parse_quantity
 from trimtab.model.snapshot import NodeMetrics, PodMetrics, QueryResult
-from trimtab.policy import Answer
+from trimtab.policy.choices import Answer
 
 CLOSED = "the gate is closed"
 _MILLI = NANO // 1000

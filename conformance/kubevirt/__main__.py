@@ -42,7 +42,8 @@ from conformance.kubevirt.run import run
 from conformance.kubevirt.scenario import Scenario
 from conformance.kubevirt.table import answers, by_kind, table, waits
 from conformance.kubevirt.wrong import MISTAKES, command
-from trimtab.lab import Home, Stack
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.files.layout import Home
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 

@@ -12,7 +12,11 @@ from collections.abc import Callable
 import pytest
 
 from builders.values.grown_clusters import a_grown_cluster, an_unlike_cluster
-from trimtab.balance import Budget, Goals, Plan, Problem, bound, make_plan
+from trimtab.balance.bounds import bound
+from trimtab.balance.goals import Budget, Goals
+from trimtab.balance.plan import Plan
+from trimtab.balance.planner import make_plan
+from trimtab.balance.problem import Problem
 
 FEWEST = Goals(margin=0.0, price_per_s=0.0, relieve=False, reserve=False)
 

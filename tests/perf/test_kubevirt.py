@@ -20,7 +20,7 @@ from builders.waiting import wait_until
 from builders.worlds.crowded import ON_HOT, crowded
 from trimtab.engines import cache_dir, chosen
 from trimtab.engines.cache import find
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.stacks.loop.projector.policy_file import with_algorithm

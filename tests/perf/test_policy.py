@@ -9,19 +9,12 @@ from time import process_time
 import numpy as np
 import pytest
 
-from trimtab.policy import (
-    PlainNode,
-    PlainPod,
-    PodView,
-    Shuffled,
-    Traits,
-    Vector,
-    View,
-    decide,
-    default_policy,
-)
+from trimtab.policy.choices import Shuffled
+from trimtab.policy.decision import decide
+from trimtab.policy.file.default import default_policy
 from trimtab.policy.numbers import classify_nodes, mean_of, percent_of, thresholds_around, usage_of
 from trimtab.policy.pods.filters import Filter
+from trimtab.policy.view import PlainNode, PlainPod, PodView, Traits, Vector, View
 
 LAUNCHER = Traits(request_evict_only=True, local_storage=True)
 CEILING_US = {100: 900.0, 1_000: 1_200.0, 10_000: 2_700.0}  # three times what was measured

@@ -23,7 +23,7 @@ from trimtab.engines.cache import cache_dir
 from trimtab.engines.toolchain.golang import find_go
 from trimtab.kube.client import Client
 from trimtab.kube.resources import PODS
-from trimtab.lab import Lab, Stack, StackContribution
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.stacks.qos.stack import PORTS, scheduler, scheduler_file
 
 pytestmark = pytest.mark.engines

@@ -15,7 +15,8 @@ import numpy as np
 
 from conformance.descheduler.judge.compare import Judgement
 from conformance.descheduler.judge.guided import UNNAMED
-from trimtab.policy import PluginRun, Traits
+from trimtab.policy.cycle import PluginRun
+from trimtab.policy.view import Traits
 
 _WAYS = (True, False)
 _ENOUGH = 8_000

@@ -18,20 +18,14 @@ from trimtab.model.quantity import parse_quantity
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe.descheduler_log import LoggedCycle, LoggedNode, parse_cycles
 from trimtab.observe.descheduler_log import LoggedRun as LoggedRun
-from trimtab.policy import (
-    Answer,
-    Class,
-    Cycle,
-    PluginRun,
-    PodView,
-    Policy,
-    SnapshotView,
-    decide,
-    read_policy,
-)
-from trimtab.policy.cycle import PodOutcome
-from trimtab.policy.file.settings import HighNodeUtilization, Plugin, Profile
+from trimtab.policy.choices import Answer
+from trimtab.policy.cycle import Class, Cycle, PluginRun, PodOutcome
+from trimtab.policy.decision import decide
+from trimtab.policy.file.reader import read_policy
+from trimtab.policy.file.settings import HighNodeUtilization, Plugin, Policy, Profile
+from trimtab.policy.snapshot_view import SnapshotView
 from trimtab.policy.usage import shown
+from trimtab.policy.view import PodView
 
 _ATTEMPTS = 60
 _CATEGORIES = {

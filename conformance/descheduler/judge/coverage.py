@@ -10,8 +10,7 @@ from conformance.descheduler.judge.fates import fates_of
 from conformance.descheduler.recording import Recording
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import EVICT, REQUEST_EVICT_ONLY
-from trimtab.policy import Class, CycleFigures, PluginRun, SnapshotView, Visit, VisitEnd
-from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.cycle import Class, CycleFigures, PluginRun, PodOutcome, Visit, VisitEnd
 from trimtab.policy.file.settings import (
     HighNodeUtilization,
     LowNodeUtilization,
@@ -21,7 +20,7 @@ from trimtab.policy.file.settings import (
 )
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
-from trimtab.policy.snapshot_view import policy_of
+from trimtab.policy.snapshot_view import SnapshotView, policy_of
 
 _ODD_PERCENTS = {7, 14, 28, 29, 55, 56, 57, 58}
 _BASIC = {"cpu", "memory", "pods", "MetricResource"}

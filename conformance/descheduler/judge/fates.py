@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from conformance.descheduler.recording import Recording
-from trimtab.policy import InFlight, PodEvent
+from trimtab.policy.inflight import InFlight, PodEvent
 
 
 def fates_of(recording: Recording) -> Iterator[str]:

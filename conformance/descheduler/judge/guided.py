@@ -11,9 +11,8 @@ from itertools import chain
 from typing import Any
 
 from trimtab.observe.descheduler_log import LoggedCycle
-from trimtab.policy import Cycle, Tie, VisitEnd
-from trimtab.policy.choices import Item
-from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.choices import Item, Tie
+from trimtab.policy.cycle import Cycle, PodOutcome, VisitEnd
 
 UNNAMED = (PodOutcome.TOTAL_LIMIT, PodOutcome.NODE_LIMIT, PodOutcome.NAMESPACE_EXCLUDED)
 """The log does not say whom they met: when that was is our guess."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.observe.descheduler_log import LoggedPod, LoggedSource
-from trimtab.policy import PodOutcome, Visit, VisitEnd
+from trimtab.policy.cycle import PodOutcome, Visit, VisitEnd
 from trimtab.policy.file.settings import Plugin, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import ClusterView, PodView

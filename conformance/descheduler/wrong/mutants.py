@@ -16,11 +16,12 @@ from conformance.descheduler.wrong import pieces as wrong
 from conformance.descheduler.wrong import rules as rules
 from conformance.descheduler.wrong.pieces import engine_without
 from conformance.descheduler.wrong.rules import limits_without
-from trimtab.policy import SnapshotView, assess, evict, numbers, snapshot_view, usage
+from trimtab.policy import assess, evict, numbers, snapshot_view, usage
 from trimtab.policy.evict import Destinations, EvictionEngine
 from trimtab.policy.file.settings import Protection
 from trimtab.policy.inflight import InFlight
 from trimtab.policy.pods import filters, fit, requests, taints
+from trimtab.policy.snapshot_view import SnapshotView
 
 Change = tuple[Any, str, Any]
 

@@ -7,8 +7,8 @@ import numpy as np
 from msgspec import structs
 
 from trimtab.model.quantity import NANO
-from trimtab.policy import VisitEnd, decision
-from trimtab.policy.cycle import PodOutcome, Reason, VisitedPod
+from trimtab.policy import decision
+from trimtab.policy.cycle import PodOutcome, Reason, VisitedPod, VisitEnd
 from trimtab.policy.evict import Destinations, EvictionEngine
 from trimtab.policy.file.settings import LowNodeUtilization, UsageSource
 from trimtab.policy.pods.taints import counts_as_destination, tolerates_for_scheduling

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec import structs
 
 from conformance.descheduler.wrong.pieces import Change
-from trimtab.policy import PodEvent, SnapshotView
 from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.evict import Evictions
 from trimtab.policy.file.settings import Evictor, Protection
-from trimtab.policy.inflight import InFlight
+from trimtab.policy.inflight import InFlight, PodEvent
 from trimtab.policy.pods import filters
+from trimtab.policy.snapshot_view import SnapshotView
 
 
 def limits_without(rule: str) -> list[Change]:

@@ -40,7 +40,7 @@ from trimtab.observe.vm_limits import (
     with_limits,
 )
 from trimtab.observe.vm_loads import Demand, Fate, demands_from_metrics, snapshot_vms
-from trimtab.policy import read_policy
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization
 from trimtab.prom.client import Prometheus
 

@@ -29,8 +29,7 @@ from trimtab.model.scenarios.scenario import Scenario
 from trimtab.observe import wire
 from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
 from trimtab.observe.objects import node_of, pod_of
-from trimtab.policy import Policy
-from trimtab.policy.file.settings import queries
+from trimtab.policy.file.settings import Policy, queries
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import MEAN_WINDOW_S, Score
 from trimtab.scores.prometheus.records import base_record

@@ -16,7 +16,7 @@ from trimtab.fidelity.recording import LabRun, moment
 from trimtab.model.load.curve import Curve, value_at
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 from trimtab.sim.measures.card import against_the_band, convergence
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import Timing

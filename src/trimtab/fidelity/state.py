@@ -12,8 +12,8 @@ from msgspec import Struct
 from trimtab.fidelity.recording import PodVersion, moment
 from trimtab.model.snapshot import SnapshotPod
 from trimtab.observe.descheduler_log import LoggedCycle
-from trimtab.policy import InFlight, PodEvent, PodOutcome
-from trimtab.policy.inflight import EMPTY
+from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.inflight import EMPTY, InFlight, PodEvent
 from trimtab.policy.snapshot_view import state_of
 
 BEFORE_S, AFTER_S = 3.0, 1.0

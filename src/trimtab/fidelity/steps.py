@@ -18,20 +18,12 @@ from trimtab.fidelity.scores import TOLERANCE, Evaluation, Evaluations
 from trimtab.fidelity.state import RunState, StateHistory
 from trimtab.model.snapshot import QueryResult, Sample, Snapshot
 from trimtab.observe.descheduler_log import LoggedCycle
-from trimtab.policy import (
-    Answer,
-    Choose,
-    Class,
-    Cycle,
-    PodOutcome,
-    PodView,
-    SnapshotView,
-    Tie,
-    decide,
-    policy_of,
-)
-from trimtab.policy.choices import Answers
+from trimtab.policy.choices import Answer, Answers, Choose, Tie
+from trimtab.policy.cycle import Class, Cycle, PodOutcome
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
+from trimtab.policy.snapshot_view import SnapshotView, policy_of
+from trimtab.policy.view import PodView
 
 # What was left to chance or to others in a cycle, taken from its log: choices and answers.
 Item = TypeVar("Item")

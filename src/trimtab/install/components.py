@@ -9,9 +9,9 @@ from msgspec import Struct, structs
 from trimtab.install.rights import granted
 from trimtab.install.service import ServiceSpec
 from trimtab.kube.runtime.options import written
-from trimtab.lab import CA_BUNDLE, Component, Lab
-from trimtab.lab.components.component import HttpGet, HttpsGet, Probe
+from trimtab.lab.components.component import Component, HttpGet, HttpsGet, Probe
 from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.components.stack import CA_BUNDLE, Lab
 
 Manifest = dict[str, Any]
 AFTER_TOKENS = ("tokens", "kube-apiserver")

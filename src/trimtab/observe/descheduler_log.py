@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 
 _LINE = re.compile(r"([IWEF])(\d{4} [\d:.]+)\s+(\d{1,10}) (\S+?):\d+\] (.*)")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'

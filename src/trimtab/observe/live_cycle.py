@@ -15,22 +15,13 @@ from msgspec import Struct, field
 
 from trimtab.errors import ConfigError
 from trimtab.observe.node_classes import LiveView
-from trimtab.policy import (
-    Class,
-    Cycle,
-    NotANumberError,
-    PlainNode,
-    PlainPod,
-    PluginRun,
-    Policy,
-    QueryFailure,
-    Shuffled,
-    Traits,
-    Vector,
-    decide,
-)
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, UsageSource
+from trimtab.policy.choices import Shuffled
+from trimtab.policy.cycle import Class, Cycle, PluginRun
+from trimtab.policy.decision import decide
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Policy, UsageSource
+from trimtab.policy.numbers import NotANumberError
 from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS
+from trimtab.policy.view import PlainNode, PlainPod, QueryFailure, Traits, Vector
 from trimtab.virt.launcher import SCHEDULABLE
 
 _TRAITS = Traits(

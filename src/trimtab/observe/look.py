@@ -57,8 +57,8 @@ from trimtab.observe.vm_loads import (
     own_fates,
     snapshot_vms,
 )
-from trimtab.policy import Policy, read_policy
-from trimtab.policy.file.settings import LowNodeUtilization, UsageSource, queries
+from trimtab.policy.file.reader import read_policy
+from trimtab.policy.file.settings import LowNodeUtilization, Policy, UsageSource, queries
 from trimtab.prom.client import Prometheus
 
 T = TypeVar("T")

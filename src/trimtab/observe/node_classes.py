@@ -10,9 +10,10 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.kube.resources import Node as ApiNode
-from trimtab.policy import Class, CycleFigures, PodView, Policy, QueryFailure, Vector, View, decide
-from trimtab.policy.file.settings import METRIC_RESOURCE
-from trimtab.policy.view import PlainNode
+from trimtab.policy.cycle import Class, CycleFigures
+from trimtab.policy.decision import decide
+from trimtab.policy.file.settings import METRIC_RESOURCE, Policy
+from trimtab.policy.view import PlainNode, PodView, QueryFailure, Vector, View
 from trimtab.prom.client import Sample
 from trimtab.virt.soft_taints import NodeClass
 

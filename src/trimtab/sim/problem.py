@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.balance import NOWHERE, Problem, problem_of
-from trimtab.balance.problem import Places
+from trimtab.balance.problem import NOWHERE, Places, Problem, problem_of
 from trimtab.sim.fleet import BYTES_PER_UNIT, Fleet, Floats
 
 

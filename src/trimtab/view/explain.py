@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trimtab.model.snapshot import Snapshot
 from trimtab.observe.look import Look
-from trimtab.policy import policy_of
+from trimtab.policy.snapshot_view import policy_of
 from trimtab.truth.explain.explanation import Explanation, RunExplained
 from trimtab.truth.explain.nodes import NodeExplained
 from trimtab.truth.explain.pods import PodExplained

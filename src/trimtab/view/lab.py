@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from trimtab.lab import LabStatus, UnitEvent, UnitStatus
+from trimtab.lab.control import LabStatus, UnitEvent, UnitStatus
 from trimtab.lab.spec import name_option
 from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, STACK
 from trimtab.view.terminal import ProgressSteps, err, out, show_table

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trimtab.errors import NotReady, Unavailable
-from trimtab.lab import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.state.links import Link
 from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay, read_loop

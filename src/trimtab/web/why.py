@@ -11,10 +11,11 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.balance import explain_vm, make_plan
 from trimtab.balance.document import AlternativeDocument, alternative_of
+from trimtab.balance.explain import explain_vm
 from trimtab.balance.from_snapshot import problem_from
 from trimtab.balance.plan import Plan
+from trimtab.balance.planner import make_plan
 from trimtab.balance.problem import Problem
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult, Snapshot

@@ -15,7 +15,7 @@ from browser.web.conftest import Opener
 from builders.labs.loops import LoopLab, running_loop
 from builders.programs.served_page import ServedPage
 from builders.waiting import wait_until
-from trimtab.lab import Home
+from trimtab.lab.files.layout import Home
 from trimtab.scores import CATALOG
 
 pytestmark = [pytest.mark.browser, pytest.mark.engines, pytest.mark.full]

@@ -17,7 +17,7 @@ from builders.labs.kubevirt import KubevirtLab, needs_kubevirt
 from builders.labs.loops import LoopLab, running_loop
 from builders.programs.served_page import ServedPage
 from builders.waiting import wait_until
-from trimtab.lab import Home
+from trimtab.lab.files.layout import Home
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 

@@ -11,8 +11,9 @@ from browser.web.conftest import Opener
 from builders.programs.served_page import ServedPage
 from builders.values.pictures import FeedFile, a_move_begins, a_move_ends, a_picture
 from builders.worlds.snapshots import a_snapshot, with_vms
-from trimtab.balance import explain_vm, make_plan
+from trimtab.balance.explain import explain_vm
 from trimtab.balance.from_snapshot import problem_from
+from trimtab.balance.planner import make_plan
 from trimtab.model.snapshot import dump
 from trimtab.truth.explain.explanation import explain
 from trimtab.web.feed.history import LONG_BYTES

@@ -15,8 +15,8 @@ from msgspec import Struct, structs
 
 from trimtab.install.rights import Right, Role
 from trimtab.install.service import ServiceSpec
-from trimtab.lab import Lab, Stack, StackContribution
 from trimtab.lab.components.control_plane import kube_apiserver
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 LOG, POLICY = "logs/audit.json", "config/audit.yaml"
 SYSTEM = "system:serviceaccount:trimtab-system:"

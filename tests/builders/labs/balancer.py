@@ -22,7 +22,8 @@ from trimtab.install.services import balancer
 from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import LEASES, NODES
 from trimtab.kube.virtual_machines import VMS
-from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.components.identity import ServiceIdentity
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 AT_REST = ("level: no node is above the band", "above the band, but no move would help")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builders.labs.lab import RunningLab
 from trimtab.engines import cache_dir
-from trimtab.lab import Home
+from trimtab.lab.files.layout import Home
 
 
 class Bench:

@@ -3,9 +3,9 @@
 from builders.labs.vm import trimtab
 from trimtab.install.rights import granted
 from trimtab.install.services import exporter
-from trimtab.lab import Component, Lab, ServiceIdentity, Stack, StackContribution
-from trimtab.lab.components.component import HttpGet
-from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.components.component import Component, HttpGet
+from trimtab.lab.components.identity import ServiceIdentity, kubeconfig_file
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 
 def exporter_stack(*flags: str, allow_scenario: bool = False) -> Stack:

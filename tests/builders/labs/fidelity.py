@@ -8,7 +8,7 @@ import pytest
 from builders.labs.loops import EXAMPLES, LoopLab, running_loop
 from trimtab.fidelity.lab import LabRunOrder
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.scores import find_score
 
 SCORE = "linear_amplified_ippd_k3"

@@ -25,7 +25,7 @@ from trimtab.kube.errors import NotFound, TooManyRequests, Unavailable
 from trimtab.kube.kubevirt import KUBEVIRT_VMS, VMIMS, VMIS, Vmi, Vmim
 from trimtab.kube.resources import PODS, Pod
 from trimtab.kube.virtual_machines import LAUNCHER_LABEL
-from trimtab.lab import Stack
+from trimtab.lab.components.stack import Stack
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 from trimtab.vm.kubevirt_requests import KubevirtRequests

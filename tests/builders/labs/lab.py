@@ -24,28 +24,19 @@ from msgspec import structs
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import locate
 from trimtab.files.writing import make_private_dir, write_private
-from trimtab.lab import (
-    NONE,
-    ClientCert,
-    Component,
-    Home,
-    LabClock,
-    LabDir,
-    LabPlan,
-    LabRequest,
-    LabSpec,
-    LabStatus,
-    Means,
-    Stack,
-    SupervisorTask,
-    down,
-    look,
-    up,
-)
+from trimtab.lab.components.component import Component, LabPlan, SupervisorTask
 from trimtab.lab.components.control_plane import PORTS
+from trimtab.lab.components.identity import ClientCert
+from trimtab.lab.components.stack import NONE, Stack
+from trimtab.lab.control import LabStatus
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.files.pki import ensure_pki, utc_now
-from trimtab.lab.inspection import read_run
+from trimtab.lab.inspection import look, read_run
 from trimtab.lab.process import ProcessId, is_alive
+from trimtab.lab.spec import LabClock, LabSpec
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import Means, up
+from trimtab.lab.stop import down
 
 
 class RunningLab:

@@ -22,10 +22,10 @@ from msgspec import Struct
 from builders.labs.lab import RunningLab, running_lab
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.kube.virtual_machines import VirtualMachine, VirtualMachineMigration
-from trimtab.lab import Stack
+from trimtab.lab.components.stack import Stack
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.loop.change import change_algorithm, change_policy, change_scenario
 from trimtab.stacks.loop.connection import Loop, open_loop
 from trimtab.stacks.loop.descheduler import IDENTITY

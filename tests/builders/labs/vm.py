@@ -12,9 +12,9 @@ from trimtab.install.components import webhook_at
 from trimtab.install.services import vm_controller as controller
 from trimtab.install.services import webhook as evictions
 from trimtab.install.vm.eviction_webhook import eviction_webhook
-from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
-from trimtab.lab.components.component import HttpGet, HttpsGet
-from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.components.component import Component, HttpGet, HttpsGet
+from trimtab.lab.components.identity import ServerCert, ServiceIdentity, kubeconfig_file
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 PORTS = {"vm-controller": 8085, "webhook": 9443}
 TRIMTAB = (sys.executable, "-m", "trimtab.cli")

@@ -16,7 +16,7 @@ from msgspec import convert
 
 from trimtab.cli.main import app
 from trimtab.kube.virtual_machines import VirtualMachine, VirtualMachineMigration
-from trimtab.lab import LabStatus, UnitStatus
+from trimtab.lab.control import LabStatus, UnitStatus
 from trimtab.qos.queue.waiting import Waiter
 from trimtab.stacks.loop.state.loop_state import LoopNode, LoopState, MigrationUnderWay
 from trimtab.stacks.loop.state.recent_cycles import RecentCycle, Request

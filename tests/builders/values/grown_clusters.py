@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trimtab.balance import Exclusion, Problem, problem_of
+from trimtab.balance.problem import Exclusion, Problem, problem_of
 
 
 def a_grown_cluster(nodes: int, vms: int, seed: int = 0) -> Problem:

@@ -32,17 +32,12 @@ from trimtab.observe.descheduler_log import (
     LoggedRun,
     LoggedSource,
 )
-from trimtab.policy import (
-    DEFAULT_POLICY,
-    Class,
-    Cycle,
-    PodOutcome,
-    Shuffled,
-    SnapshotView,
-    decide,
-    policy_of,
-)
+from trimtab.policy.choices import Shuffled
+from trimtab.policy.cycle import Class, Cycle, PodOutcome
+from trimtab.policy.decision import decide
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.settings import METRIC_RESOURCE
+from trimtab.policy.snapshot_view import SnapshotView, policy_of
 from trimtab.scores import evaluate_means, find_score
 
 SCORE = "cpu_focused"

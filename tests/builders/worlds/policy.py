@@ -10,17 +10,27 @@ from typing import Any
 import numpy as np
 
 from trimtab.model.quantity import parse_quantity
-from trimtab.policy import NodeView, PlainNode, PlainPod, PodView, Policy, Traits, Vector, View
 from trimtab.policy.file.settings import (
     METRIC_RESOURCE,
     Evictor,
     HighNodeUtilization,
     LowNodeUtilization,
     Plugin,
+    Policy,
     Profile,
     UsageSource,
 )
-from trimtab.policy.view import Amounts, QueryFailure
+from trimtab.policy.view import (
+    Amounts,
+    NodeView,
+    PlainNode,
+    PlainPod,
+    PodView,
+    QueryFailure,
+    Traits,
+    Vector,
+    View,
+)
 
 
 def nano(**quantities: str | int) -> dict[str, int]:

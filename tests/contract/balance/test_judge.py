@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from builders.values.grown_clusters import a_grown_cluster, an_unlike_cluster
-from trimtab.balance import Goals, Problem, bound, exact, make_plan
-from trimtab.balance.bounds import ceilings
-from trimtab.balance.problem import Floats, Places
+from trimtab.balance import exact
+from trimtab.balance.bounds import bound, ceilings
+from trimtab.balance.goals import Goals
+from trimtab.balance.planner import make_plan
+from trimtab.balance.problem import Floats, Places, Problem
 
 # Installed with requirements/dev.lock; a .venv from before needs `make setup` once more.
 highspy = pytest.importorskip("highspy")

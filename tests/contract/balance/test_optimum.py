@@ -6,8 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.balance import Goals, Plan, Problem, make_plan, problem_of
 from trimtab.balance.bounds import ceilings
+from trimtab.balance.goals import Goals
+from trimtab.balance.plan import Plan
+from trimtab.balance.planner import make_plan
+from trimtab.balance.problem import Problem, problem_of
 
 GOALS = Goals(band=0.05, margin=0.0, price_per_s=0.0, relieve=False, reserve=False)
 NODES, VMS = 3, 9

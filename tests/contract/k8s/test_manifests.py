@@ -27,7 +27,7 @@ from trimtab.lab.components.kwok import rbac as kwok_rbac
 from trimtab.lab.components.kwok import stages
 from trimtab.lab.components.objects import node
 from trimtab.lab.spec import NodeSize
-from trimtab.policy import read_policy
+from trimtab.policy.file.reader import read_policy
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 
 LAB_RBAC = {

@@ -15,7 +15,7 @@ from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, CRDS, SERVICE_ACCOUNTS, free_kind
 from trimtab.kube.virtual_machines import MIGRATIONS, VMS
 from trimtab.model.examples import example_path
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.web.changes import PolicyMap, apply_candidate, as_one_person
 from trimtab.web.compare import PolicyCandidate, candidate_policy
 from trimtab.web.feed.sources import file_source

@@ -16,7 +16,7 @@ from msgspec import structs
 from builders.labs.lab import a_lab_on_disk, a_script, write_plan
 from builders.waiting import LIMIT_S
 from trimtab.errors import TrimtabError
-from trimtab.lab import LabDir, control, look
+from trimtab.lab import control
 from trimtab.lab.components.component import (
     CreateNodes,
     LogLine,
@@ -26,6 +26,8 @@ from trimtab.lab.components.component import (
 )
 from trimtab.lab.control import LabStatus, UnitStatus
 from trimtab.lab.files import logs
+from trimtab.lab.files.layout import LabDir
+from trimtab.lab.inspection import look
 from trimtab.lab.spec import NodeSize
 from trimtab.lab.supervisor.run import Supervisor
 from trimtab.lab.supervisor.states import phase_of

@@ -20,7 +20,7 @@ from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Vol
 from trimtab.observe.look import Look, look
 from trimtab.observe.policy_source import read_config_map
 from trimtab.observe.wire import INSTANCES
-from trimtab.policy import policy_of
+from trimtab.policy.snapshot_view import policy_of
 from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 from trimtab.truth.explain.remarks import in_flight_report
 

@@ -12,7 +12,7 @@ from builders.labs.lab import running_lab
 from builders.labs.loops import ONE_HOT_NODE, LoopLab
 from builders.waiting import wait_until
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.advisor.stack import AdvisorStackSettings, advisor_stack
 from trimtab.stacks.loop.projector.projection import ACCEPTED, JUDGED, OUTCOME, digest
 from trimtab.stacks.loop.scenario.objects import script_of

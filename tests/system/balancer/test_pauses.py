@@ -39,7 +39,7 @@ from trimtab.balancer.wire import (
 )
 from trimtab.kube.apply import apply
 from trimtab.kube.errors import TooManyRequests
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 
 pytestmark = pytest.mark.engines
 STUCK = AT_REST[1]

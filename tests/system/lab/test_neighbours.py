@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from builders.labs.lab import RunningLab, running_lab
-from trimtab.lab import Home, Lab, Stack, StackContribution
 from trimtab.lab.components.control_plane import PORTS
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
+from trimtab.lab.files.layout import Home
 
 pytestmark = pytest.mark.engines
 

@@ -8,10 +8,10 @@ import pytest
 from builders.labs.lab import RunningLab, a_script, running_lab
 from builders.waiting import wait_until
 from trimtab.engines import locate
-from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
 from trimtab.lab.api import Api, LabApiError
 from trimtab.lab.components.component import LogLine
-from trimtab.lab.components.identity import kubeconfig_file, token_file
+from trimtab.lab.components.identity import ServiceIdentity, kubeconfig_file, token_file
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 
 pytestmark = pytest.mark.engines
 

@@ -14,9 +14,12 @@ from builders.labs.lab import RunningLab
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import cache_dir, locate
 from trimtab.errors import TrimtabError
-from trimtab.lab import Home, LabRequest, LabStatus, Means, up
 from trimtab.lab.components.stack import NONE
+from trimtab.lab.control import LabStatus
+from trimtab.lab.files.layout import Home
 from trimtab.lab.process import ProcessId, is_alive
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import Means, up
 
 pytestmark = pytest.mark.engines
 
@@ -88,7 +91,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from trimtab.engines import locate
 from trimtab.errors import TrimtabError
-from trimtab.lab import NONE, Home, Means, LabRequest, up
+from trimtab.lab.components.stack import NONE
+from trimtab.lab.files.layout import Home
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import Means, up
 import trimtab.lab.starting.start as module
 
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=20_000)
@@ -135,7 +141,12 @@ import sys, time
 from pathlib import Path
 from subprocess import run
 from trimtab.engines import locate
-from trimtab.lab import NONE, Home, Means, LabRequest, down, look, up
+from trimtab.lab.components.stack import NONE
+from trimtab.lab.files.layout import Home
+from trimtab.lab.inspection import look
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import Means, up
+from trimtab.lab.stop import down
 
 home, request = Home(Path(sys.argv[1])), LabRequest(name="test", nodes=1)
 means = Means(stacks={"none": NONE}, locate=locate, port_shift=21_000, report=print)

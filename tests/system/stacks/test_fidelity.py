@@ -16,7 +16,7 @@ from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import judge_steps
 from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.scores import find_score
 from trimtab.study.recorded.replay import replay
 

@@ -14,7 +14,7 @@ from builders.labs.loops import LoopLab, running_loop
 from builders.waiting import wait_until
 from builders.witnesses.invariants import guarded
 from builders.worlds.crowded import ON_HOT, crowded
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.loop.projector.policy_file import with_algorithm
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]

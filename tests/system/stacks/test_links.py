@@ -17,7 +17,7 @@ from msgspec import structs
 
 from builders.labs.loops import LoopLab
 from builders.waiting import LIMIT_S, wait_until
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.settings import RULES_MAP

@@ -10,7 +10,7 @@ import yaml
 
 from builders.labs.loops import LoopLab
 from builders.waiting import wait_until
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.stacks.loop.projector.policy_file import with_algorithm
 from trimtab.stacks.loop.projector.projection import JUDGED, OUTCOME, digest

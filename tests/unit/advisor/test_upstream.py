@@ -16,7 +16,8 @@ from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.profiles.upstream import DEFAULT_ALGORITHM as DEFAULT
 from trimtab.advisor.profiles.upstream import POLICY_KEY, arguments
 from trimtab.kube.resources import Free
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.scores import RuleSettings, find_score, rule_groups
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.scores.prometheus.files import render

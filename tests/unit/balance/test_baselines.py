@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
-from trimtab.balance import Budget, Problem, problem_of
 from trimtab.balance.baselines import Moves, best_fit, steepest_pair
+from trimtab.balance.goals import Budget
+from trimtab.balance.problem import Problem, problem_of
 
 Baseline = Callable[..., Moves]
 BOTH = pytest.mark.parametrize("plan", [best_fit, steepest_pair])

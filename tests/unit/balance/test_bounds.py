@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.balance import best_level_by_moves, bound, exact, problem_of
-from trimtab.balance.bounds import ceilings, fewest_by_weights, fewest_cycles, greedy_cover
+from trimtab.balance import exact
+from trimtab.balance.bounds import (
+    best_level_by_moves,
+    bound,
+    ceilings,
+    fewest_by_weights,
+    fewest_cycles,
+    greedy_cover,
+)
+from trimtab.balance.problem import problem_of
 
 loads = st.lists(
     st.tuples(st.floats(0, 1, width=32), st.floats(0, 1, width=32)), min_size=1, max_size=9

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from trimtab.balance import make_plan
 from trimtab.balance.document import document_of
 from trimtab.balance.from_snapshot import problem_from
+from trimtab.balance.planner import make_plan
 from trimtab.balance.state import State
 from trimtab.errors import ConfigError
 from trimtab.model.nodes_and_vms import Taint

@@ -10,19 +10,13 @@ from msgspec.structs import replace
 
 from builders.examples import QUICK
 from builders.values.grown_clusters import a_grown_cluster, an_unlike_cluster
-from trimtab.balance import (
-    Budget,
-    Exclusion,
-    Goals,
-    Groups,
-    MigrationCost,
-    Plan,
-    Problem,
-    bound,
-    explain_vm,
-    make_plan,
-    problem_of,
-)
+from trimtab.balance.bounds import bound
+from trimtab.balance.explain import explain_vm
+from trimtab.balance.goals import Budget, Goals
+from trimtab.balance.plan import Plan
+from trimtab.balance.planner import make_plan
+from trimtab.balance.price import MigrationCost
+from trimtab.balance.problem import Exclusion, Groups, Problem, problem_of
 
 SEEDS = range(1 if QUICK else 3)  # of clusters that are too large for Hypothesis
 GOALS = Goals(margin=0.0, price_per_s=0.0, reserve=False)

@@ -9,7 +9,8 @@ from conformance.descheduler.draws.themes import THEMES
 from conformance.descheduler.judge.chance import Orders, evidence_of, not_chance
 from conformance.descheduler.stubs import Average, Reply
 from trimtab.model.quantity import NANO, parse_quantity
-from trimtab.policy import Answer, read_policy
+from trimtab.policy.choices import Answer
+from trimtab.policy.file.reader import read_policy
 
 
 def test_the_first_usage_is_kept_exactly_and_later_ones_are_averaged() -> None:

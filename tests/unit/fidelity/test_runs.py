@@ -26,7 +26,8 @@ from trimtab.fidelity.session import simulated
 from trimtab.fidelity.verdict import Subject, judge
 from trimtab.model.load.curve import Steps
 from trimtab.model.scenarios.scenario import ScenarioEvent
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.scores import find_score
 from trimtab.sim import simulate_one
 from trimtab.sim.spec import RunSpec, Timing

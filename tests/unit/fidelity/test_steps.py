@@ -10,7 +10,7 @@ from trimtab.fidelity.recording import LabRun, PodVersion, RecordedSeries, momen
 from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
 from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.scores import find_score
 

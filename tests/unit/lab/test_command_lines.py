@@ -11,10 +11,10 @@ from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
 from builders.labs.lab import a_spec
-from trimtab.lab import Lab, LabClock
 from trimtab.lab.components.component import Component
-from trimtab.lab.components.stack import NONE
+from trimtab.lab.components.stack import NONE, Lab
 from trimtab.lab.plan import Blueprint, draw
+from trimtab.lab.spec import LabClock
 from trimtab.lab.supervisor.repair import changed_units
 
 

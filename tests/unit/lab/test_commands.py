@@ -11,7 +11,7 @@ from builders.labs.lab import a_lab_on_disk
 from trimtab.cli.lab import commands as commands
 from trimtab.cli.lab import context, reach, starting
 from trimtab.errors import ConfigError
-from trimtab.lab import LabStatus, UnitEvent, UnitStatus
+from trimtab.lab.control import LabStatus, UnitEvent, UnitStatus
 from trimtab.view.lab import StartDisplay, show_started, show_status
 
 

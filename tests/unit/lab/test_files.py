@@ -10,9 +10,10 @@ from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.errors import ConfigError, Conflict
 from trimtab.files.lock import held, is_held
 from trimtab.files.writing import make_private_dir, write_private
-from trimtab.lab import Home, LabDir, survey
 from trimtab.lab.files import logs
 from trimtab.lab.files.bundle import write_bundle
+from trimtab.lab.files.layout import Home, LabDir
+from trimtab.lab.inspection import survey
 
 
 def test_a_private_file_is_private_from_its_first_byte(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from builders.labs.lab import a_script
 from trimtab.files.lock import held
-from trimtab.lab import Home, LabPlan
+from trimtab.lab.components.component import LabPlan
 from trimtab.lab.control import UnitEvent
+from trimtab.lab.files.layout import Home
 from trimtab.lab.ports.register import TRIES, PortMover, choosing, lost_ports
 from trimtab.lab.supervisor.repair import changed_units
 

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from trimtab.lab import ClientCert, ServerCert
+from trimtab.lab.components.identity import ClientCert, ServerCert
 from trimtab.lab.files.pki import ensure_pki
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import (
-    Component,
-    Lab,
-    LabPlan,
-    ServiceIdentity,
-    Stack,
-    StackContribution,
-    SupervisorTask,
-)
-from trimtab.lab.components.component import RequestTokens
-from trimtab.lab.components.stack import NONE, choose
+from trimtab.lab.components.component import Component, LabPlan, RequestTokens, SupervisorTask
+from trimtab.lab.components.identity import ServiceIdentity
+from trimtab.lab.components.stack import NONE, Lab, Stack, StackContribution, choose
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, check_plan, draw
 from trimtab.lab.supervisor.repair import stop_waves
 

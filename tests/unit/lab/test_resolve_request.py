@@ -9,8 +9,8 @@ from msgspec import structs
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import LabClock, LabRequest, LabSpec, NodeSize
-from trimtab.lab.starting.resolve_request import resolve_request
+from trimtab.lab.spec import LabClock, LabSpec, NodeSize
+from trimtab.lab.starting.resolve_request import LabRequest, resolve_request
 
 NOW = 1_800_000_000.0
 

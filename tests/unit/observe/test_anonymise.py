@@ -16,7 +16,7 @@ from builders.worlds.snapshots import (
 from trimtab.model.snapshot import Sample, Snapshot, encode
 from trimtab.observe.anonymise import anonymise
 from trimtab.observe.pseudonyms import Pseudonyms
-from trimtab.policy import Cycle, PluginRun
+from trimtab.policy.cycle import Cycle, PluginRun
 from trimtab.truth.explain.outcome_texts import EVACUATING, EVICTION_ANSWER
 
 SECRETS = ("payroll", "acme", "ledger", "important", "team", "red", "blue", "n-a", "vm-", "gold")

@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod, parse_cycles
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 
 BALANCE = 'plugin="LowNodeUtilization" ExtensionPoint="Balance"'
 

@@ -6,7 +6,8 @@ import pytest
 
 from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, Taint
 from trimtab.observe.node_classes import Classification, ClassifiedNode, classify
-from trimtab.policy import QueryFailure, default_policy
+from trimtab.policy.file.default import default_policy
+from trimtab.policy.view import QueryFailure
 from trimtab.prom.client import Sample
 from trimtab.stacks.loop.soft_tainter import soft_taints_of, wanted, with_soft_taints
 from trimtab.virt.soft_taints import APPROPRIATE, OVER, NodeClass

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from builders.examples import examples
 from builders.worlds.policy import AView, a_pod, a_policy, a_view
-from trimtab.policy import Answer, Cycle, InFlight, KnownEviction, PlainPod, Shuffled, decide
-from trimtab.policy.cycle import StepsTogether
+from trimtab.policy.choices import Answer, Shuffled
+from trimtab.policy.cycle import Cycle, StepsTogether
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import Evictor, Policy
-from trimtab.policy.view import PodsAlike, Traits
+from trimtab.policy.inflight import InFlight, KnownEviction
+from trimtab.policy.view import PlainPod, PodsAlike, Traits
 
 NODES = ("n0", "n1", "n2")
 LIMIT = st.one_of(st.none(), st.integers(0, 40))

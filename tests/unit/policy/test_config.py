@@ -16,13 +16,15 @@ from builders.values.policy_files import (
     a_file,
 )
 from trimtab.errors import ConfigError
-from trimtab.policy import DEFAULT_POLICY, Policy, default_policy, load_policy, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY, default_policy
+from trimtab.policy.file.reader import load_policy, read_policy
 from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
     Evictor,
     HighNodeUtilization,
     LowNodeUtilization,
+    Policy,
     Protection,
     UsageSource,
 )

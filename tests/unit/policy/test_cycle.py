@@ -3,9 +3,11 @@
 import pytest
 
 from builders.worlds.policy import a_low, a_node, a_policy, a_view, nano, some_pods
-from trimtab.policy import Class, PlainNode, Policy, View, decide
+from trimtab.policy.cycle import Class
+from trimtab.policy.decision import decide
 from trimtab.policy.file.selector_text import parse_selector
-from trimtab.policy.file.settings import LowNodeUtilization, Profile, UsageSource
+from trimtab.policy.file.settings import LowNodeUtilization, Policy, Profile, UsageSource
+from trimtab.policy.view import PlainNode, View
 
 SELECTOR = {"node_selector": parse_selector("role=worker", "nodeSelector")}
 WORKER = {"role": "worker"}

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from builders.worlds.policy import a_low, a_node, a_policy, a_view, some_pods
-from trimtab.policy import Class, Shuffled, Tie, as_given, decide
+from trimtab.policy.choices import Shuffled, Tie, as_given
+from trimtab.policy.cycle import Class
+from trimtab.policy.decision import decide
 from trimtab.policy.doubt import possible_classes, possible_means
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.numbers import around, mean_of, percent_of

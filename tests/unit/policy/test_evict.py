@@ -7,20 +7,13 @@ import pytest
 from builders.worlds.policy import a_node, a_pod, a_policy, a_view, some_pods
 from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Toleration
-from trimtab.policy import (
-    Answer,
-    InFlight,
-    KnownEviction,
-    PluginRun,
-    PodOutcome,
-    PodView,
-    Qos,
-    VisitEnd,
-    decide,
-)
+from trimtab.policy.choices import Answer
+from trimtab.policy.cycle import PluginRun, PodOutcome, VisitEnd
+from trimtab.policy.decision import decide
 from trimtab.policy.evict import order_candidates
 from trimtab.policy.file.settings import METRIC_RESOURCE
-from trimtab.policy.inflight import EMPTY
+from trimtab.policy.inflight import EMPTY, InFlight, KnownEviction
+from trimtab.policy.view import PodView, Qos
 
 SOFT = Taint(key="soft", value="true", effect="PreferNoSchedule")
 FLYING = {"request_evict_only": True}

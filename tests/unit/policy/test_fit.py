@@ -7,7 +7,8 @@ import pytest
 from builders.worlds.policy import a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import AntiAffinityTerm, Expression, Match, NodeTerm, Toleration
-from trimtab.policy import PodOutcome, decide
+from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.decision import decide
 from trimtab.policy.file.selector_text import parse_selector
 from trimtab.policy.file.settings import Evictor
 from trimtab.policy.pods.fit import misfit

@@ -3,7 +3,8 @@
 import pytest
 
 from builders.worlds.policy import a_node, a_policy, a_view
-from trimtab.policy import VisitEnd, decide
+from trimtab.policy.cycle import VisitEnd
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
 
 Expected = tuple[float, float, float]

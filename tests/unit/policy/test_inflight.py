@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
-from trimtab.policy import InFlight, KnownEviction, PodEvent, PodState
-from trimtab.policy.inflight import EMPTY, InFlightCache
+from trimtab.policy.inflight import (
+    EMPTY,
+    InFlight,
+    InFlightCache,
+    KnownEviction,
+    PodEvent,
+    PodState,
+)
 
 ASSUMED = KnownEviction("u", "n", "ns", 100.0)
 DETECTED = KnownEviction("u", "n", "ns", None)

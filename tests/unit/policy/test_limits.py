@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from builders.worlds.policy import AView, a_node, a_pod, a_policy, a_view, some_pods
-from trimtab.policy import Answer, InFlight, KnownEviction, PodOutcome, PodView, VisitEnd, decide
+from trimtab.policy.choices import Answer
+from trimtab.policy.cycle import PodOutcome, VisitEnd
+from trimtab.policy.decision import decide
+from trimtab.policy.inflight import InFlight, KnownEviction
+from trimtab.policy.view import PodView
 
 FLYING = {"request_evict_only": True}
 

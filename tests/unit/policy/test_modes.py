@@ -16,7 +16,8 @@ from builders.worlds.policy import (
     nano,
     some_pods,
 )
-from trimtab.policy import Class, PluginRun, PodOutcome, VisitEnd, decide
+from trimtab.policy.cycle import Class, PluginRun, PodOutcome, VisitEnd
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import METRIC_RESOURCE, UsageSource
 
 
@@ -170,7 +171,7 @@ def test_sources_are_ordered_by_the_sum_of_all_their_numbers() -> None:
 
 def test_an_eviction_in_flight_is_subtracted_like_any_other() -> None:
     """E8 in a mode that counts."""
-    from trimtab.policy import InFlight, KnownEviction
+    from trimtab.policy.inflight import InFlight, KnownEviction
 
     pods = {"a": some_pods("a", 6, request_evict_only=True, requests=nano(cpu=1)), "b": []}
     inflight = InFlight([KnownEviction("uid-default-a-0", "a", "default", 0.0)])

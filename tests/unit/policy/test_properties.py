@@ -11,26 +11,20 @@ from builders.examples import examples
 from builders.worlds.policy import AView, a_high, a_low, a_node, a_pod, a_policy, a_view, nano
 from trimtab.model.nodes_and_vms import Taint
 from trimtab.model.snapshot import Toleration
-from trimtab.policy import (
-    Class,
-    Cycle,
-    InFlight,
-    KnownEviction,
-    PluginRun,
-    PodOutcome,
-    Policy,
-    Qos,
-    Shuffled,
-    decide,
-)
+from trimtab.policy.choices import Shuffled
+from trimtab.policy.cycle import Class, Cycle, PluginRun, PodOutcome
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,
     Evictor,
     HighNodeUtilization,
     Plugin,
+    Policy,
     UsageSource,
 )
+from trimtab.policy.inflight import InFlight, KnownEviction
 from trimtab.policy.pods.filters import Filter
+from trimtab.policy.view import Qos
 from trimtab.truth.explain.pods import Judge
 
 SOFT = Taint(key="soft", effect="PreferNoSchedule")

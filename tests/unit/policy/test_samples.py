@@ -5,8 +5,10 @@ import math
 import pytest
 
 from builders.worlds.policy import a_node, a_policy, a_view
-from trimtab.policy import NotANumberError, PluginRun, Reason, decide
+from trimtab.policy.cycle import PluginRun, Reason
+from trimtab.policy.decision import decide
 from trimtab.policy.file.settings import METRIC_RESOURCE
+from trimtab.policy.numbers import NotANumberError
 
 
 def the_run(view: object, **options: object) -> PluginRun:

@@ -38,18 +38,11 @@ from trimtab.model.snapshot import (
     encode,
     load,
 )
-from trimtab.policy import (
-    DEFAULT_POLICY,
-    PodOutcome,
-    Qos,
-    QueryFailure,
-    SnapshotView,
-    Vector,
-    decide_snapshot,
-    inflight_of,
-)
+from trimtab.policy.cycle import PodOutcome
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.pods.requests import qos_of, requests_of
-from trimtab.policy.snapshot_view import traits_of
+from trimtab.policy.snapshot_view import SnapshotView, decide_snapshot, inflight_of, traits_of
+from trimtab.policy.view import Qos, QueryFailure, Vector
 
 
 def a_snapshot(scores: dict[str, str], **fields: Any) -> Snapshot:

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from builders.examples import examples
 from builders.worlds.sim import plain
 from builders.worlds.sim_specs import specs
-from trimtab.policy import PlainNode, Vector, View, decide, default_policy
 from trimtab.policy.cycle import Class
+from trimtab.policy.decision import decide
+from trimtab.policy.file.default import default_policy
 from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE
+from trimtab.policy.view import PlainNode, Vector, View
 from trimtab.sim import simulate
 from trimtab.sim.descheduling.idle_cycles import IdleCycles, find_idle, span_of
 from trimtab.sim.spec import RunSpec

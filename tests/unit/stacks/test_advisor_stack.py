@@ -9,9 +9,12 @@ from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.advisor.mocks.kube_descheduler import PROFILES, RELEASES, Release
 from trimtab.cli.lab.stacks.advisor import stack_for
 from trimtab.errors import ConfigError
-from trimtab.lab import Component, Home, Lab, LabClock
+from trimtab.lab.components.component import Component
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
+from trimtab.lab.components.stack import Lab
+from trimtab.lab.files.layout import Home
 from trimtab.lab.plan import OBJECTS_FILE, Blueprint, draw
+from trimtab.lab.spec import LabClock
 from trimtab.stacks.advisor.stack import (
     PORTS,
     STACK,

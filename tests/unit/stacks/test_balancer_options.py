@@ -7,7 +7,7 @@ import pytest
 from trimtab.cli.lab.stacks.balancer import acts, stack_for
 from trimtab.cli.lab.stacks.loop import LoopOptions, choose
 from trimtab.errors import ConfigError
-from trimtab.lab import Home
+from trimtab.lab.files.layout import Home
 
 WITH = ["loop", "balancer"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.scores.prometheus.records import score_record
 from trimtab.stacks.loop.projector.parts import rules_part
 from trimtab.stacks.loop.projector.policy_file import shipped_rules, with_algorithm

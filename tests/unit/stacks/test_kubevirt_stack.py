@@ -11,8 +11,8 @@ from msgspec import structs
 from builders.labs.lab import a_spec
 from trimtab.cli.lab.stacks.kubevirt import refuse_both_worlds
 from trimtab.errors import ConfigError
-from trimtab.lab import CA_BUNDLE, CA_TEXT, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
+from trimtab.lab.components.stack import CA_BUNDLE, CA_TEXT, Lab
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.kubevirt import stack as kubevirt
 from trimtab.stacks.kubevirt.components import PORTS as KUBEVIRT_PORTS

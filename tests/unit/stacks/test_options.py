@@ -10,9 +10,10 @@ from builders.labs.lab import a_lab_on_disk, a_spec
 from trimtab.cli.lab.stacks import loop as with_loop
 from trimtab.cli.lab.stacks.loop import LoopOptions, choose, default_scenario, nodes_for
 from trimtab.errors import ConfigError
-from trimtab.lab import Home, Lab
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.lab.components.stack import Lab
+from trimtab.lab.files.layout import Home
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.loop.settings import LoopSettings
 from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS
 

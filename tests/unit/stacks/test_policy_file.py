@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from trimtab.errors import ConfigError
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import queries
 from trimtab.stacks.loop.projector.policy_file import (
     algorithm_of,

@@ -12,9 +12,11 @@ from trimtab.benchmarks.queue.labs import side_stack
 from trimtab.cli.lab.stacks.qos import stack_of
 from trimtab.errors import ConfigError
 from trimtab.install.qos.scheduler import BACKOFF, in_a_cluster, with_plugin
-from trimtab.lab import Component, Home, Lab
+from trimtab.lab.components.component import Component
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.components.scheduler import CONFIG_FILE, parse_config
+from trimtab.lab.components.stack import Lab
+from trimtab.lab.files.layout import Home
 from trimtab.lab.plan import Blueprint, draw
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.settings import LoopSettings

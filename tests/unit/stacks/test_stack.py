@@ -9,9 +9,11 @@ from msgspec import structs
 
 from builders.labs.lab import a_spec
 from trimtab.errors import ConfigError
-from trimtab.lab import CA_BUNDLE, Component, Lab, LabClock
+from trimtab.lab.components.component import Component
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
+from trimtab.lab.components.stack import CA_BUNDLE, Lab
 from trimtab.lab.plan import Blueprint, draw
+from trimtab.lab.spec import LabClock
 from trimtab.stacks.loop.scenario.objects import Script
 from trimtab.stacks.loop.settings import PAGE_TOKEN_FILE, LoopSettings
 from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS, loop_stack

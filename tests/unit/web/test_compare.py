@@ -8,7 +8,8 @@ from msgspec import structs
 from trimtab.errors import ConfigError
 from trimtab.model.examples import example_path
 from trimtab.model.snapshot import Snapshot, load
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization
 from trimtab.prom.client import Sample
 from trimtab.scores.prometheus.records import score_record

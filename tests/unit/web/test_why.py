@@ -3,9 +3,10 @@
 import pytest
 
 from builders.worlds.snapshots import a_snapshot, with_vms
-from trimtab.balance import explain_vm, make_plan
 from trimtab.balance.document import alternative_of
+from trimtab.balance.explain import explain_vm
 from trimtab.balance.from_snapshot import problem_from
+from trimtab.balance.planner import make_plan
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import Snapshot
 from trimtab.prom.client import Sample

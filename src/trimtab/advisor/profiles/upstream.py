@@ -19,8 +19,7 @@ from trimtab.advisor.profiles.eviction_limits import (
 )
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Free
-from trimtab.policy import DEFAULT_POLICY
-from trimtab.policy.file.default import DEFAULT_QUERY
+from trimtab.policy.file.default import DEFAULT_POLICY, DEFAULT_QUERY
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import RuleSettings, Score, find_score, rule_groups
 from trimtab.scores.prometheus.files import KEY as RULES_KEY

@@ -16,7 +16,11 @@ from msgspec import structs
 from trimtab.benchmarks.queue.experiment import QueueExperiment, Side, SideRun
 from trimtab.benchmarks.queue.side import Play
 from trimtab.kube.client import Client
-from trimtab.lab import Home, Lab, LabDir, LabRequest, Means, Stack, StackContribution, down, up
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
+from trimtab.lab.files.layout import Home, LabDir
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import Means, up
+from trimtab.lab.stop import down
 from trimtab.stacks.qos.stack import PORTS, QosStackSettings, qos_stack, scheduler_file
 
 NODE_MEMORY, NODE_PODS = "64Gi", 110

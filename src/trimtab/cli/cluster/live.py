@@ -10,7 +10,7 @@ from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
-from trimtab.lab import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.model.examples import example_path
 from trimtab.model.recorded.archive import read_recording
 from trimtab.model.recorded.latest import latest_snapshot
@@ -23,7 +23,7 @@ from trimtab.observe.policy_source import (
     read_config_map,
     read_file,
 )
-from trimtab.policy import read_policy
+from trimtab.policy.file.reader import read_policy
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import is_in_cluster

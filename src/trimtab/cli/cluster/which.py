@@ -15,7 +15,7 @@ from trimtab.errors import ConfigError
 
 if TYPE_CHECKING:  # options are made of this, and a --help connects to nothing
     from trimtab.kube.client import Client
-    from trimtab.lab import LabDir
+    from trimtab.lab.files.layout import LabDir
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENV_LAB, ENV_FILES = "TRIMTAB_LAB", "KUBECONFIG"

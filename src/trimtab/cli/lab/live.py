@@ -11,7 +11,7 @@ from trimtab.cli.common.output import Flag, Json
 from trimtab.cli.lab.context import Name, existing
 from trimtab.cli.lab.stacks.loop import warn_of
 from trimtab.errors import ConfigError
-from trimtab.lab import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.model.examples import example_or_file
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario

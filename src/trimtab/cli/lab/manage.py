@@ -6,12 +6,13 @@ from pathlib import Path
 from trimtab.cli.common.output import Flag, Json, agreed, emit
 from trimtab.cli.lab.context import Name, existing, home
 from trimtab.errors import ConfigError
-from trimtab.lab import control, look, survey
-from trimtab.lab import down as stop
-from trimtab.lab import wipe as remove
+from trimtab.lab import control
 from trimtab.lab.files.bundle import write_bundle
+from trimtab.lab.inspection import look, survey
 from trimtab.lab.spec import name_option
 from trimtab.lab.stop import check_stopped
+from trimtab.lab.stop import down as stop
+from trimtab.lab.stop import wipe as remove
 from trimtab.view.lab import show_labs
 from trimtab.view.terminal import err, progress
 

@@ -12,8 +12,9 @@ from trimtab import __version__
 from trimtab.cli.common.option_files import read_option_file
 from trimtab.cli.lab.context import locate
 from trimtab.engines import PROGRAMS
-from trimtab.lab import Means, Stack
 from trimtab.lab.components.scheduler import parse_config
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.starting.start import Means
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import err
 

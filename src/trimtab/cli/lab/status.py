@@ -7,7 +7,9 @@ from msgspec import to_builtins
 
 from trimtab.cli.common.output import Json, emit
 from trimtab.cli.lab.context import Name, existing
-from trimtab.lab import LabDir, LabStatus, look
+from trimtab.lab.control import LabStatus
+from trimtab.lab.files.layout import LabDir
+from trimtab.lab.inspection import look
 from trimtab.stacks.loop.settings import STACK
 from trimtab.view.lab import show_status
 

@@ -15,8 +15,9 @@ from trimtab.cli.lab.stacks import kubevirt as with_kubevirt
 from trimtab.cli.lab.stacks import loop as with_loop
 from trimtab.cli.lab.stacks import qos as with_qos
 from trimtab.cli.lab.stacks.loop import LoopOptions
-from trimtab.lab import LabRequest, stay_up
-from trimtab.lab import up as start
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import stay_up
+from trimtab.lab.starting.start import up as start
 from trimtab.view.lab import StartDisplay, show_started
 from trimtab.view.terminal import progress
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.policy import Policy
+from trimtab.policy.file.settings import Policy
 from trimtab.scores import Score
 from trimtab.sim.descheduling.descheduler import CycleDecision, Descheduler, limits_of
 from trimtab.sim.descheduling.idle_cycles import IdleCycles, span_of

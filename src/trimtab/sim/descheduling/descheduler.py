@@ -11,11 +11,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.policy import Answer, Cycle, PodView, Policy, Shuffled, decide
-from trimtab.policy.cycle import StepsTogether, VisitedPod
+from trimtab.policy.choices import Answer, Shuffled
+from trimtab.policy.cycle import Cycle, StepsTogether, VisitedPod
+from trimtab.policy.decision import decide
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.reader import read_policy
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Policy
+from trimtab.policy.view import PodView
 from trimtab.sim.descheduling.replica_view import ReplicaView, SharedTraits, VmPod
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet, Floats

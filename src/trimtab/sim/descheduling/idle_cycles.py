@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.policy import PlainNode, Policy
-from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, UsageSource
+from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Policy, UsageSource
 from trimtab.policy.numbers import (
     classify_nodes,
     mean_of,
@@ -22,6 +21,7 @@ from trimtab.policy.numbers import (
     thresholds_around,
     usage_of,
 )
+from trimtab.policy.view import PlainNode
 from trimtab.sim.descheduling.descheduler import CycleDecision
 from trimtab.sim.fleet import Floats
 from trimtab.sim.placement.cluster import Flags

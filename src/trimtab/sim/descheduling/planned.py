@@ -14,10 +14,12 @@ from math import isnan
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.balance import Budget, Exclusion, Goals, MigrationCost, Problem, make_plan
 from trimtab.balance.baselines import Moves, best_fit, steepest_pair
 from trimtab.balance.bounds import ceilings
-from trimtab.balance.problem import Flags
+from trimtab.balance.goals import Budget, Goals
+from trimtab.balance.planner import make_plan
+from trimtab.balance.price import MigrationCost
+from trimtab.balance.problem import Exclusion, Flags, Problem
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.measures.card import BAND

@@ -11,8 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.model.quantity import NANO
-from trimtab.policy import NodeView, PlainNode, PodView, Qos, Traits, Vector, View
-from trimtab.policy.view import Amounts, PodsAlike
+from trimtab.policy.view import (
+    Amounts,
+    NodeView,
+    PlainNode,
+    PodsAlike,
+    PodView,
+    Qos,
+    Traits,
+    Vector,
+    View,
+)
 from trimtab.sim.descheduling.restraint import Restrained
 from trimtab.sim.fleet import DEFAULT_NAMESPACE, UNITS, Fleet, Floats
 from trimtab.sim.placement.rules import NO_CONSTRAINTS, TAINTER, node_labels, tolerations_of

@@ -19,7 +19,9 @@ from trimtab.install.components import AFTER_TOKENS, component, objects
 from trimtab.install.registry import ports
 from trimtab.install.services import advisor as operator
 from trimtab.kube.resources import Free
-from trimtab.lab import Component, Lab, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.components.component import Component
+from trimtab.lab.components.identity import ServiceIdentity
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.stacks.advisor.machine_config_operator import SETTLED
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.services import machine_config_operator as machines

@@ -12,7 +12,8 @@ from trimtab.balancer.settings import BalancerSettings, Limits
 from trimtab.balancer.wire import Mode
 from trimtab.install.components import AFTER_TOKENS, component, objects
 from trimtab.install.services import balancer
-from trimtab.lab import Lab, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.components.identity import ServiceIdentity
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.virt.slots import MigrationLimits
 
 STACK = "balancer"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from trimtab.engines.programs import KUBEVIRT
 from trimtab.install.components import component
-from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity
-from trimtab.lab.components.component import HttpsGet, Restart
-from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.components.component import Component, HttpsGet, Restart
+from trimtab.lab.components.identity import ServerCert, ServiceIdentity, kubeconfig_file
+from trimtab.lab.components.stack import Lab
 from trimtab.player.settings import PlayerSettings
 from trimtab.stacks.kubevirt.settings import NAMESPACE, KubevirtSettings
 from trimtab.stacks.registry import KUBEVIRT_PROGRAMS

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from trimtab.errors import TrimtabError
-from trimtab.lab import CA_BUNDLE, CA_TEXT
+from trimtab.lab.components.stack import CA_BUNDLE, CA_TEXT
 from trimtab.stacks.kubevirt.settings import NAMESPACE, KubevirtSettings
 
 Manifest = dict[str, Any]

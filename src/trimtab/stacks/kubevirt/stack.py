@@ -9,8 +9,8 @@ from msgspec import to_builtins
 
 from trimtab.engines.programs import KUBEVIRT
 from trimtab.install.components import objects
-from trimtab.lab import Lab, Stack, StackContribution
 from trimtab.lab.components.component import ApplyObjects, SupervisorTask
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.lab.plan import digest
 from trimtab.stacks.kubevirt.components import (
     PORTS,

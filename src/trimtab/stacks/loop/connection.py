@@ -11,10 +11,11 @@ from trimtab.kube.kubevirt import VMIMS, VMIS
 from trimtab.kube.translate import migration_views
 from trimtab.kube.virtual_machines import MIGRATIONS, VirtualMachine, VirtualMachineMigration
 from trimtab.kube.worlds import World
-from trimtab.lab import LabDir, LabSpec
+from trimtab.lab.files.layout import LabDir
 from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
-from trimtab.policy import Policy, read_policy
+from trimtab.lab.spec import LabSpec, name_option
+from trimtab.policy.file.reader import read_policy
+from trimtab.policy.file.settings import Policy
 from trimtab.prom.client import Prometheus
 from trimtab.stacks.loop.settings import (
     KUBEVIRT_STACK,

@@ -9,9 +9,9 @@ import base64
 from typing import Any
 
 from trimtab.install.loop.rbac import DESCHEDULER, descheduler_rbac
-from trimtab.lab import ClientCert, Component, Lab, ServerCert
-from trimtab.lab.components.component import LogLine
-from trimtab.lab.components.identity import kubeconfig_file
+from trimtab.lab.components.component import Component, LogLine
+from trimtab.lab.components.identity import ClientCert, ServerCert, kubeconfig_file
+from trimtab.lab.components.stack import Lab
 from trimtab.scores.prometheus.records import duration
 from trimtab.stacks.loop.projector.policy_file import TOKEN_SECRET
 from trimtab.stacks.loop.settings import KUBEVIRT_STACK, POLICY_FILE, LoopSettings

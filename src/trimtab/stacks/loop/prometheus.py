@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.files.yaml import as_yaml
-from trimtab.lab import Component, Lab
-from trimtab.lab.components.component import HttpGet
+from trimtab.lab.components.component import Component, HttpGet
+from trimtab.lab.components.stack import Lab
 from trimtab.scores.prometheus.records import duration
 from trimtab.stacks.loop.settings import KUBEVIRT_STACK, SCRAPE_S
 

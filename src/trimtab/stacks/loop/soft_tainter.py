@@ -20,7 +20,7 @@ from trimtab.kube.runtime.service import Service
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
 from trimtab.observe.node_classes import Classification, classify
-from trimtab.policy import load_policy
+from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import queries
 from trimtab.prom.client import Prometheus
 from trimtab.virt.soft_taints import EFFECT, KEYS, keys_of

@@ -19,7 +19,9 @@ from trimtab.install.registry import ports
 from trimtab.install.service import ServiceSpec
 from trimtab.install.services import exporter, page, vm_controller, webhook
 from trimtab.install.vm.eviction_webhook import eviction_webhook
-from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.components.component import Component
+from trimtab.lab.components.identity import ServerCert, ServiceIdentity
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.lab.plan import digest
 from trimtab.scores.prometheus.focus import SLOW_S
 from trimtab.stacks.kubevirt.beside_loop import loop_objects

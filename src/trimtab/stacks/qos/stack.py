@@ -15,8 +15,10 @@ from trimtab.install.qos.admission import stamping_webhook
 from trimtab.install.qos.rbac import page_reader
 from trimtab.install.qos.scheduler import Order, with_plugin
 from trimtab.install.services import qos
-from trimtab.lab import Component, Lab, ServerCert, ServiceIdentity, Stack, StackContribution
+from trimtab.lab.components.component import Component
+from trimtab.lab.components.identity import ServerCert, ServiceIdentity
 from trimtab.lab.components.scheduler import CONFIG_FILE, kube_scheduler, scheduler_config
+from trimtab.lab.components.stack import Lab, Stack, StackContribution
 from trimtab.qos.settings import QosSettings
 
 STACK = "qos"

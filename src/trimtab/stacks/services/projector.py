@@ -36,7 +36,7 @@ class ProjectorSettings(Listening, frozen=True, kw_only=True):
 
 
 async def serve(connect: Connect, settings: ProjectorSettings) -> None:
-    from trimtab.lab import LabDir
+    from trimtab.lab.files.layout import LabDir
     from trimtab.stacks.loop.projector.parts import metrics_proxy, wanted_texts
     from trimtab.stacks.loop.projector.programs import LabPrograms
     from trimtab.stacks.loop.projector.projector import Projector, serve

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from trimtab.errors import ConfigError
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import Scenario, ScenarioEvent
-from trimtab.policy import read_policy
 from trimtab.policy.file.default import DEFAULT_POLICY, DEFAULT_QUERY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import LowNodeUtilization, Policy
 from trimtab.scores import CATALOG
 from trimtab.scores.prometheus.records import score_record

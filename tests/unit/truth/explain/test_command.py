@@ -10,7 +10,7 @@ from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import dump, load
-from trimtab.policy import decide_snapshot
+from trimtab.policy.snapshot_view import decide_snapshot
 
 
 def run(*arguments: str) -> Any:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot
 from trimtab.model.snapshot import EVICTION_IN_PROGRESS, REQUEST_EVICT_ONLY, Snapshot
-from trimtab.policy import policy_of
+from trimtab.policy.snapshot_view import policy_of
 from trimtab.truth.explain.outcome_texts import EVACUATING
 from trimtab.truth.explain.remarks import InFlightReport, in_flight_report
 

@@ -4,7 +4,8 @@ from msgspec import structs
 
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.errors import ConfigError
-from trimtab.lab import Home, LabDir, Stack
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.stacks.advisor.stack import STACK, AdvisorStackSettings, advisor_stack, from_lab

@@ -5,7 +5,8 @@ from msgspec import structs
 from trimtab.balancer.wire import Mode
 from trimtab.cli.lab.stacks.loop import Chosen
 from trimtab.errors import ConfigError
-from trimtab.lab import Home, Stack
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.files.layout import Home
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.stacks.balancer.stack import STACK, BalancerStackSettings, balancer_stack, from_lab

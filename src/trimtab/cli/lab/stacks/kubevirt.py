@@ -12,9 +12,10 @@ from trimtab.engines import chosen as chosen_programs
 from trimtab.engines.build import build
 from trimtab.engines.cache import find
 from trimtab.errors import ConfigError
-from trimtab.lab import Home, LabDir, LabSpec, Stack
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
+from trimtab.lab.spec import LabSpec, name_option
 from trimtab.stacks.kubevirt.settings import (
     STACK,
     KubevirtSettings,

@@ -12,14 +12,16 @@ from msgspec import Struct, structs
 from trimtab.cli.common.option_files import read_option_file
 from trimtab.cli.lab.stacks import recording as with_recording
 from trimtab.errors import ConfigError
-from trimtab.lab import NONE, Home, LabDir, LabSpec, Stack
+from trimtab.lab.components.stack import NONE, Stack
+from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
+from trimtab.lab.spec import LabSpec, name_option
 from trimtab.model.duration import parse_duration
 from trimtab.model.examples import example_or_file, folder
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.stacks.loop.projector.policy_file import with_algorithm
 from trimtab.stacks.loop.scenario.objects import left_out, script_of
 from trimtab.stacks.loop.settings import (

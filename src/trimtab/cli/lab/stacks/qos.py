@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from trimtab.errors import ConfigError
-from trimtab.lab import Home, Stack
+from trimtab.lab.components.stack import Stack
+from trimtab.lab.files.layout import Home
 from trimtab.lab.inspection import is_running
 from trimtab.lab.spec import name_option
 from trimtab.stacks.qos.stack import STACK, QosStackSettings, from_lab, qos_stack

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trimtab.errors import ConfigError
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.policy import DEFAULT_POLICY
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.stacks.loop.projector.policy_file import with_algorithm, with_service_address
 from trimtab.view.terminal import err
 

@@ -27,9 +27,13 @@ from trimtab.fidelity.lab import LabRunOrder, playable
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.session import Examination, examine, numbered
 from trimtab.fidelity.verdict import ScenarioVerdict
-from trimtab.lab import LabDir, LabRequest, down, up, wipe
+from trimtab.lab.files.layout import LabDir
+from trimtab.lab.starting.resolve_request import LabRequest
+from trimtab.lab.starting.start import up
+from trimtab.lab.stop import down, wipe
 from trimtab.model.scenarios.io import load_scenario
-from trimtab.policy import DEFAULT_POLICY, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import queries
 from trimtab.scores import find_score
 from trimtab.stacks.balancer.stack import STACK as BALANCER

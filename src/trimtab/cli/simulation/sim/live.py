@@ -26,7 +26,10 @@ from trimtab.observe.live_cycle import (
     query_of,
 )
 from trimtab.observe.node_classes import vector
-from trimtab.policy import DEFAULT_POLICY, Policy, QueryFailure, Vector, read_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
+from trimtab.policy.file.settings import Policy
+from trimtab.policy.view import QueryFailure, Vector
 from trimtab.prom import Prometheus
 from trimtab.prom import QueryFailed as Refused
 from trimtab.scores.own import choose_score

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from trimtab.kube.http.web import Web
-from trimtab.policy import read_policy
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import queries
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 from trimtab.scores.prometheus.focus import SLOW_S, focus, rescale

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from trimtab.errors import ConfigError
 from trimtab.model.duration import format_duration, parse_duration
-from trimtab.policy import read_policy
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import queries
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.scores import CATALOG, RuleSettings, find_score, rule_groups

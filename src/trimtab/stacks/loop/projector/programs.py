@@ -11,7 +11,9 @@ from typing import Protocol
 import httpx2
 
 from trimtab.errors import TrimtabError, Unavailable
-from trimtab.lab import LabDir, UnitStatus, control
+from trimtab.lab import control
+from trimtab.lab.control import UnitStatus
+from trimtab.lab.files.layout import LabDir
 
 LIMIT_S = 60.0
 _NUMBER = r"^%s (\S+)$"

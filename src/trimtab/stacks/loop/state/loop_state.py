@@ -12,8 +12,8 @@ from trimtab.kube.resources import NODES, Node
 from trimtab.kube.virtual_machines import VirtualMachineMigration
 from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
-from trimtab.policy import QueryFailure
 from trimtab.policy.file.settings import queries
+from trimtab.policy.view import QueryFailure
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from trimtab.errors import NotReady
-from trimtab.lab import LabDir
+from trimtab.lab.files.layout import LabDir
 from trimtab.stacks.loop.connection import Loop, open_loop
 from trimtab.stacks.loop.state.links import Broken, check_descheduler, check_samples
 

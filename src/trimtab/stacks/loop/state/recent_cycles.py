@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
-from trimtab.policy import PodOutcome
+from trimtab.policy.cycle import PodOutcome
 
 TAIL = 4 * 1024 * 1024
 
