@@ -10,7 +10,7 @@ from builders.labs.loops import LoopLab
 from builders.waiting import wait_until
 
 pytestmark = pytest.mark.engines
-GUIDE = Path(__file__).parents[3] / "docs/guide/monitoring.md"
+GUIDE = Path(__file__).parents[4] / "docs/guide/monitoring.md"
 QUERIES = re.findall(r"```promql\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 NODES = {f"kwok-node-{number}" for number in range(1, 6)}
 CONDITIONS = [query for query in QUERIES if ">" in query]

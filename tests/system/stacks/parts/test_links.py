@@ -223,7 +223,7 @@ def a_made_up_exporter() -> Iterator[int]:
     """An exporter that found no cluster and goes by a scenario alone."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
-    scenario = Path(__file__).parents[3] / "examples/scenarios/one-hot-node.yaml"
+    scenario = Path(__file__).parents[4] / "examples/scenarios/one-hot-node.yaml"
     options = [f"--listen=127.0.0.1:{port}", f"--scenario={scenario}"]
     command = [sys.executable, "-m", "trimtab.cli", "run", "exporter", *options]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)

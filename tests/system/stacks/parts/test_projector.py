@@ -17,7 +17,7 @@ from trimtab.stacks.loop.projector.projection import JUDGED, OUTCOME, digest
 from trimtab.stacks.loop.settings import POLICY_FILE, POLICY_KEY, POLICY_MAP, RULES_FILE, RULES_MAP
 
 pytestmark = pytest.mark.engines
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def manifest(where: tuple[str, str], key: str, text: str) -> str:
