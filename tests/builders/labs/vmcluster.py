@@ -15,7 +15,7 @@ from builders.waiting import LIMIT_S, wait_until
 from builders.witnesses.chronicle import Chronicle, complaints, unwanted
 from trimtab.kube.client import Client
 from trimtab.kube.errors import NotFound
-from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Key, Pod
+from trimtab.kube.resources import NAMESPACES, NODES, PODS, Free, Key, Pod, metadata
 from trimtab.kube.virtual_machines import MIGRATIONS, VMS, VirtualMachine, VirtualMachineMigration
 
 T = TypeVar("T")
@@ -118,6 +118,11 @@ class Cluster:
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         return self.chronicle.now.pod(namespace, name)
+
+    def has_seen(self, namespace: str, name: str) -> bool:
+        """Whether an object of that name was ever there; it may be gone by now."""
+        known = (metadata(entry.object) for entry in tuple(self.chronicle.entries))
+        return any((meta.namespace, meta.name) == (namespace, name) for meta in known)
 
     def active(self, namespace: str, vm: str) -> Pod | None:
         return self.pod(namespace, self.vm(namespace, vm).status.pod_name)

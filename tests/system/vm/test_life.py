@@ -102,6 +102,7 @@ def test_pods_that_are_not_the_active_one_are_removed(cluster: Cluster, home: st
         },
     }
     cluster.call(cluster.client.create(PODS, twin))
+    cluster.wait(lambda: cluster.has_seen(home, "virt-launcher-web-twin"), "nobody saw the twin")
     cluster.wait(
         lambda: [pod.metadata.name for pod in cluster.pods(home)] == [vm.status.pod_name],
         "the twin is still there",
