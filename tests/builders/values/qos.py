@@ -15,7 +15,7 @@ from msgspec import Struct
 from builders.examples import examples
 from builders.waiting import until
 from trimtab.kube.client import Client
-from trimtab.kube.login.config import Cluster, Config, User
+from trimtab.kube.login.config import ClusterEntry, Config, UserEntry
 from trimtab.kube.resources import PODS, Condition, Object, ObjectMeta, OwnerReference
 from trimtab.kube.runtime.service import Service
 from trimtab.qos.ledger.account import Account, AccountOwner
@@ -163,7 +163,7 @@ def controlled_by(kind: str, name: str, uid: str = "", api: str = "apps/v1") -> 
 @cache
 def unconnected() -> Client:
     """A client of an API server that is not there: what only reads stores does not mind."""
-    return Client(Config(Cluster("http://127.0.0.1:9"), User()))
+    return Client(Config(ClusterEntry("http://127.0.0.1:9"), UserEntry()))
 
 
 class World:

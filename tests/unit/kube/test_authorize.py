@@ -16,7 +16,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Status
 from trimtab.kube.http import authorize
 from trimtab.kube.http.authorize import AccessDenied, Authorizer, authorized
-from trimtab.kube.login.config import Cluster, Config, User
+from trimtab.kube.login.config import ClusterEntry, Config, UserEntry
 
 ALICE = {"username": "alice", "uid": "u-1", "groups": ["staff"], "extra": {"scopes": ["read"]}}
 
@@ -54,7 +54,7 @@ class Clock:
 
 
 def reviews(token: str = "of-alice", *paths: str) -> Reviews:
-    client = Reviews(Config(Cluster("http://127.0.0.1:9"), User()))
+    client = Reviews(Config(ClusterEntry("http://127.0.0.1:9"), UserEntry()))
     client.users, client.allowed = {token: ALICE}, {("alice", path) for path in paths}
     client.kinds, client.questions, client.faults = [], [], []
     return client

@@ -14,7 +14,7 @@ from trimtab.kube.login.kubeconfig import read
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class Cluster(Struct, frozen=True):
+class ClusterEntry(Struct, frozen=True):
     """An API server, and how to know that it is the right one."""
 
     server: str = "http://localhost:8080"
@@ -40,7 +40,7 @@ class ExecPlugin(Struct, frozen=True, rename="camel"):
     install_hint: str | None = None
 
 
-class User(Struct, frozen=True):
+class UserEntry(Struct, frozen=True):
     """Ways to log in; of several the file with a token comes first, then the token."""
 
     exec: ExecPlugin | None = None
@@ -57,8 +57,8 @@ class User(Struct, frozen=True):
 class Config(Struct, frozen=True):
     """One cluster as one user; paths are absolute."""
 
-    cluster: Cluster
-    user: User
+    cluster: ClusterEntry
+    user: UserEntry
     namespace: str = "default"
 
 
@@ -69,8 +69,8 @@ def kubeconfig(files: Path | Sequence[Path], context: str | None = None) -> Conf
     chosen = _entry(merged, "context", merged["current-context"])
     try:
         return Config(
-            cluster=convert(_entry(merged, "cluster", chosen["cluster"]), Cluster),
-            user=convert(_entry(merged, "user", chosen["user"]), User),
+            cluster=convert(_entry(merged, "cluster", chosen["cluster"]), ClusterEntry),
+            user=convert(_entry(merged, "user", chosen["user"]), UserEntry),
             namespace=convert(chosen.get("namespace") or "default", str),
         )
     except MsgspecError as error:
@@ -97,15 +97,15 @@ def service_account(directory: Path = SERVICE_ACCOUNT) -> Config:
     if ":" in host:  # IPv6
         host = f"[{host}]"
     return Config(
-        cluster=Cluster(f"https://{host}:{port}", authority_file=str(directory / "ca.crt")),
-        user=User(token_file=str(directory / "token")),
+        cluster=ClusterEntry(f"https://{host}:{port}", authority_file=str(directory / "ca.crt")),
+        user=UserEntry(token_file=str(directory / "token")),
         namespace=namespace,
     )
 
 
 def with_token(config: Config, token: str) -> Config:
     """The same cluster for the bearer of this token, with nothing of the first user's."""
-    return structs.replace(config, user=User(token=token))
+    return structs.replace(config, user=UserEntry(token=token))
 
 
 def authority(config: Config) -> str:

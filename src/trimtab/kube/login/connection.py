@@ -16,7 +16,7 @@ from msgspec import MsgspecError, Struct, json
 
 from trimtab.errors import ConfigError
 from trimtab.kube.http.transport import Transport
-from trimtab.kube.login.config import Config, ExecPlugin, User
+from trimtab.kube.login.config import Config, ExecPlugin, UserEntry
 
 TRANSPORT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, OSError)
 
@@ -73,7 +73,7 @@ def _as_file(data: str | None, file: str | None) -> Iterator[str]:
         yield copy.name
 
 
-def _auth(user: User) -> httpx2.Auth | None:
+def _auth(user: UserEntry) -> httpx2.Auth | None:
     if user.token_file:
         return TokenFileAuth(Path(user.token_file))
     if user.token:
