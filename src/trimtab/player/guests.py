@@ -11,7 +11,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.kubevirt import DIRTY_RATE, Vmi
 from trimtab.kube.virtual_machines import LOAD, Load, decode_load
 from trimtab.model.load.curve import Constant, check_curve, value_at
-from trimtab.model.quantity import NANO, parse_quantity
+from trimtab.model.quantity import parse_quantity
 from trimtab.obs import get_logger
 
 DEFAULT_CPU, DEFAULT_MEMORY = Constant(0.5), Constant(0.8)
@@ -42,7 +42,7 @@ def guest_of(vmi: Vmi) -> Guest:
             check_curve(load.cpu, LOAD)
             check_curve(load.memory, LOAD, most=1)
         if text := annotations.get(DIRTY_RATE):
-            rate = float(parse_quantity(text, DIRTY_RATE).nano / NANO)
+            rate = float(parse_quantity(text, DIRTY_RATE))
     except (msgspec.MsgspecError, ConfigError) as error:
         log.warning("annotation ignored", vmi=str(vmi.metadata.key), error=str(error))
     return Guest(load, rate)
@@ -80,4 +80,4 @@ def _bytes(vmi: Vmi) -> float:
 
 
 def _number(text: str | int) -> float:
-    return parse_quantity(text, "spec.domain").nano / NANO
+    return float(parse_quantity(text, "spec.domain"))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from trimtab.kube.resources import Key
 from trimtab.model.load.pressure import pressure
-from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE, PressureCurve
-from trimtab.player.copies import Progress
+from trimtab.model.load.pressure_curve import DEFAULT_PRESSURE
 from trimtab.player.guests import Guest
+from trimtab.virt.copies import Progress
 
 Column = NDArray[np.float64]
 USER_SHARE = 0.9
@@ -53,8 +53,8 @@ class _Totals(Struct):
 class GuestMetrics:
     """The counters of all guests, and the page."""
 
-    def __init__(self, now: Callable[[], float], curve: PressureCurve = DEFAULT_PRESSURE) -> None:
-        self._now, self._curve = now, curve
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._totals: dict[str, _Totals] = {}
         self._at: float | None = None
 
@@ -91,7 +91,7 @@ class GuestMetrics:
         for column, amounts in enumerate((wanted, memory)):
             use[:, column] = np.bincount(places[known], amounts[known], minlength=len(sizes))
         ratio = np.divide(use, sizes, out=np.zeros_like(use), where=sizes > 0)
-        waiting = pressure(ratio, self._curve)
+        waiting = pressure(ratio, DEFAULT_PRESSURE)
         share, psi = np.ones(len(rows)), np.zeros((len(rows), 2))
         share[known] = 1.0 / np.maximum(ratio[places[known], 0], 1.0)
         psi[known] = waiting[places[known]]

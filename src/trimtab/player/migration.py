@@ -17,8 +17,8 @@ from trimtab.kube.kubevirt import (
     Vmi,
 )
 from trimtab.kube.resources import Free
-from trimtab.player.copies import Progress
 from trimtab.player.guests import guest_memory
+from trimtab.virt.copies import Progress
 from trimtab.virt.migration_backoff import completion_limit_s
 
 CREATE_TARGET = "kubevirt.io/createMigrationTarget"

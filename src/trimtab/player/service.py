@@ -29,10 +29,9 @@ from trimtab.kube.runtime.service import Service
 from trimtab.kube.virtual_machines import LAUNCHER_LABEL
 from trimtab.kube.worlds import refuse_beside, watch_for
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.model.quantity import NANO, parse_quantity
+from trimtab.model.quantity import parse_quantity
 from trimtab.obs import get_logger
 from trimtab.obs.metrics import counter
-from trimtab.player.copies import CopyOrder, PlayedCopies, Progress
 from trimtab.player.guests import Guest, guest_of, vcpus
 from trimtab.player.launchers import (
     LAUNCHERS,
@@ -54,6 +53,8 @@ from trimtab.player.nodes import (
 from trimtab.player.patches import json_patch
 from trimtab.player.settings import PlayerSettings
 from trimtab.player.turn import next_step
+from trimtab.virt.copies import Copies, CopyOrder, Progress
+from trimtab.virt.migration_backoff import completion_limit_s
 
 NAME = "virt-handler-player"
 WORKERS = 16
@@ -97,7 +98,7 @@ class Player:
         self.controller.follow(self.launchers, lambda each: (each.vmi,))
         self.nodes.store.subscribe(self._node_changed)
         self.node_controller = Controller("nodes", self._fit).follow(self.nodes)
-        self._copies = PlayedCopies(settings.bandwidth, self.controller.queue.add)
+        self._copies = Copies(settings.bandwidth, self.controller.queue.add)
         self._begun: dict[str, float] = {}
         self._guests: dict[Key, tuple[str, Guest]] = {}
         self.metrics = GuestMetrics(time.monotonic)
@@ -134,9 +135,8 @@ class Player:
 
     def _facts(self, vmi: Vmi, launchers: list[PlayedLauncher]) -> MigrationFacts:
         state = vmi.status.migration_state or MigrationState()
-        now = self._now()
         return MigrationFacts(
-            now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=self._moment(),
             source_answers=self._answers(vmi.status.node_name),
             target_answers=self._answers(state.target_node),
             target_address=state.target_node,
@@ -153,15 +153,16 @@ class Player:
         written = self._clock.lab_s(state.start_timestamp.timestamp())
         begun_s = self._begun.setdefault(state.migration_uid, max(written, lab_s - 1.0))
         settings, guest = state.migration_configuration, self._guest(vmi)
+        size = guest.memory_used(begun_s)
         order = CopyOrder(
             migration=state.migration_uid,
             source=state.source_node,
             target=state.target_node,
-            size=guest.memory_used(begun_s),
+            size=size,
             dirty_rate=self._dirty_rate(guest),
             begun_s=begun_s,
+            limit_s=completion_limit_s(size, settings.completion_timeout_per_gi_b),
             bandwidth=_quantity(settings.bandwidth_per_migration),
-            completion_s_per_gib=settings.completion_timeout_per_gi_b,
         )
         return self._copies.progress(key, order, lab_s)
 
@@ -179,8 +180,7 @@ class Player:
         meta = ending.launcher.metadata
         try:
             if ending.finish:
-                now = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-                status = finished_status(ending.launcher, now)
+                status = finished_status(ending.launcher, self._moment())
                 await self._kubelet.patch(
                     LAUNCHERS, meta.name, {"status": status}, meta.namespace, subresource="status"
                 )
@@ -264,14 +264,17 @@ class Player:
             log.warning("heartbeat not written", node=name, error=str(error))
 
     def _heartbeat(self) -> dict[str, Any]:
-        now = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"annotations": {HEARTBEAT: now}}
+        return {"annotations": {HEARTBEAT: self._moment()}}
 
     # Time and guests
 
     @property
     def _clock(self) -> Clock:
         return self._clock_reader.read(self.clocks.store.get("clock", SYSTEM_NAMESPACE))
+
+    def _moment(self) -> str:
+        """Now, as Go writes it into objects."""
+        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _lab_s(self) -> float:
         return self._clock.lab_s(self._now())
@@ -329,7 +332,7 @@ def _sizes(node: Node) -> NodeSizes:
 
 
 def _quantity(text: str | int) -> float:
-    return parse_quantity(text, "quantity").nano / NANO
+    return float(parse_quantity(text, "quantity"))
 
 
 async def serve(handler: Client, kubelet: Client, settings: PlayerSettings) -> None:

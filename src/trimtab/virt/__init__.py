@@ -8,6 +8,7 @@ slots               how many migrations run at once, and who is next
 migration_policies  which MigrationPolicy sets the limits of a VM's migrations
 migration_backoff   when an attempt to migrate has failed, and when the next one may begin
 precopy             how long copying a VM's memory takes while others use the same network
+copies              how far each copy under way is
 launcher            what every virt-launcher pod asks of a node
 lost_nodes          when the VMs of a node that does not answer start elsewhere
 soft_taints         the taints of OpenShift's soft tainter

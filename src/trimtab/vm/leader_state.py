@@ -3,79 +3,18 @@
 All of it can be made again from the API, a little less exactly; a new leader begins with none.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Key
+from trimtab.virt.copies import Copies, CopyOrder
 from trimtab.virt.migration_backoff import completion_limit_s
-from trimtab.virt.precopy import Copy, share_network
 from trimtab.virt.slots import MigrationLimits, MigrationPriority, MigrationRequest, granted
 from trimtab.vm.amounts import machine, memory_in_use
 from trimtab.vm.decide.finished_migrations import is_evacuation
 from trimtab.vm.decide.situation import Losses, Precopy, VmSituation
 from trimtab.vm.decide.steps import Start
 from trimtab.vm.settings import VmControllerSettings
-
-# Copying memory: how far each migration is, while all of them share the nodes' networks.
-#
-# The model is `virt.precopy`. It lives in memory; a new process begins again from the time at
-# which each copy started, as if those that share the network now had done so all along.
-
-
-class CopiesByVm:
-    """All copies under way, by VM; times are the lab's."""
-
-    def __init__(self, bandwidth: float, wake: Callable[[Key], None]) -> None:
-        self._bandwidth = bandwidth
-        self._wake = wake
-        self._copies: dict[Key, tuple[str, Copy]] = {}
-        self._nodes: dict[str, int] = {}
-
-    def progress(
-        self,
-        key: Key,
-        migration: str,
-        source: str,
-        target: str,
-        *,
-        size: float,
-        dirty_rate: float,
-        begun_s: float,
-        limit_s: float,
-        now_s: float,
-    ) -> Precopy:
-        """How the copy of this migration stands; it is begun if it is not known yet."""
-        known = self._copies.get(key)
-        if known is None or known[0] != migration:
-            copy = Copy(
-                source=self._node(source),
-                target=self._node(target),
-                left=size,
-                dirty_rate=dirty_rate,
-                deadline_s=begun_s + limit_s,
-                begun_s=begun_s,
-                since_s=now_s,
-            )
-            self._copies[key] = (migration, copy)
-            self._changed(now_s, but=key)
-            copy.since_s = begun_s  # what it has copied until now, it copied at this rate
-        copy = self._copies[key][1]
-        return Precopy(copy.ends_s - now_s, copy.is_in_time)
-
-    def drop(self, key: Key, now_s: float) -> None:
-        """This VM copies nothing (any more); the others become faster."""
-        if self._copies.pop(key, None) is not None:
-            self._changed(now_s)
-
-    def _changed(self, now_s: float, but: Hashable = None) -> None:
-        share_network([each for _, each in self._copies.values()], self._bandwidth, now_s)
-        for key in self._copies:
-            if key != but:
-                self._wake(key)
-
-    def _node(self, name: str) -> int:
-        return self._nodes.setdefault(name, len(self._nodes))
-
 
 # The slots of migrations that the leader has granted; who gets one is `virt.slots`' to say.
 #
@@ -143,7 +82,7 @@ class LeaderState:
         """`migrating` reads the VMs under way from the store; `wake` has a VM looked at again."""
         self._settings = settings
         self.slots = Slots(settings.limits, migrating, wake)
-        self._copies = CopiesByVm(settings.bandwidth, wake)
+        self._copies = Copies(settings.bandwidth, wake)
         self._losses: dict[Key, Losses] = {}
 
     def losses(self, key: Key) -> Losses:
@@ -175,18 +114,17 @@ class LeaderState:
         except ConfigError:  # somebody spoilt the spec meanwhile; `next_step` says so
             return None
         begun_s = s.clock.lab_s((status.precopy_start_time or s.now).timestamp())
-        lab = self._copies.progress(
-            s.key,
-            current.metadata.uid,
-            status.source_node,
-            status.target_node,
+        order = CopyOrder(
+            migration=current.metadata.uid,
+            source=status.source_node,
+            target=status.target_node,
             size=memory_in_use(size, begun_s),
             dirty_rate=self._settings.dirty_rate,
             begun_s=begun_s,
             limit_s=completion_limit_s(float(size.memory)),
-            now_s=s.clock.lab_s(s.now.timestamp()),
         )
-        return Precopy(s.clock.real_s(lab.ends_in_s), lab.in_time)
+        lab = self._copies.progress(s.key, order, s.clock.lab_s(s.now.timestamp()))
+        return Precopy(s.clock.real_s(lab.left_s), lab.in_time)
 
     def tidy(self, s: VmSituation) -> None:
         """Give up what belongs to a migration that is over, or to a VM that is gone."""

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec import convert, structs, to_builtins
 
 from trimtab.kube.kubevirt import MIGRATION_TARGET_LABEL, NODE_NAME_LABEL, Vmi
-from trimtab.player.copies import Progress
 from trimtab.player.launchers import PlayedLauncher, endings
 from trimtab.player.migration import MigrationFacts
 from trimtab.player.turn import next_step
+from trimtab.virt.copies import Progress
 
 NOW = "2026-11-16T12:00:00Z"
 HALF = Progress(4.0, in_time=True, stuck=False, total=8.0, left=4.0, sent=4.0, rate=1.0)

@@ -1,17 +1,19 @@
 """Memory that is being copied: how far each migration is, while all share the nodes' networks.
 
-The model is the one of the simulator and of trimtab's own VMs (room `virt`). It lives in
-memory: a new process begins again from the start times in the VMIs, as if those that share the
-network now had done so all along. A migration's own bandwidth limit is kept beside the shares.
+For the bodies that follow migrations one by one: the vm-controller and the player of KubeVirt's
+handlers. It lives in memory: a new process begins again from the times at which the copies
+started, as if those that share the network now had done so all along. A migration's own
+bandwidth limit is kept beside the shares.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from trimtab.kube.resources import Key
-from trimtab.virt.migration_backoff import COMPLETION_S_PER_GIB, completion_limit_s
 from trimtab.virt.precopy import Copy, share_network
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Progress(Struct, frozen=True):
@@ -39,9 +41,10 @@ class CopyOrder(Struct, frozen=True, kw_only=True):
     size: float
     dirty_rate: float
     begun_s: float
+    limit_s: float
+    """It is given up if it takes longer."""
     bandwidth: float = 0.0
     """Bytes a second at most; 0 is no limit of its own."""
-    completion_s_per_gib: float = COMPLETION_S_PER_GIB
 
 
 class _Known(Struct):
@@ -49,39 +52,39 @@ class _Known(Struct):
     copy: Copy
 
 
-class PlayedCopies:
-    """All copies under way, by VMI."""
+class Copies(Generic[K]):
+    """All copies under way, by VM; times are the lab's. `wake` hears whose rate has changed."""
 
-    def __init__(self, bandwidth: float, wake: Callable[[Key], None]) -> None:
+    def __init__(self, bandwidth: float, wake: Callable[[K], None]) -> None:
         self._bandwidth, self._wake = bandwidth, wake
-        self._copies: dict[Key, _Known] = {}
+        self._copies: dict[K, _Known] = {}
         self._nodes: dict[str, int] = {}
 
-    def progress(self, key: Key, order: CopyOrder, now_s: float) -> Progress:
+    def progress(self, key: K, order: CopyOrder, now_s: float) -> Progress:
         """How this copy stands now; it begins if it is not known yet."""
         known = self._copies.get(key)
         if known is None or known.order.migration != order.migration:
             known = self._begin(key, order, now_s)
         return self._progress(known, now_s)
 
-    def look(self, key: Key, now_s: float) -> Progress | None:
+    def look(self, key: K, now_s: float) -> Progress | None:
         """The same of a copy that is known, for those who only look."""
         known = self._copies.get(key)
         return self._progress(known, now_s) if known else None
 
-    def drop(self, key: Key, now_s: float) -> None:
-        """This VMI copies nothing (any more); the others become faster."""
+    def drop(self, key: K, now_s: float) -> None:
+        """This VM copies nothing (any more); the others become faster."""
         if self._copies.pop(key, None) is not None:
             self._share(now_s)
             self._wake_all(but=key)
 
-    def _begin(self, key: Key, order: CopyOrder, now_s: float) -> _Known:
+    def _begin(self, key: K, order: CopyOrder, now_s: float) -> _Known:
         copy = Copy(
             source=self._number(order.source),
             target=self._number(order.target),
             left=order.size,
             dirty_rate=order.dirty_rate,
-            deadline_s=order.begun_s + completion_limit_s(order.size, order.completion_s_per_gib),
+            deadline_s=order.begun_s + order.limit_s,
             begun_s=order.begun_s,
             since_s=now_s,
         )
@@ -97,7 +100,7 @@ class PlayedCopies:
             if 0 < each.order.bandwidth < each.copy.share:
                 each.copy.set_share(each.order.bandwidth, now_s)
 
-    def _wake_all(self, but: Key) -> None:
+    def _wake_all(self, but: K) -> None:
         for key in self._copies:
             if key != but:
                 self._wake(key)
