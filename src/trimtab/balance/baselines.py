@@ -13,13 +13,11 @@ import numpy as np
 
 from trimtab.balance.gains import gains
 from trimtab.balance.goals import Budget
-from trimtab.balance.problem import Flags, Floats, Places, Problem
+from trimtab.balance.problem import SLACK, Flags, Floats, Places, Problem
 from trimtab.balance.state import State
 
 Moves = list[tuple[int, int]]
 """VM and target, in their order."""
-SLACK = 1e-9
-"""Shares of a node that differ by less are the same."""
 
 
 def best_fit(

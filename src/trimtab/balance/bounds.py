@@ -21,15 +21,15 @@ from msgspec import Struct
 
 from trimtab.balance import exact
 from trimtab.balance.exact import WEIGHTS, best_mix, mix
-from trimtab.balance.problem import RESOURCES, Floats, Places, Problem
+from trimtab.balance.problem import RESOURCES, SLACK, Floats, Places, Problem
 
 Method = Literal["resource", "surrogate", "exact"]
 _MIXES = {"resource": WEIGHTS[[0, -1]], "surrogate": WEIGHTS, "exact": WEIGHTS}
 """Weights of CPU, the rest is memory's: one resource at a time, or 33 mixes of both."""
-SLACK = 1e-9
-"""Excess below this share of a node is rounding."""
 _TOGETHER = 1000
 """Nodes at a time: enough that numpy's calls do not count, and little memory."""
+PRECISION = 1e-4
+"""How exactly the best level is found, as a share of a node."""
 EXACT_NODES = 1000
 """Above so many nodes `auto` takes the surrogate, which costs a tenth and is 2 % lower."""
 
@@ -94,9 +94,7 @@ def fewest_cycles(moves: Collection[int], limits: tuple[int | None, int | None])
     return max(needed)
 
 
-def best_level_by_moves(
-    problem: Problem, most: Sequence[int], *, method: Method = "surrogate", precision: float = 1e-4
-) -> list[tuple[int, float]]:
+def best_level_by_moves(problem: Problem, most: Sequence[int]) -> list[tuple[int, float]]:
     """For each number of moves the lowest ceiling above the mean that a bound still allows.
 
     No balancer gets every node closer to the mean than this with so few moves: the curve to
@@ -106,10 +104,10 @@ def best_level_by_moves(
     curve = []
     for moves in most:
         low, high = 0.0, max(worst, 0.0)
-        while high - low > precision:
+        while high - low > PRECISION:
             band = (low + high) / 2
             ceiling = problem.mean()[:, None] + band + np.zeros_like(problem.capacity)
-            found = bound(problem, ceiling, method=method)
+            found = bound(problem, ceiling, method="surrogate")
             possible = found.moves <= moves and not found.stuck
             low, high = (low, band) if possible else (band, high)
         curve.append((moves, high))

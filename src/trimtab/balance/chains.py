@@ -11,18 +11,17 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.balance.gains import gains
-from trimtab.balance.problem import Flags, Floats, Places
+from trimtab.balance.problem import SLACK, Flags, Floats, Places
 from trimtab.balance.state import State
 
-SLACK = 1e-9
 TRIED = 24
 """Targets that are tried: the coldest ones."""
 
 
 class Chain(Struct, frozen=True):
-    """Moves in their order: VM, target, drop of excess, drop of squares."""
+    """Moves in their order: VM, target, drop of excess."""
 
-    moves: tuple[tuple[int, int, float, float], ...]
+    moves: tuple[tuple[int, int, float], ...]
     gain: float
 
 
@@ -131,7 +130,7 @@ def _tried(
     if gain <= SLACK:
         return None
     moves = (
-        (partner, onward, float(first[0][0, 0]), float(first[1][0, 0])),
-        (vm, target, float(second[0][0, 0]), float(second[1][0, 0])),
+        (partner, onward, float(first.drop[0, 0])),
+        (vm, target, float(second.drop[0, 0])),
     )
     return Chain(moves, gain)

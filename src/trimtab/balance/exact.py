@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from trimtab.balance.problem import CPU, MEMORY, Floats
+from trimtab.balance.problem import CPU, MEMORY, SLACK, Floats
 
-SLACK = 1e-9
 STEPS, STEPS_WEIGHED = 20_000, 2_000
 """Weights that are not whole prune less; their last two per mille are not worth ten times."""
 WEIGHTS = np.linspace(0.0, 1.0, 33)

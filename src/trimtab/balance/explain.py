@@ -9,6 +9,8 @@ from trimtab.balance.price import MigrationCost, predicted_seconds
 from trimtab.balance.problem import Problem
 from trimtab.balance.state import State
 
+MOST_TARGETS = 8
+
 
 class VmExplanation(Struct, frozen=True):
     """The answer for one VM."""
@@ -22,7 +24,7 @@ class VmExplanation(Struct, frozen=True):
 
 
 def explain_vm(
-    problem: Problem, plan: Plan, vm: int, cost: MigrationCost | None = None, *, most: int = 8
+    problem: Problem, plan: Plan, vm: int, cost: MigrationCost | None = None
 ) -> VmExplanation:
     """What the plan does with a VM, judged on the cluster before the plan."""
     node = int(problem.where[vm])
@@ -30,7 +32,7 @@ def explain_vm(
     if node < 0:
         return VmExplanation(vm, node, None, "it runs on no node", ())
     seconds = predicted_seconds(problem.resident, problem.dirty_rate, cost or MigrationCost())
-    targets = _targets(problem, plan, vm, float(seconds[vm]), most)
+    targets = _targets(problem, plan, vm, float(seconds[vm]))
     return VmExplanation(vm, node, move, _text(problem, plan, vm, node, move), targets)
 
 
@@ -48,25 +50,16 @@ def _text(problem: Problem, plan: Plan, vm: int, node: int, move: Move | None) -
     return f"it stays: other moves bring {problem.nodes[node]} below its limit"
 
 
-def _targets(
-    problem: Problem, plan: Plan, vm: int, seconds: float, most: int
-) -> tuple[Alternative, ...]:
+def _targets(problem: Problem, plan: Plan, vm: int, seconds: float) -> tuple[Alternative, ...]:
     state, one = State(problem), np.array([vm])
     everywhere = np.arange(len(problem.nodes))
     drop, squares, _ = gains(state, int(problem.where[vm]), one, everywhere, plan.ceiling)
     value = drop[0] + 0.001 * squares[0]
     value[problem.where[vm]] = -np.inf
-    order = np.argsort(-value, kind="stable")[:most]
+    order = np.argsort(-value, kind="stable")[:MOST_TARGETS]
     return tuple(
-        Alternative(
-            rank,
-            vm,
-            target,
-            float(drop[0, target]),
-            seconds,
-            *_judged(state, plan, vm, target),
-        )
-        for rank, target in enumerate(order.tolist(), start=1)
+        Alternative(vm, target, float(drop[0, target]), seconds, *_judged(state, plan, vm, target))
+        for target in order.tolist()
         if value[target] > -np.inf
     )
 

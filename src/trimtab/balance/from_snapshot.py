@@ -75,7 +75,6 @@ class _Reader:
                 dtype=np.bool_,
             ),
             emptied=np.array([node.name in self._emptied for node in self._nodes], dtype=np.bool_),
-            node_class=self._classes(capacity),
             resources=resources,
             allocatable=np.array(
                 [[_allocatable(each, name) for each in allocatable] for name in resources]
@@ -104,10 +103,6 @@ class _Reader:
             for row, name in enumerate(resources):
                 ground[row, self._index[pod.node]] += _requested(requests, name)
         return ground
-
-    def _classes(self, capacity: Floats) -> Places:
-        _, classes = np.unique(capacity.T, axis=0, return_inverse=True)
-        return np.asarray(classes.reshape(-1), dtype=np.intp)
 
     def _allowed(self) -> tuple[Places, Flags]:
         kinds: dict[tuple[object, ...], int] = {}

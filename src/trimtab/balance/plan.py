@@ -13,7 +13,6 @@ Goal = Literal["drain", "repair", "relieve", "level", "reserve"]
 class Alternative(Struct, frozen=True):
     """A pair of VM and target that was considered and not taken."""
 
-    rank: int
     vm: int
     target: int
     gain: float
@@ -27,7 +26,6 @@ class Move(Struct, frozen=True, kw_only=True):
     """One migration. The moves of a plan are carried out in their order.
 
     gain: drop of excess, in shares of a node; may be 0 for the helping move of a chain.
-    levelling: drop of the sum of squared shares.
     chain: moves with the same number above 0 only make sense together.
     """
 
@@ -37,7 +35,6 @@ class Move(Struct, frozen=True, kw_only=True):
     goal: Goal
     why: str
     gain: float
-    levelling: float
     seconds: float
     bytes: float
     chain: int = 0

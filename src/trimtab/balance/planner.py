@@ -20,13 +20,12 @@ from trimtab.balance.gains import coldest, gains
 from trimtab.balance.goals import Budget, Goals
 from trimtab.balance.plan import Alternative, Goal, LeftOver, Move, Plan
 from trimtab.balance.price import MigrationCost, hardly_converges, predicted_seconds
-from trimtab.balance.problem import Exclusion, Flags, Floats, Places, Problem
+from trimtab.balance.problem import SLACK, Exclusion, Flags, Floats, Places, Problem
 from trimtab.balance.reasons import Considered, why_source
 from trimtab.balance.reserve import Reserve, room_making_move
 from trimtab.balance.state import State
 
 TARGETS, TARGETS_PER_RESOURCE = 64, 32
-SLACK = 1e-9
 COVER_STEPS = 1_000
 """A cover that is not found by then is not worth the time: VMs alike make the search long."""
 
@@ -137,7 +136,7 @@ class _Planner:
         value = np.where(fits, drop[0] + squares[0], -np.inf)
         at = int(value.argmax())
         goal: Goal = "drain" if self.problem.emptied[source] else "repair"
-        self._do(vm, int(targets[at]), goal, text, float(drop[0, at]), float(squares[0, at]))
+        self._do(vm, int(targets[at]), goal, text, float(drop[0, at]))
         return True
 
     # Relieve and level: nodes above a ceiling.
@@ -268,7 +267,7 @@ class _Planner:
         considered = Considered(vms, targets, value, drop, rise, self.seconds[vms])
         alternatives = considered.refused(state, (at, to), self.budget.alternatives, goals.margin)
         why = why_source(state, goals, source, ceiling, goal)
-        self._do(vm, target, goal, why, float(drop[at, to]), float(squares[at, to]), alternatives)
+        self._do(vm, target, goal, why, float(drop[at, to]), alternatives)
         return True
 
     def _chain(self, source: int, ceiling: Floats, goal: Goal) -> bool:
@@ -283,8 +282,8 @@ class _Planner:
             return False
         self.chains += 1
         why = why_source(self.state, self.goals, source, ceiling, goal)
-        for vm, target, gain, squares in chain.moves:
-            self._do(vm, target, goal, why, gain, squares, chain=self.chains)
+        for vm, target, gain in chain.moves:
+            self._do(vm, target, goal, why, gain, chain=self.chains)
         return True
 
     def _room_for(self, chain: Chain) -> bool:
@@ -303,7 +302,7 @@ class _Planner:
             if move is not None and self._may_leave(int(self.state.where[move[0]])):
                 node = self.problem.nodes[need.node]
                 why = f"if {node} is lost, its largest VM fits nowhere; this makes a place"
-                self._do(move[0], move[1], "reserve", why, 0.0, 0.0)
+                self._do(*move, "reserve", why, 0.0)
 
     # What all goals share.
 
@@ -343,7 +342,6 @@ class _Planner:
         goal: Goal,
         why: str,
         gain: float,
-        levelling: float,
         alternatives: tuple[Alternative, ...] = (),
         *,
         chain: int = 0,
@@ -357,7 +355,6 @@ class _Planner:
                 goal=goal,
                 why=why,
                 gain=gain,
-                levelling=levelling,
                 seconds=float(self.seconds[vm]),
                 bytes=float(self.problem.resident[vm]),
                 chain=chain,

@@ -21,6 +21,8 @@ Places = NDArray[np.intp]
 
 NOWHERE = -1
 """The place of a VM that runs on no node."""
+SLACK = 1e-9
+"""Shares of a node that differ by less are the same: the rest is rounding."""
 CPU, MEMORY = 0, 1
 RESOURCES = ("CPU", "memory")
 

@@ -5,10 +5,9 @@ from msgspec import Struct
 
 from trimtab.balance.goals import Goals
 from trimtab.balance.plan import Alternative, Goal
-from trimtab.balance.problem import CPU, MEMORY, RESOURCES, Floats, Places
+from trimtab.balance.problem import CPU, MEMORY, RESOURCES, SLACK, Floats, Places
 from trimtab.balance.state import State
 
-SLACK = 1e-9
 _LIMITS: dict[Goal, str] = {"relieve": "is overloaded above", "level": "is level up to"}
 
 
@@ -43,14 +42,13 @@ class Considered(Struct, frozen=True, eq=False):
         ranked[chosen] = -np.inf
         flat = np.argsort(-ranked, axis=None, kind="stable")[:count]
         found = []
-        pairs = (divmod(int(i), len(self.targets)) for i in flat)
-        for rank, (at, to) in enumerate(pairs, start=1):
+        for at, to in (divmod(int(i), len(self.targets)) for i in flat):
             if ranked[at, to] == -np.inf:
                 break
             vm, target = int(self.vms[at]), int(self.targets[to])
             drop, rise = float(self.drop[at, to]), float(self.rise[at, to])
             rule = state.refusal(vm, target) or _outdone(drop, rise, margin)
-            found.append(Alternative(rank, vm, target, drop, float(self.seconds[at]), *rule))
+            found.append(Alternative(vm, target, drop, float(self.seconds[at]), *rule))
         return tuple(found)
 
 

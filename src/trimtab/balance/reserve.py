@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from trimtab.balance.gains import gains
-from trimtab.balance.problem import Flags, Floats, Places
+from trimtab.balance.problem import SLACK, Flags, Floats, Places
 from trimtab.balance.state import State
 
 KEPT = 2
@@ -28,9 +28,10 @@ class Reserve:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        request = state.problem.request
-        self._largest: Floats = request.max(axis=1, initial=0.0)
-        self._roomy: Flags = self._has_room(np.arange(len(state.problem.nodes)))
+        problem = state.problem
+        self._largest: Floats = problem.request.max(axis=1, initial=0.0)
+        room = problem.allocatable - state.used >= self._largest[:, None]
+        self._roomy: Flags = np.asarray(problem.open & room.all(axis=0))
 
     def keeps_room(self, vms: Places, targets: Places) -> Flags:
         """(vms, targets): the move leaves enough places for the largest VM."""
@@ -72,11 +73,6 @@ class Reserve:
                 found.append(Need(node, need))
         return found
 
-    def _has_room(self, nodes: Places) -> Flags:
-        problem, state = self._state.problem, self._state
-        room = problem.allocatable[:, nodes] - state.used[:, nodes] >= self._largest[:, None]
-        return np.asarray(problem.open[nodes] & room.all(axis=0))
-
 
 def room_making_move(
     state: State, need: Need, movable: Flags, ceiling: Floats
@@ -93,7 +89,7 @@ def room_making_move(
             targets = np.flatnonzero(problem.open & (np.arange(len(problem.nodes)) != need.node))
             fits = state.fits(np.array([vm]), targets)[0]
             drop, _, _ = gains(state, node, np.array([vm]), targets, ceiling)
-            good = targets[fits & (drop[0] >= -1e-9)]
+            good = targets[fits & (drop[0] >= -SLACK)]
             if len(good):
                 return vm, int(good[0])
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from trimtab.balancer.wire import migration_name
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, Invalid, NotFound
 from trimtab.kube.kubevirt import COOL_LABEL, HOSTNAME, VMIMS
-from trimtab.kube.resources import Free
+from trimtab.kube.resources import Free, Kind
 from trimtab.kube.virtual_machines import MIGRATIONS, PLAN_LABEL
 from trimtab.kube.worlds import World
 from trimtab.observe import wire
@@ -26,54 +26,59 @@ class MigrationReply(Struct, frozen=True):
     refusal: str = ""
 
 
-class Actuator(Protocol):
-    """Writes what one decision asks for."""
+class Actuator:
+    """Writes what one decision asks for, as VirtualMachineMigrations of trimtab.dev.
+
+    There the target is a wish, and needs no label.
+    """
+
+    kind: ClassVar[Kind[Any]] = MIGRATIONS
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def label(self, wanted: Iterable[str], now: Iterable[str]) -> None:
         """Make `wanted` the nodes with the label of targets; `now` have it."""
 
     async def start(self, start: StartMove) -> MigrationReply:
         """Ask for a migration under the name that it must have: there can be only one."""
+        namespace, _, vm = start.move.vm.partition("/")
+        meta = {
+            "name": migration_name(start.plan.spec.plan_id, start.move.vm),
+            "namespace": namespace,
+            "labels": {PLAN_LABEL: start.plan.metadata.name},
+        }
+        spec = self._spec(vm, start.move.target)
+        try:
+            await self._client.create(self.kind, {"metadata": meta, "spec": spec})
+        except AlreadyExists:
+            return MigrationReply(created=False)
+        return MigrationReply(created=True)
+
+    def _spec(self, vm: str, target: str) -> Free:
+        return {"vmName": vm, "targetNode": target}
 
     async def withdraw(self, migration: str, namespace: str) -> None:
         """Delete a migration, which cancels it."""
+        with suppress(NotFound):
+            await self._client.delete(self.kind, migration, namespace)
 
 
 def actuator_of(client: Client, world: World, settings: BalancerSettings) -> Actuator:
     """The one for the VMs of this world."""
     if world == "kubevirt":
         return _Kubevirt(client, exact=settings.exact_target)
-    return _Own(client)
+    return Actuator(client)
 
 
-class _Own:
-    """VirtualMachineMigrations of trimtab.dev: the target is a wish, and needs no label."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    async def label(self, wanted: Iterable[str], now: Iterable[str]) -> None:
-        return
-
-    async def start(self, start: StartMove) -> MigrationReply:
-        meta, vm = _identity(start)
-        spec = {"vmName": vm, "targetNode": start.move.target}
-        try:
-            await self._client.create(MIGRATIONS, {"metadata": meta, "spec": spec})
-        except AlreadyExists:
-            return MigrationReply(created=False)
-        return MigrationReply(created=True)
-
-    async def withdraw(self, migration: str, namespace: str) -> None:
-        with suppress(NotFound):
-            await self._client.delete(MIGRATIONS, migration, namespace)
-
-
-class _Kubevirt:
+class _Kubevirt(Actuator):
     """VirtualMachineInstanceMigrations: one attempt each, refused where another is under way."""
 
+    kind = VMIMS
+
     def __init__(self, client: Client, *, exact: bool) -> None:
-        self._client, self._exact = client, exact
+        super().__init__(client)
+        self._exact = exact
 
     async def label(self, wanted: Iterable[str], now: Iterable[str]) -> None:
         changes: dict[str, str | None] = dict.fromkeys(set(now) - set(wanted))
@@ -84,29 +89,12 @@ class _Kubevirt:
                 await self._client.patch(wire.NODES, node, patch)
 
     async def start(self, start: StartMove) -> MigrationReply:
-        meta, vmi = _identity(start)
-        where = {HOSTNAME: start.move.target} if self._exact else {COOL_LABEL: "true"}
-        spec = {"vmiName": vmi, "addedNodeSelector": where}
         try:
-            await self._client.create(VMIMS, {"metadata": meta, "spec": spec})
-        except AlreadyExists:
-            return MigrationReply(created=False)
+            return await super().start(start)
         except Invalid as error:
             # virt-api's own check: the VM cannot move, or another migration of it came first.
             return MigrationReply(created=False, refusal=error.message)
-        return MigrationReply(created=True)
 
-    async def withdraw(self, migration: str, namespace: str) -> None:
-        with suppress(NotFound):
-            await self._client.delete(VMIMS, migration, namespace)
-
-
-def _identity(start: StartMove) -> tuple[Free, str]:
-    """The metadata of the migration, and its VM's name."""
-    namespace, _, vm = start.move.vm.partition("/")
-    meta = {
-        "name": migration_name(start.plan.spec.plan_id, start.move.vm),
-        "namespace": namespace,
-        "labels": {PLAN_LABEL: start.plan.metadata.name},
-    }
-    return meta, vm
+    def _spec(self, vm: str, target: str) -> Free:
+        where = {HOSTNAME: target} if self._exact else {COOL_LABEL: "true"}
+        return {"vmiName": vm, "addedNodeSelector": where}

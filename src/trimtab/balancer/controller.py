@@ -47,7 +47,7 @@ class Balancer(Controller):
         settings: BalancerSettings,
         *,
         reading: Client,
-        world: World = "trimtab",
+        world: World,
     ) -> None:
         """`client` writes, only while it leads; `reading` always may."""
         super().__init__(NAME, self.reconcile, workers=1)

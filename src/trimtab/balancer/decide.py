@@ -14,7 +14,7 @@ from trimtab.balance.bounds import ceilings
 from trimtab.balance.document import MoveDocument, document_of
 from trimtab.balance.goals import Budget
 from trimtab.balance.planner import make_plan
-from trimtab.balance.problem import Problem
+from trimtab.balance.problem import Floats, Problem
 from trimtab.balance.state import State
 from trimtab.balancer.next_move import StartMove, looking_for_target, next_move
 from trimtab.balancer.pauses import Pause, pause_of
@@ -24,6 +24,7 @@ from trimtab.balancer.situation import Situation
 from trimtab.balancer.wire import (
     MOST_MOVES,
     MOVED,
+    OVER,
     MoveOutcome,
     MoveStatus,
     PlannedMove,
@@ -59,11 +60,15 @@ class Decision(Struct, frozen=True, kw_only=True):
 def something_to_do(s: Situation) -> bool:
     """Whether a node is above the band or a VM breaks a rule where it is."""
     problem = in_flight(s.problem, s.migrations)
-    excess = problem.shares() - ceilings(problem, s.settings.goals().band)
-    if (excess > s.settings.goals().margin).any():
+    if (_above_band(s, problem) > s.settings.goals().margin).any():
         return True
     state = State(problem)
     return any(state.breaks_rule(vm) for vm in np.flatnonzero(problem.movable).tolist())
+
+
+def _above_band(s: Situation, problem: Problem) -> Floats:
+    """(2, N) how far each node is above the band, or below it."""
+    return problem.shares() - ceilings(problem, s.settings.goals().band)
 
 
 def decide(s: Situation) -> Decision:
@@ -187,7 +192,7 @@ def _status(
     message: str = "",
 ) -> RebalancePlanStatus:
     """The status; once the plan is over, also what it brought."""
-    over = phase in ("Completed", "Failed", "Cancelled", "Expired")
+    over = phase in OVER
     now = _excess(s) if over else plan.status.excess_now
     return RebalancePlanStatus(
         phase=phase,
@@ -197,15 +202,14 @@ def _status(
         moved=moved_text(moves),
         excess_now=now,
         gained=round(plan.spec.excess_before - now, 2) if over else 0.0,
-        moves_by_others=made_by_others(plan, s.times.get(plan.metadata.name, s.now), s.migrations),
+        moves_by_others=made_by_others(s.times.get(plan.metadata.name, s.now), s.migrations),
         ended_at=s.moment if over else None,
     )
 
 
 def _excess(s: Situation) -> float:
     """How far nodes are above the band now, in points, as plans count it."""
-    problem = in_flight(s.problem, s.migrations)
-    over = problem.shares() - ceilings(problem, s.settings.goals().band)
+    over = _above_band(s, in_flight(s.problem, s.migrations))
     return round(100 * float(over.clip(min=0).sum()), 2)
 
 

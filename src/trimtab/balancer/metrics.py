@@ -3,7 +3,7 @@
 from trimtab.balancer.decide import Decision
 from trimtab.balancer.learning import prediction_error
 from trimtab.balancer.situation import Situation
-from trimtab.balancer.wire import MOVED, RebalancePlan, RebalancePlanStatus
+from trimtab.balancer.wire import MOVED, OVER, RebalancePlan, RebalancePlanStatus
 from trimtab.obs.metrics import counter, gauge, histogram
 
 plans = counter("trimtab_balancer_plans_total", "Plans that are over", "mode", "phase")
@@ -59,7 +59,7 @@ def tell_change(plan: RebalancePlan, status: RebalancePlanStatus) -> None:
             move = planned.get(each.vm)
             if move and each.outcome == "Succeeded" and min(move.seconds, each.actual_seconds) > 0:
                 copy_ratio.observe(each.actual_seconds / move.seconds)
-    if status.phase in ("Completed", "Failed", "Cancelled", "Expired") and not plan.over:
+    if status.phase in OVER and not plan.over:
         plans.labels(plan.spec.mode, status.phase).inc()
         if status.phase == "Expired":
             others.labels("balancer").inc(len(plan.spec.moves))

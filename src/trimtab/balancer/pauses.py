@@ -66,18 +66,17 @@ def _drain(s: Situation) -> Pause | None:
 
 def _failures(s: Situation) -> Pause | None:
     limits = s.settings.limits
-    failed = [
-        (name, s.ended[name])
+    failed_at = [
+        s.ended[name]
         for plan in s.plans
         if plan.over and not _is_acknowledged(plan) and (name := plan.metadata.name) in s.ended
         for move in plan.status.moves
         if move.outcome == "Failed" and s.now - s.ended[name] < limits.pause_s
     ]
-    if len(failed) < limits.failures:
+    if len(failed_at) < limits.failures:
         return None
-    last = max(at for _, at in failed)
-    why = f"{len(failed)} moves failed lately (limit {limits.failures})"
-    return Pause("Failures", why, _later(limits.pause_s - (s.now - last)))
+    why = f"{len(failed_at)} moves failed lately (limit {limits.failures})"
+    return Pause("Failures", why, _later(limits.pause_s - (s.now - max(failed_at))))
 
 
 def _missed_gains(s: Situation) -> Pause | None:

@@ -72,6 +72,6 @@ def moved_text(moves: Iterable[MoveStatus]) -> str:
     return ", ".join([text, *others])
 
 
-def made_by_others(plan: RebalancePlan, made: float, migrations: Iterable[MigrationSeen]) -> int:
+def made_by_others(made: float, migrations: Iterable[MigrationSeen]) -> int:
     """Migrations since the plan was made that no plan of ours asked for."""
     return sum(not each.plan and each.begun >= made for each in migrations)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from trimtab.balancer.pauses import missed
 from trimtab.balancer.settings import NAME
@@ -186,17 +186,10 @@ def moves_back(
             staying[move.vm] = f"it is on {place} now" if place else "it does not run any more"
             continue
         why = f"takes back {plan.metadata.name}"
-        moves.append(
-            PlannedMove(
-                vm=move.vm,
-                source=done.node,
-                target=move.source,
-                goal=move.goal,
-                why=why,
-                seconds=move.seconds,
-                bytes=move.bytes,
-            )
+        back = structs.replace(
+            move, source=done.node, target=move.source, why=why, gain=0.0, chain=0
         )
+        moves.append(back)
     return tuple(moves), staying
 
 
