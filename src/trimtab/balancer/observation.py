@@ -21,7 +21,7 @@ from trimtab.balancer.vms_and_migrations import Machines, lab_seconds, located, 
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.kube import clock
-from trimtab.kube.client import Client
+from trimtab.kube.client import Client, find
 from trimtab.kube.clock import Clock
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import COOL_LABEL
@@ -135,10 +135,7 @@ def _launches(pod: wire.Pod, fates: Mapping[Key, Fate]) -> bool:
 
 async def read_clock(client: Client) -> Clock:
     """The lab's clock, or the real one in a cluster without it."""
-    try:
-        config = await client.get(CONFIG_MAPS, clock.NAME, clock.NAMESPACE)
-    except NotFound:
-        return Clock()
+    config = await find(client, CONFIG_MAPS, clock.NAME, clock.NAMESPACE)
     return clock.clock_from(config)
 
 

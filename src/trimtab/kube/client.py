@@ -16,7 +16,7 @@ import httpx2
 from msgspec import json
 
 from trimtab.kube.codec import ListPage, WatchEvent, codec, encode
-from trimtab.kube.errors import error_from_body, no_answer
+from trimtab.kube.errors import NotFound, error_from_body, no_answer
 from trimtab.kube.http.transport import GUARD, WHOLE
 from trimtab.kube.login.config import (
     Config,
@@ -314,6 +314,14 @@ class Client:
                     raise
                 # Most likely a connection that was closed while idle: a new one for a read.
                 return await self._http.send(request)
+
+
+async def find(client: Client, kind: Kind[T], name: str, namespace: str | None = None) -> T | None:
+    """The object, or None if there is none of that name."""
+    try:
+        return await client.get(kind, name, namespace)
+    except NotFound:
+        return None
 
 
 def selectors(labels: str, fields: str) -> dict[str, str | int]:

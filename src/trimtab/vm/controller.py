@@ -4,8 +4,8 @@ The key is always the VM. Changes of its pods and migrations lead to it, so ever
 is written about one VM is written by one worker at a time.
 """
 
+import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 from msgspec import structs
@@ -26,6 +26,7 @@ from trimtab.vm.settings import VmControllerSettings
 from trimtab.vm.stores import Objects, Stores, keys_of_migration, keys_of_pod
 
 log = get_logger()
+WORKERS = 8
 NO_SLOT_S = 5.0
 
 
@@ -38,19 +39,16 @@ class VmController(Controller):
         recorder: EventRecorder,
         settings: VmControllerSettings,
         *,
-        reading: Client | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        workers: int = 8,
+        reading: Client,
     ) -> None:
-        """`client` writes, perhaps only while it leads; `reading` always may."""
-        super().__init__("vm", self.reconcile, workers=workers)
-        self.stores = Stores(reading or client)
+        """`client` writes, only while it leads; `reading` always may."""
+        super().__init__("vm", self.reconcile, workers=WORKERS)
+        self.stores = Stores(reading)
         self.follow(self.stores.vms).follow(self.stores.pods, keys_of_pod)
         self.follow(self.stores.migrations, keys_of_migration)
         self.follow(self.stores.clocks, lambda _: self.stores.vms.store.keys())
         self._settings = settings
-        self._now = now
-        self._own = OwnWrites(self.stores.looks(), lambda: now().timestamp())
+        self._own = OwnWrites(self.stores.looks(), time.time)
         self._executor = Executor(client, recorder, self._own)
         self._memory = self._new_memory()
         vms = self.stores.vms.store
@@ -92,7 +90,7 @@ class VmController(Controller):
     def _situation(self, key: Key, objects: Objects, *, checked: bool) -> VmSituation:
         s = VmSituation(
             key=key,
-            now=self._now(),
+            now=datetime.now(UTC),
             vm=objects.vm,
             pods=objects.pods,
             migrations=objects.migrations,

@@ -4,13 +4,14 @@ Each write is conditional on what the decision was made from (a resourceVersion,
 tested value), so one that comes too late fails and the VM is looked at again.
 """
 
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import to_builtins
 
 from trimtab import errors
 from trimtab.kube.apply import apply
-from trimtab.kube.client import Client
+from trimtab.kube.client import Client, find
 from trimtab.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import PODS, Free, Key, ObjectMeta, Pod, metadata
@@ -25,7 +26,7 @@ from trimtab.kube.virtual_machines import (
 )
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
-from trimtab.vm.decide.refusal import name_taken, pod_refused
+from trimtab.vm.decide.lifecycle import name_taken, pod_refused
 from trimtab.vm.decide.situation import VmSituation, is_foreign
 from trimtab.vm.decide.steps import (
     AdoptMigration,
@@ -175,9 +176,8 @@ class Executor:
 
     async def _meet(self, s: VmSituation, step: CreatePod, key: Key) -> Outcome:
         """A pod of that name exists: ours from before the last crash, or somebody else's."""
-        try:
-            pod = await self._client.get(PODS, key.name, key.namespace)
-        except NotFound:
+        pod = await find(self._client, PODS, key.name, key.namespace)
+        if pod is None:
             return AGAIN
         if not is_foreign(pod, s.the_vm):
             self._own.note(s.key, pod, created=True)
@@ -193,11 +193,9 @@ class Executor:
 
     async def _delete_pod(self, pod: Pod) -> None:
         meta = pod.metadata
-        try:
+        with suppress(NotFound, Conflict):  # gone already, or another one has its name by now
             await self._client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except (NotFound, Conflict):  # gone already, or another one has its name by now
-            return
-        log.info("pod deleted", pod=meta.name, node=pod.spec.node_name)
+            log.info("pod deleted", pod=meta.name, node=pod.spec.node_name)
 
     # Migrations
 
@@ -231,10 +229,8 @@ class Executor:
 
     async def _delete_migration(self, migration: VirtualMachineMigration) -> None:
         meta = migration.metadata
-        try:
+        with suppress(NotFound, Conflict):
             await self._client.delete(MIGRATIONS, meta.name, meta.namespace, uid=meta.uid)
-        except (NotFound, Conflict):
-            return
 
     def _record_events(self, s: VmSituation, news: tuple[EventNote, ...]) -> None:
         for each in news:

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import apply
+from trimtab.kube.client import find
 from trimtab.kube.errors import Conflict, NotFound
 from trimtab.kube.kubevirt import HOSTNAME, KUBEVIRT_VMS, NOT_MIGRATABLE, VMIMS, VMIS, Vmi
 from trimtab.kube.resources import PODS, Event, Free, Key
@@ -156,10 +157,7 @@ class KubevirtRequests(VmRequests):
         return migration_view(found, vmi.status.migration_state if vmi else None)
 
     async def _vmi(self, name: str) -> Vmi | None:
-        try:
-            return await self.client.get(VMIS, name, self.namespace)
-        except NotFound:
-            return None
+        return await find(self.client, VMIS, name, self.namespace)
 
     async def _pod_name(self, vmi: Vmi | None) -> str:
         if vmi is None or not vmi.status.active_pods:

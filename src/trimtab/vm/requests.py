@@ -13,7 +13,7 @@ from msgspec import to_builtins
 
 from trimtab.errors import ConfigError, NotReady, TrimtabError
 from trimtab.kube.apply import apply
-from trimtab.kube.client import Client
+from trimtab.kube.client import Client, find
 from trimtab.kube.errors import Conflict, NotFound
 from trimtab.kube.resources import EVENTS, PODS, Event, Free, Key, Kind, Pod
 from trimtab.kube.virtual_machines import (
@@ -72,10 +72,7 @@ class VmRequests:
         """The active pod, if it exists already."""
         if not vm.status.pod_name:
             return None
-        try:
-            return await self.client.get(PODS, vm.status.pod_name, vm.metadata.namespace)
-        except NotFound:
-            return None
+        return await find(self.client, PODS, vm.status.pod_name, vm.metadata.namespace)
 
     async def migrations(self, name: str) -> list[VirtualMachineMigration]:
         """The VM's migrations, the oldest first."""
@@ -193,11 +190,8 @@ class VmRequests:
         label = f"vm.kubevirt.io/name={name[:63]}"
         if await self.client.list(PODS, self.namespace, labels=label):
             return "its pods are"
-        try:
-            await self.client.get(self.kind, name, self.namespace)
-        except NotFound:
-            return ""
-        return "the VM is"
+        left = await find(self.client, self.kind, name, self.namespace)
+        return "" if left is None else "the VM is"
 
     async def await_migrated(self, migration: str) -> VirtualMachineMigration:
         """Until it is over; a migration that did not succeed is an error with its reason."""

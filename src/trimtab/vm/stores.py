@@ -5,10 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.kube.client import Client
+from trimtab.kube.client import Client, find
 from trimtab.kube.clock import NAME as CLOCK
 from trimtab.kube.clock import NAMESPACE, Clock, ClockReader
-from trimtab.kube.errors import NotFound
 from trimtab.kube.resources import CONFIG_MAPS, PODS, Key, Pod
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.virtual_machines import (
@@ -68,7 +67,7 @@ class Stores:
         """From the API itself: the VM, its pods, and the migration under way."""
         if not is_object_name(key.name):  # a migration may name anything; no VM is called so
             return Objects(None, (), tuple(self.migrations.store.by("vm", str(key))))
-        vm = await self._get_vm(key)
+        vm = await find(self._client, VMS, key.name, key.namespace)
         label = f"{VM_NAME_LABEL}={label_value(key.name)}"
         listed = await self._client.list(PODS, key.namespace, labels=label)
         pods = [pod for pod in listed if key in keys_of_pod(pod)]
@@ -78,21 +77,13 @@ class Stores:
             migrations = await self._with_current(vm, migrations)
         return Objects(vm, tuple(pods), tuple(migrations))
 
-    async def _get_vm(self, key: Key) -> VirtualMachine | None:
-        try:
-            return await self._client.get(VMS, key.name, key.namespace)
-        except NotFound:
-            return None
-
     async def _get_active(self, vm: VirtualMachine, found: Iterable[Pod]) -> list[Pod]:
         """The active pod even if somebody has taken its labels away."""
         name = vm.status.pod_name
         if not name or named(found, name):
             return []
-        try:
-            return [await self._client.get(PODS, name, vm.metadata.namespace)]
-        except NotFound:
-            return []
+        pod = await find(self._client, PODS, name, vm.metadata.namespace)
+        return [] if pod is None else [pod]
 
     async def _with_current(
         self, vm: VirtualMachine, stored: list[VirtualMachineMigration]
@@ -101,10 +92,8 @@ class Stores:
         if not name:
             return stored
         others = [each for each in stored if each.metadata.name != name]
-        try:
-            return [*others, await self._client.get(MIGRATIONS, name, vm.metadata.namespace)]
-        except NotFound:
-            return others
+        current = await find(self._client, MIGRATIONS, name, vm.metadata.namespace)
+        return others if current is None else [*others, current]
 
     def clock(self) -> Clock:
         """The lab's clock; a missing or invalid one is logged once, and the last one kept."""

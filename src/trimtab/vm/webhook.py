@@ -7,18 +7,18 @@ Who asks must be the API server (`Callers`): the answer to anybody else would mo
 """
 
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, field
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from trimtab.kube.client import Client
-from trimtab.kube.errors import ApiError, Invalid, NotFound
+from trimtab.kube.client import Client, find
+from trimtab.kube.errors import ApiError, Invalid
 from trimtab.kube.http.callers import MAX_EVICTION, REFUSED, Callers, TooLarge, bounded_body
 from trimtab.kube.http.web import Tls, Web
-from trimtab.kube.resources import PODS, Free, Key, Kind, Pod
+from trimtab.kube.resources import PODS, Free, Key, Pod
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.kube.runtime.service import Service
 from trimtab.kube.virtual_machines import APP_LABEL, VMS, VirtualMachine
@@ -34,7 +34,6 @@ from trimtab.vm.decide.eviction import (
     vm_of,
 )
 
-T = TypeVar("T")
 log = get_logger()
 PATH = "/pod-eviction-validate"
 EVERYBODY = Callers()
@@ -106,16 +105,10 @@ class CachedCluster:
         return self.vms.store.get(key.name, key.namespace)
 
     async def fresh_pod(self, key: Key) -> Pod | None:
-        return await self._fresh(PODS, key)
+        return await find(self._client, PODS, key.name, key.namespace)
 
     async def fresh_vm(self, key: Key) -> VirtualMachine | None:
-        return await self._fresh(VMS, key)
-
-    async def _fresh(self, kind: Kind[T], key: Key) -> T | None:
-        try:
-            return await self._client.get(kind, key.name, key.namespace)
-        except NotFound:
-            return None
+        return await find(self._client, VMS, key.name, key.namespace)
 
     async def mark(self, mark: MarkForEvacuation) -> None:
         vm, patch = mark.vm, mark_patch(mark)

@@ -20,8 +20,7 @@ from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
 from trimtab.vm.decide.evacuation import clear_stale_mark
 from trimtab.vm.decide.finished_migrations import attempt_number, backoff_left_s
-from trimtab.vm.decide.lifecycle import next_step, restart_delay_s
-from trimtab.vm.decide.refusal import name_taken, pod_refused
+from trimtab.vm.decide.lifecycle import name_taken, next_step, pod_refused, restart_delay_s
 from trimtab.vm.decide.situation import Losses, VmSituation
 from trimtab.vm.decide.steps import (
     ClearMark,

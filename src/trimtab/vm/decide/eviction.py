@@ -5,7 +5,7 @@ contains `Eviction triggered evacuation`; so that text is a promise, and `MarkFo
 the only answer that may lead to it: the mark is written first, then claimed.
 """
 
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
@@ -21,20 +21,14 @@ class Allow(Struct, frozen=True):
     """The eviction may remove the pod; `why` is for the log."""
 
     why: str
-
-    @property
-    def name(self) -> str:
-        return "allowed"
+    name: ClassVar[str] = "allowed"
 
 
 class Deny(Struct, frozen=True):
     """The pod stays and nothing else happens; `message` reaches the caller."""
 
     message: str
-
-    @property
-    def name(self) -> str:
-        return "denied"
+    name: ClassVar[str] = "denied"
 
 
 class MarkForEvacuation(Struct, frozen=True):

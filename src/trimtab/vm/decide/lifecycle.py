@@ -6,6 +6,8 @@ which write was the last one before the process died: the next turn goes on from
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Pod
 from trimtab.kube.virtual_machines import INITIAL_NODE
@@ -18,6 +20,7 @@ from trimtab.vm.decide.migration import (
     accept,
     advance,
     end_all,
+    finished,
     is_recreating,
     settle_cut_over,
     start,
@@ -40,7 +43,7 @@ from trimtab.vm.decide.steps import (
 )
 from trimtab.vm.decide.stopped_or_deleted import STOPPED, Rule, gone, refuse, removed
 from trimtab.vm.launcher import Placement, desired_pod, metadata_change
-from trimtab.vm.status import LOST, following, next_incarnation
+from trimtab.vm.status import LOST, condition, following, next_incarnation, others
 
 RESTART_S, LONGEST_RESTART_S = 10.0, 300.0
 OVERDUE_S = 5.0
@@ -167,6 +170,25 @@ def _placement(s: VmSituation) -> Placement:
         return wanted_placement(s)
     node = s.the_vm.metadata.annotations.get(INITIAL_NODE, "")
     return Placement(only=node) if s.status.incarnation == 1 else Placement()
+
+
+def pod_refused(s: VmSituation, message: str, *, target: bool) -> Step | None:
+    """A pod that the API server refuses: a target ends its migration, else the VM says so.
+
+    None: it says so already.
+    """
+    if target and s.current is not None:
+        return finished(s, s.current, "Failed", f"the target pod was refused: {message}")
+    ready = condition(s.the_vm, "Ready", "False", "PodRefused", message, s.now)
+    status = structs.replace(s.status, conditions=(ready, *others(s.the_vm, "Ready")))
+    return WriteVmStatus(status) if status != s.status else None
+
+
+def name_taken(s: VmSituation, name: str, *, target: bool) -> Step:
+    """A pod of somebody else's is called `name`: the VM takes its next name."""
+    if target and s.current is not None:
+        return finished(s, s.current, "Failed", "another pod has the target's name")
+    return WriteVmStatus(next_incarnation(s.the_vm, s.now, LOST, f"another pod is called {name}"))
 
 
 def follow(s: VmSituation, size: Vm) -> Step | None:
