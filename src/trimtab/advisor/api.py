@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from trimtab.kube.resources import Condition, Free, Kind, Object, Wire
+from trimtab.kube.resources import Condition, Free, Kind, Object, Wire, free_kind
 
 GROUP, VERSION = "advisor.kubevirt.io", "v1alpha1"
 MANAGER = "virt-advisor-operator"
@@ -290,3 +290,5 @@ CONFIGS = Kind(
     VirtPlatformConfig,
     namespaced=False,
 )
+FREE_CONFIGS = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
+"""The same, undecoded: what nobody here knows of is written back as it was."""

@@ -4,6 +4,7 @@ from typing import get_args
 
 from trimtab.advisor.api import ItemState, Phase, VirtPlatformConfig
 from trimtab.advisor.decide.conditions import EDIT_WAR, INPUT_DRIFT, is_true
+from trimtab.kube.resources import ObjectMeta
 from trimtab.obs.metrics import counter, gauge, histogram
 
 phases = gauge("trimtab_advisor_phase", "1 for the phase a configuration is in", "config", "phase")
@@ -46,10 +47,4 @@ def tell(config: VirtPlatformConfig) -> None:
 
 def forget(name: str) -> None:
     """A configuration that is gone is not counted."""
-    for phase in get_args(Phase):
-        phases.labels(name, phase).set(0)
-    for each in (drifted, prerequisites, input_drift, edit_war):
-        each.labels(name).set(0)
-    for state in get_args(ItemState):
-        for severity in _SEVERITIES:
-            items.labels(name, state, severity).set(0)
+    tell(VirtPlatformConfig(metadata=ObjectMeta(name=name)))

@@ -6,14 +6,13 @@ can make it do anything twice.
 """
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import assert_never
 
 from msgspec import ValidationError, convert, structs, to_builtins
 
 from trimtab.advisor import metrics
-from trimtab.advisor.api import CONFIGS, GROUP, VERSION, PlatformStatus, VirtPlatformConfig
+from trimtab.advisor.api import CONFIGS, FREE_CONFIGS, PlatformStatus, VirtPlatformConfig
 from trimtab.advisor.cluster.objects import ClusterObjects
 from trimtab.advisor.cluster.reading import ClusterReader
 from trimtab.advisor.cluster.watches import Watches
@@ -34,19 +33,18 @@ from trimtab.advisor.decide.situation import (
 )
 from trimtab.advisor.decide.transition import become
 from trimtab.advisor.plan.profile import advertisement
-from trimtab.advisor.profiles.registry import Registry, built_in
+from trimtab.advisor.profiles.registry import built_in
 from trimtab.advisor.settings import AdvisorSettings
-from trimtab.kube.client import Client
-from trimtab.kube.errors import AlreadyExists, ApiError, Invalid, NotFound
+from trimtab.kube.client import Client, find
+from trimtab.kube.errors import AlreadyExists, ApiError, Invalid
 from trimtab.kube.events import EventRecorder
-from trimtab.kube.resources import Free, Key, ObjectMeta, free_kind
+from trimtab.kube.resources import Free, Key, ObjectMeta
 from trimtab.kube.runtime.controller import After, Controller, Done, Outcome
 from trimtab.kube.runtime.queue import Queue
 from trimtab.kube.runtime.reflector import Reflector
 from trimtab.obs import get_logger
 
 log = get_logger()
-FREE_CONFIGS = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 MOST_STEPS = 60
 MOST_TEXT = 1000
 
@@ -61,8 +59,6 @@ class Operator(Controller):
         settings: AdvisorSettings,
         *,
         reading: Client | None = None,
-        registry: Registry | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`client` writes, perhaps only while it leads; `reading` always may."""
         queue: Queue[Key] = Queue(at_most_every_s=settings.spacing_s)
@@ -70,8 +66,7 @@ class Operator(Controller):
         self._client = client
         self._recorder = recorder
         self._settings = settings
-        self._registry = registry or built_in()
-        self._now = now
+        self._registry = built_in()
         self._access = ClusterObjects(client, self._registry.resources())
         self._records = Records(client, settings.namespace)
         self.configs = Reflector(reading or client, FREE_CONFIGS)
@@ -93,7 +88,7 @@ class Operator(Controller):
         """Step by step until there is nothing to do now."""
         access = self._access.looking()
         for _ in range(MOST_STEPS):
-            raw = await self._get(key)
+            raw = await find(self._client, FREE_CONFIGS, key.name)
             if raw is None:
                 return await self._gone(key)
             config = await self._decoded(raw)
@@ -106,12 +101,6 @@ class Operator(Controller):
                 return Done() if rest.seconds is None else After(rest.seconds)
         log.warning("no end of steps", config=key.name)
         return After(60.0)
-
-    async def _get(self, key: Key) -> Free | None:
-        try:
-            return await self._client.get(FREE_CONFIGS, key.name)
-        except NotFound:
-            return None
 
     async def _gone(self, key: Key) -> Outcome:
         """Deleted, or never there: profiles that advertise themselves come back, ignored."""
@@ -140,7 +129,7 @@ class Operator(Controller):
     def _situation(self, config: VirtPlatformConfig) -> ConfigSituation:
         known = config.spec.profile in self._registry
         impact = self._registry.get(config.spec.profile).impact if known else ""
-        now = self._now().replace(microsecond=0)
+        now = datetime.now(UTC).replace(microsecond=0)
         return ConfigSituation(
             config=config, now=now, version=self._settings.version, impact=impact
         )

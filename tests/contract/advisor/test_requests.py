@@ -8,10 +8,9 @@ import pytest
 
 from builders.labs.advisor import LOAD_AWARE, Kubectl, install
 from conformance.apiserver import ApiServer, running_apiserver
-from trimtab.advisor.api import CONFIGS
+from trimtab.advisor.api import CONFIGS, FREE_CONFIGS
 from trimtab.advisor.cluster import requests
 from trimtab.advisor.cluster.requests import ConfigRequests
-from trimtab.advisor.operator import FREE_CONFIGS
 from trimtab.advisor.plan.profile import advertisement
 from trimtab.advisor.profiles.registry import built_in
 from trimtab.errors import Conflict, NotReady

@@ -9,7 +9,7 @@ import pytest
 from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Kubectl, a_config, install
 from builders.waiting import wait_until
 from conformance.apiserver import running_apiserver
-from trimtab.advisor.operator import FREE_CONFIGS
+from trimtab.advisor.api import FREE_CONFIGS
 from trimtab.install.advisor.admission import policies
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid, Unavailable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.advisor.plan.pools import added, is_effective, parse, removed
+from trimtab.advisor.plan.pools import is_effective, parse
 
 
 @pytest.mark.parametrize(
@@ -37,35 +37,3 @@ def test_an_argument_is_a_key_and_perhaps_a_value(
 )
 def test_the_last_word_on_a_key_counts(arguments: list[str], wanted: str, expected: bool) -> None:
     assert is_effective(arguments, wanted) is expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "wanted", "expected"),
-    [
-        pytest.param([], "psi=1", ["psi=1"], id="to nothing"),
-        pytest.param(["quiet"], "psi=1", ["quiet", "psi=1"], id="at the end"),
-        pytest.param(["psi=1", "ro"], "psi=1", ["psi=1", "ro"], id="never twice"),
-        pytest.param(["psi=0"], "psi=1", ["psi=0", "psi=1"], id="another value stays before it"),
-        pytest.param(["ro"], "quiet", ["ro", "quiet"], id="a flag"),
-    ],
-)
-def test_adding_appends_what_is_not_there(
-    arguments: list[str], wanted: str, expected: list[str]
-) -> None:
-    assert added(arguments, wanted) == expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "unwanted", "expected"),
-    [
-        pytest.param(["psi=1", "ro"], "psi=1", ["ro"], id="exactly"),
-        pytest.param(["psi=0", "ro", "psi=1"], "psi=", ["ro"], id="every value of a key"),
-        pytest.param(["ro"], "psi=1", ["ro"], id="what is absent"),
-        pytest.param([], "psi=1", [], id="from nothing"),
-        pytest.param(["psi=1", "psi=1"], "psi=1", [], id="all occurrences"),
-    ],
-)
-def test_removing_leaves_the_others(
-    arguments: list[str], unwanted: str, expected: list[str]
-) -> None:
-    assert removed(arguments, unwanted) == expected

@@ -92,15 +92,14 @@ def test_what_happened_to_an_item_is_not_its_logic() -> None:
         pytest.param([a_wish(desired={**BODY, "spec": {"a": {"b": [1, 3]}}})], id="deep inside"),
         pytest.param([a_wish(desired={**BODY, "metadata": {"name": "d"}})], id="another target"),
         pytest.param([a_wish(managed_fields=("spec",))], id="other managed fields"),
-        pytest.param([a_wish(severity="High")], id="another severity"),
     ],
 )
 def test_other_logic_differs(desired_objects: list[DesiredObject]) -> None:
     assert differs([an_item()], desired_objects)
 
 
-def test_severity_can_be_left_out() -> None:
-    assert not differs([an_item()], [a_wish(severity="High")], severities=False)
+def test_another_severity_is_no_other_logic() -> None:
+    assert not differs([an_item()], [a_wish(severity="High")])
 
 
 def test_a_plan_id_stands_for_items_inputs_options_and_state() -> None:

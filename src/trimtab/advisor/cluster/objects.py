@@ -1,6 +1,7 @@
 """Objects by reference: reading, previewing and writing kinds that only profiles know."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import json
@@ -95,7 +96,7 @@ class ClusterObjects:
 
     async def delete(self, ref: TargetRef, live: Free) -> None:
         meta = live["metadata"]
-        try:
+        with suppress(NotFound):
             await self._client.delete(
                 self.kind(ref),
                 ref.name,
@@ -103,8 +104,6 @@ class ClusterObjects:
                 uid=meta.get("uid", ""),
                 resource_version=meta.get("resourceVersion", ""),
             )
-        except NotFound:
-            return
 
     async def patch_as(self, ref: TargetRef, manager: str, patch: Free, live: Free) -> Free:
         """A merge patch in the name of `manager`, if the object is still as in `live`."""

@@ -12,20 +12,19 @@ from uuid import uuid4
 
 from msgspec import structs, to_builtins
 
-from trimtab.advisor.api import CONFIGS, GROUP, VERSION, Accepted, Ignore, VirtPlatformConfig
+from trimtab.advisor.api import CONFIGS, FREE_CONFIGS, Accepted, Ignore, VirtPlatformConfig
 from trimtab.advisor.decide.refresh_request import LOOK_AGAIN
 from trimtab.advisor.guidance import MOVING, PHASES, told
 from trimtab.errors import ConfigError, Conflict, NotReady
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import AlreadyExists, Forbidden, NotFound, Unavailable
-from trimtab.kube.resources import Free, free_kind
+from trimtab.kube.resources import Free
 
 T = TypeVar("T")
 LOOK_S, SEEN_WITHIN_S = 0.2, 10.0
 UNSEEN = "no operator has seen it yet; is one running? trimtab run advisor"
 MANAGER = "trimtab-cli"
-_FREE = free_kind(GROUP, VERSION, CONFIGS.plural, CONFIGS.kind, namespaced=False)
 
 
 class ConfigRequests:
@@ -60,7 +59,7 @@ class ConfigRequests:
         known = {each.metadata.name: each for each in await self.all()}
         if name not in known:
             try:
-                await self._admitted(lambda: self._client.create(_FREE, manifest(name)))
+                await self._admitted(lambda: self._client.create(FREE_CONFIGS, manifest(name)))
             except AlreadyExists:  # the operator advertised it in this moment
                 return await self.plan(name)
         elif known[name].spec.action == "Ignore":
@@ -86,7 +85,7 @@ class ConfigRequests:
         spec = {**(given.get("spec") or {}), "action": "DryRun"}
         name = str((given.get("metadata") or {}).get("name", ""))
         body = {**manifest(name), "spec": spec}
-        await apply(self._client, _FREE, body, manager=MANAGER, force=True)
+        await apply(self._client, FREE_CONFIGS, body, manager=MANAGER, force=True)
         return await self.settled(name)
 
     async def plan_again(self, name: str) -> VirtPlatformConfig:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.advisor.api import MANAGER, Taking
+from trimtab.advisor.plan.fields import manager_entries
 from trimtab.advisor.plan.profile import dig
 from trimtab.kube.resources import Free
 
@@ -131,7 +132,7 @@ def _is_atomic(schema: Schema) -> bool:
 
 def _released(live: Free, desired: Free) -> Free:
     """Without the fields that we applied before, no longer name, and nobody else owns."""
-    entries = dig(live, "metadata", "managedFields") or ()
+    entries = manager_entries(live)
     ours = [e.get("fieldsV1") or {} for e in entries if e.get("manager") == MANAGER]
     others = [e.get("fieldsV1") or {} for e in entries if e.get("manager") != MANAGER]
     kept = deepcopy(live)
@@ -159,7 +160,7 @@ def _release(obj: Free, desired: Free, ours: Free, others: list[Free]) -> None:
 
 def _takes(live: Free, desired: Free, schema: Schema) -> Iterator[Taking]:
     """Fields that others own with another value, as the API server names them."""
-    entries = dig(live, "metadata", "managedFields") or ()
+    entries = manager_entries(live)
     others = [e for e in entries if e.get("manager") != MANAGER and not e.get("subresource")]
     body = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind")}
     body["metadata"] = {k: v for k, v in body.get("metadata", {}).items() if k in _OWNABLE}

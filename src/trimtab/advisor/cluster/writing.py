@@ -1,6 +1,7 @@
 """Carrying out one item: at most one attempt, never more than was reviewed."""
 
 from base64 import b64decode, b64encode
+from contextlib import suppress
 
 from msgspec import DecodeError, json
 
@@ -11,7 +12,7 @@ from trimtab.advisor.plan.ignored_fields import to_write
 from trimtab.advisor.plan.rollback import RollbackRecord, releasing, restoring
 from trimtab.errors import ConfigError
 from trimtab.kube.apply import ApplyConflict, apply
-from trimtab.kube.client import Client
+from trimtab.kube.client import Client, find
 from trimtab.kube.errors import Forbidden, Invalid, NotFound
 from trimtab.kube.resources import SECRETS, Free
 
@@ -96,9 +97,8 @@ class Records:
         self._namespace = namespace
 
     async def read(self, config: str) -> RollbackRecord:
-        try:
-            secret = await self._client.get(SECRETS, secret_name(config), self._namespace)
-        except NotFound:
+        secret = await find(self._client, SECRETS, secret_name(config), self._namespace)
+        if secret is None:
             return RollbackRecord()
         try:
             return json.decode(b64decode(secret.data[_KEY]), type=RollbackRecord)
@@ -112,7 +112,8 @@ class Records:
         """An empty record needs no Secret."""
         name = secret_name(config)
         if not record.priors:
-            await self._delete(name)
+            with suppress(NotFound):
+                await self._client.delete(SECRETS, name, self._namespace)
             return
         body: Free = {
             "metadata": {"name": name, "namespace": self._namespace},
@@ -120,9 +121,3 @@ class Records:
             "data": {_KEY: b64encode(json.encode(record)).decode()},
         }
         await apply(self._client, SECRETS, body, force=True)
-
-    async def _delete(self, name: str) -> None:
-        try:
-            await self._client.delete(SECRETS, name, self._namespace)
-        except NotFound:
-            return

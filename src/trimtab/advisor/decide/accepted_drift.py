@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import Accepted
-from trimtab.advisor.plan.fields import Path, lookup, parse_path
-from trimtab.advisor.plan.ignored_fields import left_out, put
+from trimtab.advisor.plan.fields import lookup, parse_path
+from trimtab.advisor.plan.ignored_fields import covers, left_out, put
 from trimtab.advisor.plan.profile import DesiredObject, Draft
 from trimtab.kube.resources import Free
 
@@ -48,16 +48,10 @@ def _with(wanted: DesiredObject, given: Iterable[Accepted], live: Free | None) -
 
 def _holds(each: Accepted, wanted: DesiredObject, live: Free | None) -> bool:
     path = parse_path(each.field)
-    if live is None or not any(
-        _is_inside(path, parse_path(root)) for root in wanted.managed_fields
-    ):
+    if live is None or not any(covers(parse_path(root), path) for root in wanted.managed_fields):
         return False
     there, value = lookup(live, path)
     return not there if each.removed else there and value == each.value
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    return path[: len(root)] == root
 
 
 def shown(each: Accepted) -> str:

@@ -12,8 +12,8 @@ another field, another input of the plan, another release of a definition. If su
 to another plan, that plan waits for an approval of its own. A rollback plan is approved by
 `approvedPlan` only: its `action: Rollback` was set before there was a plan to review.
 
-What sends a plan back to review is decided in `decide/phases.py`: `_review` and `_replan` while
-it waits, `decide/inputs.py` when an input changes, `decide/completed.py` after it was applied.
+What sends a plan back to review is decided in `decide/phases.py`: `_review` while it
+waits, `decide/inputs.py` when an input changes, `decide/completed.py` after it was applied.
 
 The status keeps what the spec asked for when the operator last read it (`asked`). The operator
 writes a status only if the spec is still the one it decided from. So a difference between the
@@ -28,7 +28,7 @@ from trimtab.advisor.api import Approval, Asked, PlatformStatus
 from trimtab.advisor.decide.conditions import INPUT_DRIFT, REVIEW_AGAIN, is_true, marked
 from trimtab.advisor.decide.situation import ConfigSituation, WriteStatus
 from trimtab.advisor.decide.transition import become
-from trimtab.advisor.plan.fields import digest
+from trimtab.advisor.plan.fields import digest, manager_entries
 from trimtab.kube.resources import Free
 
 REQUESTED_BY = "advisor.kubevirt.io/requested-by"
@@ -141,7 +141,7 @@ def asked_at(raw: Free) -> datetime | None:
     server notes the time of every change beside its manager."""
     times = [
         entry["time"]
-        for entry in raw["metadata"].get("managedFields") or ()
+        for entry in manager_entries(raw)
         if not entry.get("subresource") and "time" in entry and _asks(entry)
     ]
     return convert(max(times), datetime) if times else None

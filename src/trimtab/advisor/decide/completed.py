@@ -13,6 +13,7 @@ from trimtab.advisor.decide.edit_war import remedy, resumed
 from trimtab.advisor.decide.inputs import input_drift, inputs_changed
 from trimtab.advisor.decide.recovery import recovered
 from trimtab.advisor.decide.situation import (
+    CHECK_S,
     ConfigSituation,
     Step,
     Trouble,
@@ -23,8 +24,6 @@ from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan.fields import snapshot_hash
 from trimtab.advisor.plan.plan import differs, stored
 from trimtab.advisor.plan.profile import Draft
-
-CHECK_S = 60.0
 
 
 def completed(s: ConfigSituation) -> Step:
@@ -51,7 +50,7 @@ def _upgraded(s: ConfigSituation, draft: Draft) -> WriteStatus | None:
         if not is_true(s.status, UPGRADE):
             return None
         return WriteStatus(mark(s, s.status, UPGRADE, False, "Applied", "Applied by this version"))
-    if differs(s.status.items, draft.desired_objects, severities=False):
+    if differs(s.status.items, draft.desired_objects):
         text = f"Version {s.version} plans differently; set action: DryRun to see how"
         status = mark(s, s.status, UPGRADE, True, "LogicChanged", text)
         return become(s, "CompletedWithUpgrade", text, status=status)
@@ -99,9 +98,7 @@ def upgradable(s: ConfigSituation) -> Step:
     if s.edited:
         return begun_anew(s)
     draft = s.seen.draft
-    if isinstance(draft, Draft) and not differs(
-        s.status.items, draft.desired_objects, severities=False
-    ):
+    if isinstance(draft, Draft) and not differs(s.status.items, draft.desired_objects):
         return become(s, "Completed", status=_aligned(s, "ManuallyAligned"))
     return WaitForChange(CHECK_S)
 

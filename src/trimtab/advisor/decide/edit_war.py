@@ -12,6 +12,7 @@ from msgspec import structs
 from trimtab.advisor.api import PlatformStatus, Remediation
 from trimtab.advisor.decide.conditions import EDIT_WAR, is_true
 from trimtab.advisor.decide.situation import (
+    CHECK_S,
     Announcement,
     ConfigSituation,
     Step,
@@ -22,7 +23,6 @@ from trimtab.advisor.decide.transition import become, mark
 
 ROUNDS = 3
 WINDOW = timedelta(minutes=10)
-CHECK_S = 60.0
 
 
 def remedy(s: ConfigSituation) -> Step:

@@ -60,7 +60,7 @@ def execute(s: ConfigSituation) -> Step:
     record = remembered(s.seen.record, _unwritten(status), s.seen.live)
     if record != s.seen.record:
         return StoreRecord(record)
-    watched = _watched(s)
+    watched = tuple(_rechecked(s, each) for each in status.items)
     if watched != status.items:
         return WriteStatus(structs.replace(status, items=watched))
     if all_over(status.items):
@@ -119,12 +119,8 @@ def _unwritten(status: PlatformStatus) -> tuple[Item, ...]:
     return tuple(i for i in status.items if i.state == "Pending")
 
 
-def _watched(s: ConfigSituation) -> tuple[Item, ...]:
-    """Items that were completed, looked at again while others are under way."""
-    return tuple(_rechecked(s, item) for item in s.status.items)
-
-
 def _rechecked(s: ConfigSituation, item: Item) -> Item:
+    """An item that was completed, looked at again while others are under way."""
     if item.state != "Completed" or item.verb != "apply":
         return item
     kept = is_kept(item.desired_state, s.seen.live.get(item.target_ref))
@@ -302,6 +298,6 @@ def _settled(s: ConfigSituation) -> dict[str, Any]:
         "operator_version": s.status.operator_version or s.version,
     }
     draft = s.seen.draft
-    if isinstance(draft, Draft) and not differs(items, draft.desired_objects, severities=False):
+    if isinstance(draft, Draft) and not differs(items, draft.desired_objects):
         changes["inputs"] = stored(draft.inputs)
     return changes

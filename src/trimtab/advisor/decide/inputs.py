@@ -17,7 +17,7 @@ from trimtab.advisor.plan.profile import Draft
 def inputs_changed(s: ConfigSituation, draft: Draft) -> bool:
     """Whether other inputs lead to another plan."""
     same = stored(draft.inputs) == s.status.inputs
-    return not same and differs(s.status.items, draft.desired_objects, severities=False)
+    return not same and differs(s.status.items, draft.desired_objects)
 
 
 def input_drift(s: ConfigSituation, draft: Draft) -> WriteStatus:

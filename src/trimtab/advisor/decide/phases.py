@@ -270,7 +270,10 @@ def _prerequisites(s: ConfigSituation) -> Step:
 def _review(s: ConfigSituation) -> Step:
     status = s.status
     if not status.reverse and s.asked_otherwise:
-        return _replan(s, status, "OptionsChanged", "The options were edited during the review")
+        if s.config.spec.action == "Apply":
+            text = "The options were edited during the review"
+            status = mark(s, status, REVIEW_AGAIN, True, "OptionsChanged", text)
+        return become(s, "Drafting", status=status)
     draft = s.seen.draft
     if isinstance(draft, Trouble):
         return _troubled(s, draft)
@@ -279,9 +282,3 @@ def _review(s: ConfigSituation) -> Step:
     if is_approved(s, status.plan_id):
         return start(s, status)
     return stay(s, waiting_text(s, status.plan_id)) or WaitForChange(REVIEW_S)
-
-
-def _replan(s: ConfigSituation, status: PlatformStatus, reason: str, text: str) -> WriteStatus:
-    if s.config.spec.action == "Apply":
-        status = mark(s, status, REVIEW_AGAIN, True, reason, text)
-    return become(s, "Drafting", status=status)

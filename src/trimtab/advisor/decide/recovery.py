@@ -8,11 +8,15 @@ from msgspec import structs
 
 from trimtab.advisor.api import Item, Phase
 from trimtab.advisor.decide.drift import DRIFT, what_changed
-from trimtab.advisor.decide.situation import ConfigSituation, Step, WaitForChange, WriteStatus
+from trimtab.advisor.decide.situation import (
+    CHECK_S,
+    ConfigSituation,
+    Step,
+    WaitForChange,
+    WriteStatus,
+)
 from trimtab.advisor.decide.transition import become, moved
 from trimtab.advisor.plan.owned_fields import is_kept
-
-CHECK_S = 60.0
 
 
 def recovered(s: ConfigSituation) -> Step:

@@ -21,6 +21,8 @@ from trimtab.advisor.plan.rollback import RollbackRecord
 from trimtab.kube.resources import Free
 
 Want = Literal["draft", "plan", "live", "previews", "recorded"]
+CHECK_S = 60.0
+"""How often what was applied is looked at, though nothing tells of a change."""
 
 
 class Trouble(Struct, frozen=True):

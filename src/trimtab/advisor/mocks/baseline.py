@@ -6,12 +6,11 @@ from trimtab.advisor.kinds import (
     DESCHEDULER,
     HYPERCONVERGED,
     HYPERCONVERGED_V1,
-    HYPERCONVERGEDS,
-    KUBE_DESCHEDULERS,
     MACHINE_CONFIG_POOLS,
     MACHINE_CONFIGS,
     ROLE,
 )
+from trimtab.advisor.plan.profile import manifest_head
 from trimtab.virt.launcher import SCHEDULABLE
 
 Manifest = dict[str, Any]
@@ -50,22 +49,12 @@ def descheduler() -> Manifest:
         "mode": "Predictive",
         "profiles": profiles,
     }
-    return {
-        "apiVersion": KUBE_DESCHEDULERS.api_version,
-        "kind": KUBE_DESCHEDULERS.kind,
-        "metadata": {"name": DESCHEDULER.name, "namespace": DESCHEDULER.namespace},
-        "spec": spec,
-    }
+    return manifest_head(DESCHEDULER) | {"spec": spec}
 
 
 def hyperconverged() -> Manifest:
     limits = {"parallelMigrationsPerCluster": 5, "parallelOutboundMigrationsPerNode": 2}
-    return {
-        "apiVersion": HYPERCONVERGEDS.api_version,
-        "kind": HYPERCONVERGEDS.kind,
-        "metadata": {"name": HYPERCONVERGED.name, "namespace": HYPERCONVERGED.namespace},
-        "spec": {"liveMigrationConfig": limits},
-    }
+    return manifest_head(HYPERCONVERGED) | {"spec": {"liveMigrationConfig": limits}}
 
 
 def hyperconverged_v1() -> Manifest:

@@ -9,21 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
-
 from trimtab.advisor.api import MANAGER, Item, TargetRef
 from trimtab.kube.resources import Free
 
 NOT_FOUND = {"__state": "NOT_FOUND"}
 """Stands for an object that does not exist; part of the hash's definition."""
 Path = tuple[str, ...]
-
-
-class FieldOwner(Struct, frozen=True, order=True):
-    """A field manager, and how it came to its fields (Apply or Update)."""
-
-    manager: str
-    operation: str
 
 
 def parse_path(dotted: str) -> Path:
@@ -99,22 +90,24 @@ def _are_named(value: Any) -> bool:
     return all(isinstance(entry, Mapping) and "name" in entry for entry in entries)
 
 
-def owners_of(obj: Free | None, path: Path) -> tuple[FieldOwner, ...]:
-    """Who owns the field or something in it; if nobody does, who owns a whole that it is in.
+def manager_entries(obj: Free | None) -> list[Free]:
+    """The object's managedFields, as they stand in it."""
+    entries: list[Free] = ((obj or {}).get("metadata") or {}).get("managedFields") or []
+    return entries
+
+
+def owners_of(obj: Free | None, path: Path) -> tuple[str, ...]:
+    """The managers of the field or of something in it; if none, those of a whole that it is in.
 
     The whole comes second: it may be the owner's own empty map, in which others have keys.
     """
-    entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
     found = [
-        (_depth(entry.get("fieldsV1") or {}, path), entry)
-        for entry in entries
+        (_depth(entry.get("fieldsV1") or {}, path), entry.get("manager", ""))
+        for entry in manager_entries(obj)
         if not entry.get("subresource")
     ]
     deepest = max((depth for depth, _ in found), default=0)
-    owning = [entry for depth, entry in found if depth == deepest and depth > 0]
-    return tuple(
-        dict.fromkeys(FieldOwner(e.get("manager", ""), e.get("operation", "")) for e in owning)
-    )
+    return tuple(dict.fromkeys(name for depth, name in found if depth == deepest and depth > 0))
 
 
 def _depth(fields: Free, path: Path) -> int:
@@ -132,14 +125,15 @@ def _depth(fields: Free, path: Path) -> int:
 
 def others_of(obj: Free | None, path: Path) -> tuple[str, ...]:
     """The managers that own it and are not us."""
-    names = (owner.manager for owner in owners_of(obj, path) if owner.manager != MANAGER)
-    return tuple(dict.fromkeys(names))
+    return tuple(name for name in owners_of(obj, path) if name != MANAGER)
 
 
 def is_ours(obj: Free | None) -> bool:
     """Whether we have ever applied something to it."""
-    entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
-    return any(e.get("manager") == MANAGER and e.get("operation") == "Apply" for e in entries)
+    return any(
+        each.get("manager") == MANAGER and each.get("operation") == "Apply"
+        for each in manager_entries(obj)
+    )
 
 
 def strangers(live: Free | None, item: Item) -> tuple[tuple[str, tuple[str, ...]], ...]:

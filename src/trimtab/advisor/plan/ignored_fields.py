@@ -12,7 +12,15 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import MANAGER, Ignore, Ignored, Item
-from trimtab.advisor.plan.fields import Path, leaves, lookup, others_of, owners_of, parse_path
+from trimtab.advisor.plan.fields import (
+    Path,
+    leaves,
+    lookup,
+    manager_entries,
+    others_of,
+    owners_of,
+    parse_path,
+)
 from trimtab.advisor.plan.profile import DesiredObject, Draft, OptionError
 from trimtab.kube.resources import Free
 
@@ -48,13 +56,14 @@ def _owned(rule: Ignore, roots: list[Path], desired: Free, live: Free | None) ->
 
 
 def _concerns(path: Path, roots: list[Path], desired: Free, live: Free | None) -> bool:
-    if any(_covers(path, root) for root in roots):
+    if any(covers(path, root) for root in roots):
         return True
-    inside = any(_covers(root, path) for root in roots)
+    inside = any(covers(root, path) for root in roots)
     return inside and (lookup(desired, path)[0] or lookup(live, path)[0])
 
 
-def _covers(outer: Path, inner: Path) -> bool:
+def covers(outer: Path, inner: Path) -> bool:
+    """Whether `inner` is the field `outer`, or a field in it."""
     return inner[: len(outer)] == outer
 
 
@@ -101,13 +110,13 @@ def managed_without(
     kept: list[str] = []
     for dotted in managed:
         root = parse_path(dotted)
-        if any(_covers(path, root) for path in without):
+        if any(covers(path, root) for path in without):
             continue
-        if not any(_covers(root, path) for path in without):
+        if not any(covers(root, path) for path in without):
             kept.append(dotted)
             continue
         inner = [(*root, *leaf) for leaf in leaves(lookup(desired, root)[1]) if leaf]
-        kept += [".".join(p) for p in inner if not any(_covers(path, p) for path in without)]
+        kept += [".".join(p) for p in inner if not any(covers(path, p) for path in without)]
     return tuple(kept)
 
 
@@ -147,7 +156,7 @@ def to_write(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free:
     body = left_out(desired, paths)
     for path in paths:
         there, value = lookup(live, path)
-        if there and any(owner.manager == MANAGER for owner in owners_of(live, path)):
+        if there and MANAGER in owners_of(live, path):
             put(body, path, value)
     return body
 
@@ -161,7 +170,7 @@ def overlooked(item: Item, live: Free | None, rules: Iterable[Ignore]) -> Free |
     for path in paths:
         wanted, value = lookup(item.desired_state, path)
         put(seen, path, value) if wanted else _drop(seen, path)
-        for entry in (seen.get("metadata") or {}).get("managedFields") or ():
+        for entry in manager_entries(seen):
             if entry.get("manager") == MANAGER and not wanted:
                 _drop(entry.get("fieldsV1"), tuple(f"f:{part}" for part in path))
     return seen

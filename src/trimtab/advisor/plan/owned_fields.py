@@ -10,7 +10,13 @@ from typing import Any
 
 from trimtab.advisor.api import MANAGER
 from trimtab.advisor.plan.diff import sanitised
-from trimtab.advisor.plan.fields import is_satisfied, lookup, others_of, parse_path
+from trimtab.advisor.plan.fields import (
+    is_satisfied,
+    lookup,
+    manager_entries,
+    others_of,
+    parse_path,
+)
 from trimtab.kube.resources import Free
 
 
@@ -26,10 +32,9 @@ def is_kept(desired: Free | None, live: Free | None) -> bool:
 
 def applied_fields(obj: Free | None) -> list[tuple[str, Free]]:
     """The fields that we applied, with the version of the API in which they are named."""
-    entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
     return [
         (str(entry.get("apiVersion", "")), entry.get("fieldsV1") or {})
-        for entry in entries
+        for entry in manager_entries(obj)
         if entry.get("manager") == MANAGER
         and entry.get("operation") == "Apply"
         and not entry.get("subresource")

@@ -137,28 +137,25 @@ def changes_nothing(items: Iterable[Item]) -> bool:
     return not any(has_changes(item.diff) for item in items)
 
 
-def differs(
-    items: Iterable[Item], desired_objects: Sequence[DesiredObject], *, severities: bool = True
-) -> bool:
+def differs(items: Iterable[Item], desired_objects: Sequence[DesiredObject]) -> bool:
     """Whether the profile would now make other items.
 
-    Severity is left out once items were applied: it tells what applying would do to the
-    cluster, which is less when it was done.
+    Severity does not count: it tells what applying would do to the cluster, which is less once
+    it was done.
     """
     mine = {item.name: item for item in items if item.verb == "apply"}
     if mine.keys() != {wanted.name for wanted in desired_objects}:
         return True
-    return any(_differs(mine[wanted.name], wanted, severities) for wanted in desired_objects)
+    return any(_differs(mine[wanted.name], wanted) for wanted in desired_objects)
 
 
-def _differs(item: Item, wanted: DesiredObject, severities: bool) -> bool:
+def _differs(item: Item, wanted: DesiredObject) -> bool:
     paths = paths_of(item.ignored)
     apart = (*paths, *(parse_path(each.field) for each in item.accepted))
     return (
         item.target_ref != target_of(wanted.desired)
         or left_out(item.desired_state or {}, apart) != left_out(stored(wanted.desired), apart)
         or item.managed_fields != managed_without(wanted.managed_fields, wanted.desired, paths)
-        or (severities and item.impact_severity != wanted.severity)
     )
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from trimtab.advisor.api import TargetRef
 from trimtab.advisor.kinds import MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, ROLE
-from trimtab.advisor.plan.profile import ClusterFacts, Pool, dig
+from trimtab.advisor.plan.profile import ClusterFacts, dig
 from trimtab.kube.resources import Free
 
 DEFAULT_POOL = "worker"
@@ -30,6 +30,14 @@ class PoolHealth(Struct, frozen=True):
     @property
     def healthy(self) -> bool:
         return self.state == "ready"
+
+
+class Pool(Struct, frozen=True):
+    """Effect to wait for: this MachineConfig is in the pool's rendered config, and every node
+    of the pool runs that config. `health` judges it, other pools that take the config included."""
+
+    name: str
+    kernel_arguments: tuple[str, ...] = ()
 
 
 def effect_of(desired: Free) -> Pool | None:
@@ -262,15 +270,3 @@ def is_effective(arguments: Sequence[str], wanted: str) -> bool:
     key, _ = parse(wanted)
     said = [argument for argument in arguments if parse(argument)[0] == key]
     return bool(said) and said[-1] == wanted
-
-
-def added(arguments: Sequence[str], wanted: str) -> list[str]:
-    """With `wanted` at the end, unless it is there already."""
-    return list(arguments) if wanted in arguments else [*arguments, wanted]
-
-
-def removed(arguments: Sequence[str], unwanted: str) -> list[str]:
-    """Without `unwanted`; one that ends with `=` stands for every value of that key."""
-    if unwanted.endswith("="):
-        return [argument for argument in arguments if not argument.startswith(unwanted)]
-    return [argument for argument in arguments if argument != unwanted]

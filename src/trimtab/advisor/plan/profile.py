@@ -66,15 +66,6 @@ class ClusterFacts(Struct, frozen=True):
         return self.lists.get(resource, ())
 
 
-class Pool(Struct, frozen=True):
-    """Effect to wait for: this MachineConfig is in the pool's rendered config, and every node
-    of the pool runs that config. `pools.health` judges it, other pools that take the config
-    included."""
-
-    name: str
-    kernel_arguments: tuple[str, ...] = ()
-
-
 class DesiredObject(Struct, frozen=True):
     """One object as the profile wants it; becomes an item of the plan."""
 
@@ -86,7 +77,6 @@ class DesiredObject(Struct, frozen=True):
     impact: str
     message: str
     depends_on: tuple[str, ...] = ()
-    effect: Pool | None = None
     warnings: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}
     """Why a managed field, or all below a path, gets its value."""
@@ -188,6 +178,15 @@ def _bullet(need: Prerequisite) -> str:
     resource = need.resource
     where = f"{resource.group}.{resource.version}"
     return f"  - {resource.kind} ({where})" + (f": {need.hint}" if need.hint else "")
+
+
+def manifest_head(ref: TargetRef) -> Free:
+    """What every manifest of this object begins with."""
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "metadata": {"name": ref.name, "namespace": ref.namespace},
+    }
 
 
 # Advertising: every profile that wants to be found has an object, with action Ignore.

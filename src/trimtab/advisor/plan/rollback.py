@@ -12,13 +12,14 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from trimtab.advisor.api import MANAGER, Item, Taking, TargetRef
+from trimtab.advisor.api import MANAGER, Item, Taking, TargetRef, Verb
 from trimtab.advisor.plan.diff import object_diff
 from trimtab.advisor.plan.fields import (
     Path,
     is_ours,
     leaves,
     lookup,
+    manager_entries,
     merge_patch,
     others_of,
     parse_path,
@@ -122,13 +123,13 @@ def leaving(
 def reverse_item(prior: Prior, live: Free | None) -> Item:
     """What takes one object back: deleted if we made it, else its fields put back."""
     after = put_back(prior, live) if prior.existed and live is not None else None
-    verb = "restore" if prior.existed else "delete"
+    verb: Verb = "restore" if prior.existed else "delete"
     reboots = prior.ref.kind == "MachineConfig"
     takes = undone(prior, live)
     return Item(
         name=f"{verb}-{prior.item}",
         target_ref=prior.ref,
-        verb="restore" if prior.existed else "delete",
+        verb=verb,
         impact_severity="High" if reboots else "Medium",
         impact="The nodes of its pools restart" if reboots else _says(prior),
         diff=object_diff(prior.ref, live, after),
@@ -231,7 +232,7 @@ def releasing(live: Free) -> list[Free] | None:
 
     `[{}]` is how the API server is told to empty the list: an empty one it would ignore.
     """
-    entries: list[Free] = (live.get("metadata") or {}).get("managedFields") or []
+    entries = manager_entries(live)
     rest = [e for e in entries if e.get("manager") != MANAGER or e.get("subresource")]
     if len(rest) == len(entries):
         return None

@@ -8,8 +8,8 @@ said in the plan instead.
 from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions
-from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, KUBE_DESCHEDULERS, SCHEDULER
-from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, dig
+from trimtab.advisor.kinds import DESCHEDULER, HYPERCONVERGED, SCHEDULER
+from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, dig, manifest_head
 from trimtab.advisor.profiles.eviction_limits import (
     HYPERCONVERGED_REFS,
     NODE_INPUT,
@@ -47,7 +47,7 @@ def descheduler_object(
     optional = [f"spec.{name}" for name in ("profileCustomizations", "evictionLimits")]
     wanted = DesiredObject(
         name=ITEM,
-        desired=_object(spec),
+        desired={**manifest_head(DESCHEDULER), "spec": spec},
         managed_fields=(*_ALWAYS, *(path for path in optional if path[5:] in spec)),
         severity="Low" if live else "Medium",
         impact=_impact(options, live),
@@ -74,15 +74,6 @@ def _limits(
     if not able.is_kubevirt or not able.limits:
         return None
     return eviction_limits(options, facts, per_node="node" in able.limits)
-
-
-def _object(spec: Free) -> Free:
-    return {
-        "apiVersion": KUBE_DESCHEDULERS.api_version,
-        "kind": KUBE_DESCHEDULERS.kind,
-        "metadata": {"name": DESCHEDULER.name, "namespace": DESCHEDULER.namespace},
-        "spec": spec,
-    }
 
 
 def _spec(

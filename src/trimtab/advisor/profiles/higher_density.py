@@ -20,7 +20,7 @@ from trimtab.advisor.kinds import (
     NAMESPACES,
     namespace_of,
 )
-from trimtab.advisor.plan.pools import effect_of, machines, taken_by
+from trimtab.advisor.plan.pools import machines, taken_by
 from trimtab.advisor.plan.pools import reads as rendered_configs
 from trimtab.advisor.plan.profile import (
     ClusterFacts,
@@ -31,6 +31,7 @@ from trimtab.advisor.plan.profile import (
     Prerequisite,
     Resource,
     dig,
+    manifest_head,
 )
 from trimtab.advisor.profiles import swap
 from trimtab.advisor.profiles.load_aware import MACHINE_CONFIG_NEED, require
@@ -138,7 +139,6 @@ def _swap_object(facts: ClusterFacts) -> DesiredObject:
         severity="High",
         impact=f"reboots {who} of pool {names}, one after another",
         message=f"MachineConfig '{swap.NAME}' will turn on swap (partition {swap.LABEL}) for VMs",
-        effect=effect_of(desired),
         reasons={
             "spec.config": f"turns on the partition {swap.LABEL} and lets kubelets give it to VMs "
             "only, so that overcommitted memory has somewhere to go"
@@ -162,12 +162,7 @@ def _density_object(
     where = ".".join(part for part in ("spec", prefix) if part)
     return DesiredObject(
         name=HCO_ITEM,
-        desired={
-            "apiVersion": ref.api_version,
-            "kind": ref.kind,
-            "metadata": {"name": ref.name, "namespace": ref.namespace},
-            "spec": spec,
-        },
+        desired={**manifest_head(ref), "spec": spec},
         managed_fields=tuple(f"{where}.{field}" for field in fields),
         severity="Medium",
         impact="VMs that start from now on reserve less memory than they may use",

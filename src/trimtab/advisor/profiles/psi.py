@@ -16,7 +16,6 @@ from trimtab.advisor.plan.pools import (
     DEFAULT_POOL,
     PSI,
     arguments_of,
-    effect_of,
     is_effective,
     machines,
     pool_named,
@@ -68,7 +67,6 @@ def _desired_object(role: str, facts: ClusterFacts, pools: tuple[Free, ...]) -> 
         severity=severity,
         impact=impact,
         message=message,
-        effect=effect_of(desired),
         reasons={
             "spec.kernelArguments": f"{PSI} lets the kernel tell how long work waits for CPU and "
             "memory; the KubeVirt profiles go by that, and OpenShift leaves it off"

@@ -12,6 +12,7 @@ from trimtab.advisor.plan.profile import (
     PlatformProfile,
     Prerequisite,
     Resource,
+    manifest_head,
 )
 from trimtab.advisor.profiles.higher_density import HigherDensity
 from trimtab.advisor.profiles.load_aware import LoadAware, require
@@ -94,12 +95,7 @@ class Example:
         require(namespace_of(EXAMPLE), facts)
         wanted = DesiredObject(
             name=ITEM,
-            desired={
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": EXAMPLE.name, "namespace": EXAMPLE.namespace},
-                "data": DATA,
-            },
+            desired={**manifest_head(EXAMPLE), "data": DATA},
             managed_fields=("data",),
             severity="Low",
             impact="nothing reads it",

@@ -10,7 +10,14 @@ from typing import Any
 
 from trimtab.advisor.api import LoadAwareOptions, TargetRef
 from trimtab.advisor.kinds import POLICY, RULES, UPSTREAM_DESCHEDULER
-from trimtab.advisor.plan.profile import ClusterFacts, DesiredObject, Draft, OptionError, dig
+from trimtab.advisor.plan.profile import (
+    ClusterFacts,
+    DesiredObject,
+    Draft,
+    OptionError,
+    dig,
+    manifest_head,
+)
 from trimtab.advisor.profiles.eviction_limits import (
     DerivedLimits,
     eviction_limits,
@@ -159,7 +166,7 @@ def _deployment_object(options: LoadAwareOptions, policy: str, live: Free) -> De
     }
     return DesiredObject(
         name=DEPLOYMENT_ITEM,
-        desired={**_head(UPSTREAM_DESCHEDULER), "spec": {"template": template}},
+        desired={**manifest_head(UPSTREAM_DESCHEDULER), "spec": {"template": template}},
         managed_fields=(
             f"spec.template.metadata.annotations.{RESTART_NOTE}",
             "spec.template.spec.containers",
@@ -189,15 +196,7 @@ def _warnings(options: LoadAwareOptions, has_deployment: bool, limits: DerivedLi
 
 
 def _config_map(ref: TargetRef, key: str, text: str) -> Free:
-    return {**_head(ref), "data": {key: text}}
-
-
-def _head(ref: TargetRef) -> Free:
-    return {
-        "apiVersion": ref.api_version,
-        "kind": ref.kind,
-        "metadata": {"name": ref.name, "namespace": ref.namespace},
-    }
+    return {**manifest_head(ref), "data": {key: text}}
 
 
 def _text(facts: ClusterFacts, ref: TargetRef, key: str) -> str:
