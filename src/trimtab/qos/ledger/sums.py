@@ -76,19 +76,15 @@ class AccountReading(Struct, frozen=True, gc=False):
 
 def added_up(readings: Sequence[AccountReading]) -> AccountReading:
     """Several accounts as one."""
-    return AccountReading(
-        sum(each.running for each in readings),
-        sum(each.waiting for each in readings),
-        sum(each.binding for each in readings),
-        sum(each.credited for each in readings),
-        sum(each.charged for each in readings),
-        any(each.about for each in readings),
-        AccountGrowth(
-            sum(each.pace.running for each in readings), sum(each.pace.waiting for each in readings)
+    times = [name for name in AccountReading.__struct_fields__ if name not in ("about", "pace")]
+    paces = [each.pace for each in readings]
+    return structs.replace(
+        readings[0],
+        **{name: sum(getattr(each, name) for each in readings) for name in times},
+        about=any(each.about for each in readings),
+        pace=AccountGrowth(
+            sum(pace.running for pace in paces), sum(pace.waiting for pace in paces)
         ),
-        sum(each.gated for each in readings),
-        sum(each.gated_now for each in readings),
-        sum(each.unready for each in readings),
     )
 
 

@@ -9,15 +9,17 @@ from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.qos.queue.overbooking import Advice
 from trimtab.qos.queue.waiting import QueueExplanation, Waiter
 
+LIMIT_S = 10.0
+
 
 class PageReader:
     """Asks one service; `token` is needed where its page is exposed."""
 
-    def __init__(self, url: str, token: str = "", limit_s: float = 10.0) -> None:
+    def __init__(self, url: str, token: str = "") -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             self._http = httpx2.Client(
-                base_url=url, headers=headers, timeout=limit_s, trust_env=False
+                base_url=url, headers=headers, timeout=LIMIT_S, trust_env=False
             )
         except httpx2.InvalidURL as error:
             raise ConfigError(f"--url {url}: {error}") from error

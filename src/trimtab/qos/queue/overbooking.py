@@ -42,13 +42,11 @@ def shortage(advice: Advice) -> str:
     )
 
 
-def overbooking(
-    demands: Iterable[tuple[str, float, float]], capacity: float, confidence: float = 1.0
-) -> list[Advice]:
+def overbooking(demands: Iterable[tuple[str, float, float]], capacity: float) -> list[Advice]:
     """`demands` are class, SLO and cores. Nothing is enforced here."""
     advice, left = [], capacity
     for name, slo, demand in sorted(demands, key=lambda each: (-each[1], each[0])):
-        limit = max(0.0, left) / slo * confidence if slo > 0 else None
+        limit = max(0.0, left) / slo if slo > 0 else None
         over = limit is not None and demand > limit * (1 + 1e-9)
         advice.append(
             Advice(class_name=name, slo=slo, demand_cores=demand, limit_cores=limit, exceeded=over)

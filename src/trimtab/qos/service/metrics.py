@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from trimtab.obs.metrics import counter, gauge, histogram
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.page.answers import ClassReport, report
+from trimtab.qos.page.answers import report
 from trimtab.qos.page.slo_status import AccountView, AccountViews
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.tracking.tracker import AccountTracker
@@ -146,12 +146,15 @@ class AccountMetrics:
         for view in views:
             groups.setdefault(self._class_name(view), []).append(view)
         reports = [report(name, group) for name, group in groups.items()]
-        for field, text in (
-            ("fulfilled_ratio", "Accounts that have what was promised"),
-            ("deficit_ratio", "Mean shortfall"),
-            ("gini_ratio", "Inequality of availability"),
+        for name, text, field in (
+            ("fulfilled_ratio", "Accounts that have what was promised", "fulfilled_ratio"),
+            ("deficit_ratio", "Mean shortfall", "mean_deficit"),
+            ("gini_ratio", "Inequality of availability", "gini"),
         ):
-            yield _per_class(f"qosaware_class_{field}", text, reports, field)
+            family = GaugeMetricFamily(f"qosaware_class_{name}", text, labels=["class"])
+            for each in reports:
+                family.add_metric([each.name], getattr(each, field))
+            yield family
         pending = GaugeMetricFamily(
             "qosaware_pending_age_seconds", "The longest wait of a pod now", labels=["class"]
         )
@@ -202,15 +205,3 @@ def _values(view: AccountView) -> dict[str, float]:
 
 def _single(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
-
-
-def _per_class(name: str, text: str, reports: list[ClassReport], field: str) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=["class"])
-    for each in reports:
-        value = {
-            "fulfilled_ratio": each.fulfilled_ratio,
-            "deficit_ratio": each.mean_deficit,
-            "gini_ratio": each.gini,
-        }[field]
-        family.add_metric([each.name], value)
-    return family

@@ -6,7 +6,6 @@ lease stamps, writes checkpoints and tells Events; the webhook answers on every 
 
 import asyncio
 import time
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -52,19 +51,13 @@ REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 class QosParts:
     """All parts of one process, wired."""
 
-    def __init__(
-        self,
-        client: Client,
-        settings: QosSettings,
-        now: Callable[[], int] = time.time_ns,
-        clock: Callable[[], int] = steady,
-    ) -> None:
+    def __init__(self, client: Client, settings: QosSettings) -> None:
         self._client = client
         self._settings = settings
         identity = unique_identity()
         self.elector = Elector(client, NAME, NAMESPACE, identity)
         self.recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
-        self.time = ServerTime(now, clock)
+        self.time = ServerTime(time.time_ns, steady)
         self.stores = QosStores(client)
         self.tracker = AccountTracker(self.stores, settings, self.time)
         self.stamper = Stamper(self.tracker, settings)

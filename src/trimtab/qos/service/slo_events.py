@@ -5,6 +5,7 @@ first. The recorder joins repetitions and bounds the noise.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from trimtab.kube.events import EventRecorder
 from trimtab.kube.resources import ObjectReference
@@ -13,6 +14,8 @@ from trimtab.qos.page.slo_status import AccountView, AccountViews, State
 from trimtab.qos.page.text import duration
 from trimtab.qos.service.metrics import violations
 from trimtab.qos.tracking.tracker import AccountTracker
+
+EventType = Literal["Normal", "Warning"]
 
 
 class SloEvents:
@@ -50,11 +53,7 @@ class SloEvents:
         news = _news(view, state, old)
         if news is not None and self._leading():
             reason, note, kind = news
-            about = reference(view.owner)
-            if kind == "Warning":
-                self._recorder.record(about, reason, note, type="Warning")
-            else:
-                self._recorder.record(about, reason, note)
+            self._recorder.record(reference(view.owner), reason, note, type=kind)
 
     def _complain(self) -> None:
         """Record each SLO that cannot be read, once for each mistake."""
@@ -64,7 +63,7 @@ class SloEvents:
                 self._recorder.record(reference(owner), "SLOInvalid", why, type="Warning")
 
 
-def _news(view: AccountView, state: State, old: State) -> tuple[str, str, str] | None:
+def _news(view: AccountView, state: State, old: State) -> tuple[str, str, EventType] | None:
     slo, qos = view.slo, view.qos
     if state == "violated":
         return "SLOViolated", f"availability {qos:.4f} is below the promised {slo:g}", "Warning"

@@ -63,6 +63,8 @@ class PauseDetector:
 
 
 log = get_logger()
+SERVED_S = 30.0
+"""How often it is asked whether a kind is served by now."""
 BASIC = (
     Kind("apps", "v1", "replicasets", "ReplicaSet", Object),
     Kind("apps", "v1", "deployments", "Deployment", Object),
@@ -156,11 +158,11 @@ class QosStores:
         """The optional ones that the API server has now."""
         return [each for each in self.optional if await self._is_served(each.kind)]
 
-    async def follow_later(self, absent: list[Reflector[Any]], every_s: float = 30.0) -> None:
+    async def follow_later(self, absent: list[Reflector[Any]]) -> None:
         """Follow each of these as soon as its kind is served."""
         async with asyncio.TaskGroup() as group:
             while absent:
-                await asyncio.sleep(every_s)
+                await asyncio.sleep(SERVED_S)
                 for each in absent:
                     if await self._is_served(each.kind):
                         group.create_task(each.run())
