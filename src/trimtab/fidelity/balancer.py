@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from trimtab.balancer.settings import BalancerSettings
 from trimtab.errors import ConfigError
-from trimtab.fidelity.runs import SEEDS, Range, ScrapedLoads, interval
+from trimtab.fidelity.runs import SEEDS, Range, ScrapedLoads, ranges
 from trimtab.model.load.curve import Constant
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.sim import simulate
@@ -28,8 +28,6 @@ from trimtab.stacks.loop.settings import SCRAPE_S
 
 PACES = 20
 """So many of the labs' plans are taken as the pace, each of a part of the simulated runs."""
-EXACTLY = 0.0005
-"""Shares of a node are compared to a twentieth of a point: metrics are rounded."""
 
 
 class BalancerMove(Struct, frozen=True):
@@ -82,7 +80,8 @@ class BalancerFigures(Struct, frozen=True):
     memory_last: float
 
 
-NAMES = BalancerFigures.__struct_fields__
+SLACK = dict.fromkeys(("cpu_mean", "cpu_last", "memory_mean", "memory_last"), 0.0005)
+"""Shares of a node are compared to a twentieth of a point: metrics are rounded."""
 
 
 def comparable(scenario: Scenario) -> None:
@@ -213,24 +212,6 @@ def _parts(chosen: Sequence[Pace], seeds: int) -> Iterator[tuple[Pace, list[int]
         yield pace, [seed for _, share in alike for seed in share.tolist()]
 
 
-def ranges(known: Sequence[BalancerFigures], lab: Sequence[BalancerFigures]) -> tuple[Range, ...]:
-    """Every figure of the labs beside the interval of the simulated runs."""
-    return tuple(_range(name, known, lab) for name in NAMES)
-
-
-def _range(name: str, known: Sequence[BalancerFigures], lab: Sequence[BalancerFigures]) -> Range:
-    values = [float(getattr(each, name)) for each in known]
-    low, high = interval(values)
-    slack = EXACTLY if name.startswith(("cpu", "memory")) else 0.0
-    return Range(
-        name=name,
-        low=low - slack,
-        median=sorted(values)[len(values) // 2],
-        high=high + slack,
-        lab=tuple(float(getattr(each, name)) for each in lab),
-    )
-
-
 class BalancerVerdict(Struct, frozen=True, kw_only=True):
     """Whether the labs did what was predicted."""
 
@@ -260,7 +241,7 @@ def judge_balancer(
     """All labs of one scenario together, beside simulated runs."""
     paces, reaction_s = paces_of(runs), reaction_of(runs)
     known = simulated(scenario, span_s, paces, victims=victims, reaction_s=reaction_s, seeds=seeds)
-    found = ranges(known, [figures_of_lab(run, span_s) for run in runs])
+    found = ranges(known, [figures_of_lab(run, span_s) for run in runs], SLACK)
     return BalancerVerdict(
         scenario=scenario.name,
         span_s=span_s,

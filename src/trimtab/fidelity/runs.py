@@ -5,7 +5,7 @@ with many seeds and random phases; a figure of a lab's run must lie within the i
 99 of 100 further runs of the simulator would fall into.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb, inf, isnan
 
 import numpy as np
@@ -37,9 +37,6 @@ class RunFigures(Struct, frozen=True):
     """Lab seconds until no node is above the band for three cycles; infinite if never."""
     deviation: float
     """Standard deviation of the nodes' CPU use at the last cycle."""
-
-
-NAMES = RunFigures.__struct_fields__
 
 
 def figures_of_lab(run: LabRun, cycles: int) -> RunFigures:
@@ -205,18 +202,26 @@ def chance_of(outside: int, runs: int) -> float:
     return 1.0 - sum(fewer)
 
 
-def ranges(simulated: Sequence[RunFigures], lab: Sequence[RunFigures]) -> tuple[Range, ...]:
-    """Every figure of the lab's runs beside its interval."""
-    return tuple(_range(name, simulated, lab) for name in NAMES)
+def ranges(
+    known: Sequence[Struct], lab: Sequence[Struct], slack: Mapping[str, float] | None = None
+) -> tuple[Range, ...]:
+    """Every figure of the lab's runs beside the interval of the simulated ones.
+
+    `slack` widens the interval of a figure, by its name.
+    """
+    return tuple(
+        _range(name, known, lab, (slack or {}).get(name, 0.0))
+        for name in known[0].__struct_fields__
+    )
 
 
-def _range(name: str, simulated: Sequence[RunFigures], lab: Sequence[RunFigures]) -> Range:
-    values = [float(getattr(each, name)) for each in simulated]
+def _range(name: str, known: Sequence[Struct], lab: Sequence[Struct], slack: float) -> Range:
+    values = [float(getattr(each, name)) for each in known]
     low, high = interval(values)
     return Range(
         name=name,
-        low=low,
-        median=float(sorted(values)[len(values) // 2]),
-        high=high,
+        low=low - slack,
+        median=sorted(values)[len(values) // 2],
+        high=high + slack,
         lab=tuple(float(getattr(each, name)) for each in lab),
     )

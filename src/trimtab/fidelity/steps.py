@@ -88,17 +88,6 @@ def by_the_rules(snapshot: Snapshot, state: RunState, choose: Choose, answer: An
     return decide(SnapshotView(snapshot), policy, state.in_flight, choose, answer=answer)
 
 
-def doing_nothing(snapshot: Snapshot, state: RunState, choose: Choose, answer: Answers) -> Cycle:
-    """What must fail: the same classes, and never an eviction."""
-    return decide(
-        SnapshotView(snapshot),
-        policy_of(snapshot),
-        state.in_flight,
-        choose,
-        answer=lambda _pod: Answer.REFUSED,
-    )
-
-
 class ComparedCycle(Struct, frozen=True, kw_only=True):
     """One cycle beside its prediction; what is not equal is named."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.fidelity.recording import COLUMNS, LabRun, PodVersion, RecordedSeries
 from trimtab.fidelity.scores import Floats
 from trimtab.fidelity.state import RunState
-from trimtab.fidelity.steps import KINDS
+from trimtab.fidelity.steps import KINDS, by_the_rules
 from trimtab.model.snapshot import (
     EVICTION_IN_PROGRESS,
     REQUEST_EVICT_ONLY,
@@ -32,7 +32,7 @@ from trimtab.observe.descheduler_log import (
     LoggedRun,
     LoggedSource,
 )
-from trimtab.policy.choices import Shuffled
+from trimtab.policy.choices import Answer, Answers, Choose, Shuffled
 from trimtab.policy.cycle import Class, Cycle, PodOutcome
 from trimtab.policy.decision import decide
 from trimtab.policy.file.default import DEFAULT_POLICY
@@ -50,6 +50,11 @@ POLICY = DEFAULT_POLICY.replace(
 )
 ROOM = {"cpu": "32", "memory": "128Gi", "pods": "110"}
 LABEL = {"kubevirt.io/schedulable": "true"}
+
+
+def doing_nothing(snapshot: Snapshot, state: RunState, choose: Choose, _answer: Answers) -> Cycle:
+    """A prediction that must fail: the same classes, and never an eviction."""
+    return by_the_rules(snapshot, state, choose, lambda _pod: Answer.REFUSED)
 
 
 def told(at: float) -> str:

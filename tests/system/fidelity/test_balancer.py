@@ -5,11 +5,11 @@ import pytest
 from builders.labs.loops import EXAMPLES, running_loop
 from trimtab.fidelity.balancer import BalancerRun, judge_balancer
 from trimtab.fidelity.balancer_lab import watch_balancer
+from trimtab.fidelity.table import show_balancer_verdict
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.sim.spec import VictimChoice
 from trimtab.stacks.balancer.stack import BalancerStackSettings, balancer_stack
 from trimtab.stacks.loop.connection import Loop
-from trimtab.view.fidelity import show_balancer_verdict
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
 RUNS, SPAN_S, SCALE = 3, 360.0, 5

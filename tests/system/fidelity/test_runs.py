@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from builders.labs.fidelity import a_bench
+from builders.worlds.fidelity import doing_nothing
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.runs import SEEDS, figures_of_lab, ranges
 from trimtab.fidelity.session import Examination, examine, simulated
-from trimtab.fidelity.steps import doing_nothing
+from trimtab.fidelity.table import show_verdict
 from trimtab.fidelity.verdict import ScenarioVerdict, judge, judge_steps
 from trimtab.scores import find_score
 from trimtab.stacks.loop.connection import Loop
-from trimtab.view.fidelity import show_verdict
 
 pytestmark = [pytest.mark.engines, pytest.mark.full]
 RUNS = 5

@@ -10,9 +10,9 @@ from builders.labs.round_trip import (
     predicted,
     sampling_error,
 )
+from builders.worlds.fidelity import doing_nothing
 from trimtab.fidelity.lab import LabRunOrder
 from trimtab.fidelity.runs import RunFigures, figures_of_lab, interval
-from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import judge_steps
 from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.scenarios.io import load_scenario

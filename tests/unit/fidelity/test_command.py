@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.worlds.fidelity import SCORE, a_run
+from builders.worlds.fidelity import SCORE, a_run, doing_nothing
 from trimtab.cli.simulation.fidelity.commands import fidelity
 from trimtab.errors import ConfigError
 from trimtab.fidelity.runs import RunFigures, ranges
-from trimtab.fidelity.steps import doing_nothing
+from trimtab.fidelity.table import show_verdict
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
 from trimtab.scores import find_score
-from trimtab.view.fidelity import show_verdict
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOT = str(EXAMPLES / "scenarios/one-hot-node.yaml")

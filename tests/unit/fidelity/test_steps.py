@@ -5,9 +5,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from builders.worlds.fidelity import SCORE, a_pod, a_run
+from builders.worlds.fidelity import SCORE, a_pod, a_run, doing_nothing
 from trimtab.fidelity.recording import LabRun, PodVersion, RecordedSeries, moment
-from trimtab.fidelity.steps import doing_nothing
 from trimtab.fidelity.verdict import Subject, judge, judge_steps
 from trimtab.observe.descheduler_log import LoggedCycle, LoggedPod
 from trimtab.policy.cycle import PodOutcome

@@ -26,6 +26,7 @@ from trimtab.fidelity.balancer_lab import watch_balancer
 from trimtab.fidelity.lab import LabRunOrder, playable
 from trimtab.fidelity.recording import LabRun
 from trimtab.fidelity.session import Examination, examine, numbered
+from trimtab.fidelity.table import show_balancer_verdict, show_verdict
 from trimtab.fidelity.verdict import ScenarioVerdict
 from trimtab.lab.files.layout import LabDir
 from trimtab.lab.starting.resolve_request import LabRequest
@@ -41,7 +42,6 @@ from trimtab.stacks.kubevirt.settings import STACK as KUBEVIRT
 from trimtab.stacks.loop.connection import open_loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of, with_algorithm
 from trimtab.stacks.loop.settings import STACK as LOOP
-from trimtab.view.fidelity import show_balancer_verdict, show_verdict
 from trimtab.view.lab import StartDisplay
 from trimtab.view.terminal import ProgressSteps, progress
 

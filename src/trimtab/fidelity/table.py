@@ -1,90 +1,12 @@
-"""What a person sees of a verdict on fidelity."""
+"""A verdict on fidelity on a terminal."""
 
 from collections.abc import Sequence
 from math import isinf
-from typing import Protocol
 
+from trimtab.fidelity.balancer import BalancerVerdict
+from trimtab.fidelity.runs import Range
+from trimtab.fidelity.verdict import ScenarioVerdict
 from trimtab.view.terminal import err, out, show_table
-
-
-class StepsShown(Protocol):
-    """One run of the lab beside its predictions."""
-
-    @property
-    def scores(self) -> int: ...
-    @property
-    def largest_error(self) -> float: ...
-    @property
-    def steps(self) -> Sequence[object]: ...
-    @property
-    def evictions(self) -> int: ...
-    @property
-    def unsure(self) -> int: ...
-    @property
-    def passed(self) -> bool: ...
-
-
-class RangeShown(Protocol):
-    """One figure of all runs beside the simulator's interval."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def median(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def lab(self) -> Sequence[float]: ...
-    @property
-    def outside(self) -> int: ...
-
-
-class SubjectShown(Protocol):
-    @property
-    def scenario(self) -> str: ...
-    @property
-    def score(self) -> str: ...
-    @property
-    def reaction_s(self) -> float: ...
-
-
-class BalancerVerdictShown(Protocol):
-    """Labs of the balancer beside simulated runs."""
-
-    @property
-    def scenario(self) -> str: ...
-    @property
-    def span_s(self) -> float: ...
-    @property
-    def seeds(self) -> int: ...
-    @property
-    def reaction_s(self) -> float: ...
-    @property
-    def plan_s(self) -> float: ...
-    @property
-    def ranges(self) -> Sequence[RangeShown]: ...
-    @property
-    def problems(self) -> Sequence[str]: ...
-    @property
-    def passed(self) -> bool: ...
-
-
-class VerdictShown(Protocol):
-    @property
-    def subject(self) -> SubjectShown: ...
-    @property
-    def steps(self) -> Sequence[StepsShown]: ...
-    @property
-    def ranges(self) -> Sequence[RangeShown]: ...
-    @property
-    def seeds(self) -> int: ...
-    @property
-    def problems(self) -> Sequence[str]: ...
-    @property
-    def passed(self) -> bool: ...
-
 
 WORDS = {
     "evictions": "evictions",
@@ -99,7 +21,7 @@ WORDS = {
 }
 
 
-def show_verdict(verdict: VerdictShown) -> None:
+def show_verdict(verdict: ScenarioVerdict) -> None:
     """Tables of both parts, then what is wrong, if anything is."""
     subject = verdict.subject
     title = f"{subject.scenario} with {subject.score}: each cycle beside its prediction"
@@ -127,7 +49,7 @@ def show_verdict(verdict: VerdictShown) -> None:
     _show_outcome(verdict.problems, passed=verdict.passed)
 
 
-def show_balancer_verdict(verdict: BalancerVerdictShown) -> None:
+def show_balancer_verdict(verdict: BalancerVerdict) -> None:
     """One table, then what is wrong, if anything is."""
     title = (
         f"{verdict.scenario}: {verdict.span_s:g} s from the first plan on, beside {verdict.seeds} "
@@ -144,7 +66,7 @@ def _show_outcome(problems: Sequence[str], *, passed: bool) -> None:
     err.print("the lab does what was predicted" if passed else "the prediction is wrong")
 
 
-def _show_ranges(ranges: Sequence[RangeShown], title: str) -> None:
+def _show_ranges(ranges: Sequence[Range], title: str) -> None:
     columns = ("figure", "low", "median", "high", "inside", "in the lab")
     rows = [
         (
