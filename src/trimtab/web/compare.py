@@ -19,7 +19,7 @@ from trimtab.policy.cycle import Class, Cycle, PluginRun
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.policy.snapshot_view import policy_of
 from trimtab.prom.client import Sample
-from trimtab.scores import find_score
+from trimtab.scores import Score, find_score
 from trimtab.scores.prometheus.records import score_record
 from trimtab.truth.explain.changes.trial import Trial
 
@@ -117,14 +117,33 @@ def _query(
     if not candidate.score:
         return None
     score = find_score(candidate.score)
-    records = [score_record(name, "avg1m") for name in (score.name, *score.aliases)]
-    named: Mapping[str, list[Sample]] = {record: [] for record in records}
-    for each in samples:
-        if (record := each.labels.get("__name__", "")) in named:
-            named[record].append(each)
-    found = next((each for each in named.values() if each), None)
+    found = recorded_result(snapshot, score, by_record(samples))
     if found is None:
         raise ConfigError(f"the score {score.name} is not recorded, so it cannot be tried")
+    return found
+
+
+def records_of(score: Score) -> list[str]:
+    """The records under which a score may stand; the first is what Prometheus is asked for."""
+    return [score_record(name, "avg1m") for name in (score.name, *score.aliases)]
+
+
+def by_record(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """Samples by the names of their records."""
+    found: dict[str, list[Sample]] = {}
+    for each in samples:
+        found.setdefault(each.labels.get("__name__", ""), []).append(each)
+    return found
+
+
+def recorded_result(
+    snapshot: Snapshot, score: Score, recorded: Mapping[str, Sequence[Sample]]
+) -> QueryResult | None:
+    """What Prometheus answers if it is asked for a score; None if nobody records it."""
+    records = records_of(score)
+    found = next((recorded[name] for name in records if name in recorded), None)
+    if found is None:
+        return None
     values = tuple(SnapshotSample(each.labels, repr(each.value)) for each in found)
     return QueryResult(time=snapshot.taken_at, query=records[0], samples=values)
 

@@ -5,7 +5,7 @@ Nothing is decided here: a click shows what `trimtab explain` and `trimtab balan
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -19,16 +19,21 @@ from trimtab.balance.planner import make_plan
 from trimtab.balance.problem import Problem
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import QueryResult, Snapshot
-from trimtab.model.snapshot import Sample as SnapshotSample
 from trimtab.policy.cycle import Class
 from trimtab.prom.client import Sample
 from trimtab.scores import CATALOG, Score
-from trimtab.scores.prometheus.records import score_record
 from trimtab.truth.explain.changes.trial import Trial, read_trial
 from trimtab.truth.explain.explanation import EvictionExplained, Explanation, explain
 from trimtab.truth.explain.nodes import NodeExplained
 from trimtab.truth.explain.pods import PodExplained
-from trimtab.web.compare import PolicyCandidate, TriedCandidate, try_candidate
+from trimtab.web.compare import (
+    PolicyCandidate,
+    TriedCandidate,
+    by_record,
+    recorded_result,
+    records_of,
+    try_candidate,
+)
 
 
 class _Answer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -143,10 +148,8 @@ class Answers:
 
     def scores(self, samples: Sequence[Sample]) -> tuple[ScoreAnswer, ...]:
         """Every score of the catalogue that is recorded, tried on this very cycle."""
-        by_record: dict[str, list[Sample]] = {}
-        for sample in samples:
-            by_record.setdefault(sample.labels.get("__name__", ""), []).append(sample)
-        return tuple(self._score(score, by_record) for score in CATALOG.values())
+        recorded = by_record(samples)
+        return tuple(self._score(score, recorded) for score in CATALOG.values())
 
     def compare(
         self, a: PolicyCandidate, b: PolicyCandidate, samples: Sequence[Sample]
@@ -155,26 +158,24 @@ class Answers:
         one, other = (try_candidate(self._trial, each, samples) for each in (a, b))
         return CompareAnswer(at=self._at, a=one, b=other)
 
-    def _score(self, score: Score, by_record: dict[str, list[Sample]]) -> ScoreAnswer:
-        records = [score_record(name, "avg1m") for name in (score.name, *score.aliases)]
+    def _score(self, score: Score, recorded: Mapping[str, Sequence[Sample]]) -> ScoreAnswer:
+        records = records_of(score)
         query = self._snapshot.query.query if self._snapshot.query else ""
-        found = next((by_record[name] for name in records if name in by_record), [])
+        found = recorded_result(self._snapshot, score, recorded)
         answer = ScoreAnswer(
             name=score.name, choose=score.choose, chosen=query in records, query=records[0]
         )
-        if not found:
+        if found is None:
             return replace(answer, problem="it is not recorded")
         values = {
-            each.labels.get("instance", ""): each.value
-            for each in found
-            if math.isfinite(each.value)
+            each.labels.get("instance", ""): value
+            for each in found.samples
+            if math.isfinite(value := float(each.value))
         }
-        return self._tried(replace(answer, values=values), records[0], found)
+        return self._tried(replace(answer, values=values), found)
 
-    def _tried(self, answer: ScoreAnswer, query: str, found: Sequence[Sample]) -> ScoreAnswer:
-        samples = tuple(SnapshotSample(each.labels, repr(each.value)) for each in found)
-        result = QueryResult(time=self._snapshot.taken_at, query=query, samples=samples)
-        cycle = self._trial.with_query(result).cycle()
+    def _tried(self, answer: ScoreAnswer, found: QueryResult) -> ScoreAnswer:
+        cycle = self._trial.with_query(found).cycle()
         if cycle.skipped or not cycle.runs:
             return replace(answer, problem=cycle.skipped.text if cycle.skipped else "no plugin")
         run = cycle.runs[0]

@@ -28,9 +28,9 @@ class Moves(Struct, frozen=True):
 
 async def read_moves(client: Client, now: float) -> Moves:
     """All migrations that the picture shows."""
-    found = [_own(each) for each in await _optional(client, MIGRATIONS)]
-    if theirs := await _optional(client, VMIMS):
-        vmis = await _optional(client, INSTANCES)
+    found = [_own(each) for each in await list_optional(client, MIGRATIONS) or ()]
+    if theirs := await list_optional(client, VMIMS):
+        vmis = await list_optional(client, INSTANCES) or ()
         latest = {vmi.metadata.key: vmi.status.migration_state for vmi in vmis}
         found += [_kubevirt(each, latest.get(each.vmi_key)) for each in theirs]
     shown = {
@@ -67,11 +67,12 @@ def _kubevirt(migration: Vmim, on_vmi: MigrationState | None) -> tuple[str, Move
     return f"{meta.namespace}/{meta.name}", move, _seconds(state.end_timestamp)
 
 
-async def _optional(client: Client, kind: Kind[T]) -> Sequence[T]:
+async def list_optional(client: Client, kind: Kind[T]) -> Sequence[T] | None:
+    """All objects of a kind; None where it is not installed, or not ours to see."""
     try:
         return await client.list(kind)
-    except (NotFound, Forbidden):  # not installed, or not ours to see: the look says which
-        return ()
+    except (NotFound, Forbidden):
+        return None
 
 
 def _seconds(moment: datetime | None) -> float:

@@ -4,7 +4,6 @@ Read when somebody opens their place, never in a look; what is not installed is 
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -14,12 +13,10 @@ from trimtab.advisor.profiles.eviction_limits import thresholds
 from trimtab.advisor.profiles.load_aware import LoadAware, chosen
 from trimtab.balancer.wire import REBALANCE_PLANS, RebalancePlan
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.resources import Kind
 from trimtab.qos.wire import QOS_ACCOUNTS, QosAccount
 from trimtab.web.compare import PolicyCandidate
+from trimtab.web.feed.moves import list_optional
 
-T = TypeVar("T")
 _CAN_GO_BACK = ("Completed", "CompletedWithErrors", "CompletedWithUpgrade", "Drifted", "Failed")
 _RANKS = {"violated": 0, "atRisk": 1}
 MOST = 200
@@ -116,21 +113,14 @@ class Places(_Place, frozen=True):
 
 async def read_places(client: Client) -> Places:
     """All three, as far as they are there."""
-    plans = await _optional(client, REBALANCE_PLANS)
-    accounts = await _optional(client, QOS_ACCOUNTS)
-    configs = await _optional(client, CONFIGS)
+    plans = await list_optional(client, REBALANCE_PLANS)
+    accounts = await list_optional(client, QOS_ACCOUNTS)
+    configs = await list_optional(client, CONFIGS)
     return Places(
         plans=None if plans is None else tuple(_newest_first(plans)),
         accounts=None if accounts is None else tuple(_worst_first(accounts)),
         configs=None if configs is None else tuple(_config(each) for each in configs),
     )
-
-
-async def _optional(client: Client, kind: Kind[T]) -> Sequence[T] | None:
-    try:
-        return await client.list(kind)
-    except (NotFound, Forbidden):
-        return None
 
 
 def _newest_first(plans: Sequence[RebalancePlan]) -> list[ShownPlan]:

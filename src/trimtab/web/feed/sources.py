@@ -199,7 +199,11 @@ class ClusterSource:
 class _File:
     """What files have in common: nobody else is there to be asked."""
 
+    on_demand = False
     prometheus = ""
+
+    async def scores(self) -> Sequence[Sample]:
+        return ()
 
     async def places(self) -> Places:
         return Places()
@@ -212,7 +216,6 @@ class SnapshotSource(_File):
     """One snapshot from a file."""
 
     explains = True
-    on_demand = False
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -235,8 +238,6 @@ class SnapshotSource(_File):
 class PictureSource(_File):
     """Pictures that are all there already: a recording, or a simulated run."""
 
-    on_demand = False
-
     def __init__(self, name: str, pictures: Iterable[tuple[Picture, Snapshot | None]]) -> None:
         self.name = name
         self._pictures = list(pictures)
@@ -248,15 +249,11 @@ class PictureSource(_File):
             await asyncio.sleep(0)  # viewers are served while a long history comes in
         self._pictures.clear()
 
-    async def scores(self) -> Sequence[Sample]:
-        return ()
-
 
 class FileSource(_File):
     """A feed from a file; lines that are added later are followed."""
 
     explains = False
-    on_demand = False
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -281,9 +278,6 @@ class FileSource(_File):
                         picture = apply(picture, change)
                         yield Seen(picture, change=change)
                 await asyncio.sleep(FILE_POLL_S)
-
-    async def scores(self) -> Sequence[Sample]:
-        return ()
 
 
 def file_source(path: Path) -> FeedSource:
