@@ -16,16 +16,16 @@ from rich.progress import (
 
 
 @contextmanager
-def progress_bar(console: Console, what: str, total: float | None) -> Iterator["Bar"]:
+def progress_bar(console: Console, what: str, total: float | None) -> Iterator["ProgressBar"]:
     """A line that is gone when the work is done."""
     columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if total is not None:
         columns[2:2] = [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     with Progress(*columns, console=console, transient=True) as bar:
-        yield Bar(bar, what, total)
+        yield ProgressBar(bar, what, total)
 
 
-class Bar:
+class ProgressBar:
     """The work under way: `advance` moves the bar, `note` changes the words beside it."""
 
     def __init__(self, bar: Progress, what: str, total: float | None) -> None:

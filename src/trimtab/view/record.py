@@ -1,5 +1,6 @@
 """A recording for the reader: how far it is, what is in it, and what is missing."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,16 +10,29 @@ from msgspec import Struct
 from trimtab.model.duration import format_duration
 from trimtab.model.quantity import parse_quantity
 from trimtab.model.recorded.cleaning import recorded_moves
-from trimtab.model.recorded.recording import ClusterRecording, Finding, Loads, LoadSource
+from trimtab.model.recorded.recording import (
+    ClusterRecording,
+    Finding,
+    Loads,
+    LoadSource,
+    Manifest,
+    RequestedBy,
+)
 from trimtab.observe.record.chunks import pieces_of
 from trimtab.observe.record.prometheus_queries import SOURCE_NAMES, Sources
 from trimtab.observe.record.recorder import Begun, Told
-from trimtab.view.recorded_migrations import MigrationCounts, counts_of, migrations_text
 from trimtab.view.tables.pictures import Spark
 from trimtab.view.terminal import ProgressSteps, err, out, say, show_table
 
 LINES = 40
 """Nodes that are shown; the busiest of more."""
+_DAY_S = 86_400.0
+_REQUESTERS: dict[RequestedBy, str] = {
+    "eviction": "after evictions",
+    "balancer": "by the balancer",
+    "update": "by updates of KubeVirt",
+    "": "by others",
+}
 
 
 class Display:
@@ -55,6 +69,34 @@ class Display:
 
 def _rough(seconds: float) -> str:
     return format_duration(float(round(seconds)) if seconds < 90 else round(seconds / 60) * 60.0)
+
+
+class MigrationCounts(Struct, frozen=True, rename="camel"):
+    """`migrations` of `trimtab record show --json`."""
+
+    total: int
+    succeeded: int
+    failed: int
+    """Cancelled ones among them."""
+    under_way: int
+    per_day: dict[str, int]
+    """By the day, in UTC, on which they were asked for; days without any are left out."""
+    by: dict[RequestedBy, int]
+
+
+def counts_of(manifest: Manifest) -> MigrationCounts:
+    moves = manifest.migrations
+    finished = sum(each.finished for each in moves)
+    succeeded = sum(each.phase == "Succeeded" for each in moves)
+    days = (datetime.fromtimestamp(each.asked, UTC).date().isoformat() for each in moves)
+    return MigrationCounts(
+        total=len(moves),
+        succeeded=succeeded,
+        failed=finished - succeeded,
+        under_way=len(moves) - finished,
+        per_day=dict(sorted(Counter(days).items())),
+        by=dict(sorted(Counter(each.by for each in moves).items())),
+    )
 
 
 class RecordingSummary(Struct, frozen=True, rename="camel"):
@@ -150,6 +192,22 @@ def show_recording(recording: ClusterRecording) -> None:
         out.print("Nothing was repaired, nothing is missing.")
     for finding in said.findings:
         out.print(f"- {finding_text(finding)}", markup=False)
+
+
+def migrations_text(counts: MigrationCounts, duration_s: float) -> str:
+    """One line; a rate only of a day or more, because less says nothing about a day."""
+    if not counts.total:
+        return "no migration objects of the period"
+    rate = ""
+    if duration_s >= _DAY_S:
+        busiest, most = max(counts.per_day.items(), key=lambda day: day[1])
+        rate = f" ({counts.total / (duration_s / _DAY_S):.1f} a day, most {most} on {busiest})"
+    said = [f"{counts.total} {'migration' if counts.total == 1 else 'migrations'}{rate}"]
+    said.append(f"{counts.failed} failed")
+    if counts.under_way:
+        said.append(f"{counts.under_way} under way")
+    who = (f"{counts.by[by]} {words}" for by, words in _REQUESTERS.items() if by in counts.by)
+    return f"{', '.join(said)}: {', '.join(who)}"
 
 
 def _show_nodes(recording: ClusterRecording) -> None:

@@ -1,5 +1,6 @@
 """One simulated run on a terminal: nodes before and after, what happened when, and the card."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import isnan
 
@@ -45,8 +46,8 @@ def show_run(run: RunComparison) -> None:
 
 def _show_nodes(run: RunComparison) -> None:
     course, shown = run.outcome.course, most_telling(run.outcome.course)
-    vms_before = _count(run.outcome.placement_before)
-    vms_after = _count(run.outcome.placement_after)
+    vms_before = Counter(run.outcome.placement_before.values())
+    vms_after = Counter(run.outcome.placement_after.values())
     rows = []
     for node in shown:
         name = run.nodes[node]
@@ -60,7 +61,7 @@ def _show_nodes(run: RunComparison) -> None:
                 _percent(cpu[-1]),
                 _percent(memory[0]),
                 _percent(memory[-1]),
-                f"{vms_before.get(name, 0)} → {vms_after.get(name, 0)}",
+                f"{vms_before[name]} → {vms_after[name]}",
             )
         )
     columns = ("node", "", "CPU before", " ", "CPU after", "memory before", "memory after", "VMs")
@@ -145,13 +146,6 @@ def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def _count(placement: dict[str, str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for node in placement.values():
-        counts[node] = counts.get(node, 0) + 1
-    return counts
-
-
 def _condensed(errors: Sequence[str], most: int = 3) -> list[str]:
     if len(errors) <= most:
         return list(errors)
@@ -160,7 +154,6 @@ def _condensed(errors: Sequence[str], most: int = 3) -> list[str]:
 
 # One cycle on a running cluster: how the nodes stand, and who goes where.
 _KINDS = {"over": "over-utilised", "under": "under-utilised"}
-_BAR = 20
 
 
 def show_live(result: LiveResult) -> None:

@@ -5,6 +5,7 @@ is the screen of a given size. Names come from the cluster, so nothing in them m
 """
 
 import re
+from collections import Counter
 from textwrap import wrap
 from typing import Literal
 
@@ -155,15 +156,13 @@ def _list(top: Top, picture: Picture, columns: int, room: int) -> list[str]:
     )  # fmt: skip
     row = min(top.row, max(0, len(names) - 1))
     first = max(0, row - (room - 2))
-    counts: dict[str, int] = {}
-    for vm in picture.vms.values():
-        counts[vm.node] = counts.get(vm.node, 0) + 1
+    counts = Counter(vm.node for vm in picture.vms.values())
     lines = [head]
     for number, name in enumerate(names[first : first + room - 1], start=first):
         pointer = "> " if number == row else "  "
         named = pointer + set_cell_size(clean(name), width)
         if top.kind == "nodes":
-            lines.append(named + _node(picture.nodes[name], counts.get(name, 0)))
+            lines.append(named + _node(picture.nodes[name], counts[name]))
         else:
             lines.append(named + _vm(name, picture.vms[name], picture))
     return lines

@@ -17,8 +17,7 @@ from trimtab.observe.record.migrations import (
     of_period,
     own_migrations,
 )
-from trimtab.view.record import finding_text
-from trimtab.view.recorded_migrations import counts_of, migrations_text
+from trimtab.view.record import counts_of, finding_text, migrations_text
 
 STATE = {
     "migrationUid": "u1",
