@@ -1,41 +1,10 @@
-"""Studies on a terminal: how far one is, and who came out where."""
+"""A study that runs, on a terminal: how far it is, and how long it will take."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 
-from msgspec import Struct
-
-from trimtab.view.tables.pictures import Bar
-from trimtab.view.terminal import ProgressSteps, progress, say, show_table
-
-_BAR = 14
-_PICK = ("pick of today", "migrations", "minimum")
-
-
-class RankLine(Struct, frozen=True):
-    """One candidate of a ranking; the interval is (mean, low, high)."""
-
-    rank: int
-    label: str
-    marks: str
-    imbalance: tuple[float, float, float]
-    change: str
-    migrations: str
-    gap: str
-
-
-class WinnerLine(Struct, frozen=True):
-    """What came out best on one scenario."""
-
-    scenario: str
-    size: str
-    best: str
-    imbalance: str
-    nothing: str
-    pick: str
-    migrations: str
-    minimum: str
+from trimtab.view.terminal import ProgressSteps, progress, say
 
 
 class Ticker:
@@ -94,47 +63,3 @@ def about(seconds: float) -> str:
     if seconds < 90 * 60:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def show_winners(lines: Sequence[WinnerLine]) -> None:
-    """One line per scenario."""
-    show_table(
-        ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", *_PICK),
-        [
-            (w.scenario, w.size, w.best, w.imbalance, w.nothing, w.pick, w.migrations, w.minimum)
-            for w in lines
-        ],
-        title="Best on each scenario (imbalance in points, 95 % intervals)",
-        right=("nodes × VMs", "imbalance", "do nothing", "migrations", "minimum"),
-        drop=("nodes × VMs", "do nothing"),
-    )
-
-
-def show_ranking(lines: Sequence[RankLine], title: str) -> None:
-    """One line per candidate, a bar for its imbalance."""
-    most = max((line.imbalance[0] for line in lines), default=0.0)
-    rows = [
-        (
-            line.rank,
-            line.label,
-            line.marks,
-            _interval(line.imbalance),
-            line.migrations,
-            line.gap,
-            line.change,
-            Bar(line.imbalance[0] / most if most > 0 else 0.0, _BAR),
-        )
-        for line in lines
-    ]
-    right = ("#", "imbalance", "migrations", "× minimum", "vs nothing")
-    show_table(
-        ("#", "candidate", "", *right[1:], " "),
-        rows,
-        title=title,
-        right=right,
-        drop=(" ", "× minimum", "vs nothing"),
-    )
-
-
-def _interval(numbers: tuple[float, float, float]) -> str:
-    return "{:.2f} ({:.2f} to {:.2f})".format(*numbers)

@@ -59,7 +59,8 @@ def authority(tmp_path: Path) -> Path:
 def query(url: str, access: PrometheusAccess, kubeconfig: Path | None = None) -> float:
     async def run() -> float:
         client = None if kubeconfig is None else Client.from_kubeconfig(kubeconfig)
-        async with await open_prometheus(url, access, client) as prometheus:
+        async with open_prometheus(url, access, client) as prometheus:
+            assert prometheus is not None, "there is an address"
             return (await prometheus.instant("1"))[0].value
 
     return asyncio.run(run())

@@ -14,7 +14,7 @@ import pytest
 
 from builders.programs.ptys import in_terminal, read
 from builders.waiting import LIMIT_S
-from trimtab.cli.page.top.screen import TICK_MS
+from trimtab.cli.page.top_screen import TICK_MS
 
 TOP = [sys.executable, "-m", "trimtab.cli", "top", "evicts"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.cli.setup.engines.build_display import BuildDisplay
+from trimtab.cli.setup.build_display import BuildDisplay
 from trimtab.engines.events import (
     Compiling,
     Downloading,

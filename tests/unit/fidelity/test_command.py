@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders.worlds.fidelity import SCORE, a_run, doing_nothing
-from trimtab.cli.simulation.fidelity.commands import fidelity
+from trimtab.cli.simulation.fidelity import fidelity
 from trimtab.errors import ConfigError
 from trimtab.fidelity.runs import RunFigures, ranges
 from trimtab.fidelity.table import show_verdict

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from builders.values.studies import a_plan, finished
 from trimtab.study.report.tables import page_tables
-from trimtab.study.results.lines import rank_lines
+from trimtab.study.results.lines import show_ranking
 from trimtab.study.results.measures import CONVERGED, MINIMUM
 from trimtab.study.results.result import Estimate, Row
 from trimtab.study.results.summary import gap_text
@@ -37,10 +37,11 @@ def test_a_ratio_that_would_mislead_is_not_shown(
     assert gap_text(with_means(level, least, gap)) == text
 
 
-def test_the_page_and_the_terminal_say_the_same() -> None:
+def test_the_page_and_the_terminal_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     rows = tuple(with_means(0.0, 5.0, 0.2, row) for row in RESULT.overall.rows)
     table = replace(RESULT.overall, rows=rows)
-    assert {line.gap for line in rank_lines(RESULT, table)} == {"never level"}
+    show_ranking(RESULT, table, "")
+    assert capsys.readouterr().out.count("never level") == len(rows)
     found = page_tables(replace(RESULT, overall=table))[0].rows
     assert {row.gap.value for row in found} == {"never level"}
     assert {row.gap.about for row in found} == {"the minimum is 5.00"}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from trimtab.cli.cluster.options import LookOptions
@@ -75,20 +75,20 @@ async def connections(
     live: LookOptions, cluster: Cluster
 ) -> AsyncIterator[tuple[Client, Prometheus | None, Source]]:
     """Client, Prometheus (None if there is no way to it) and policy of the cluster."""
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(cluster.connect())
-        lab = loop_of(cluster)
-        if lab is not None and not live.policy:
-            loop = await stack.enter_async_context(open_loop(lab))
-            policy = Source(loop.policy_text(), f"the lab {lab.name}")
-        else:
-            policy = await find_policy(live.policy, client)
+    async with cluster.connect() as client:
+        policy = await policy_in_use(live, cluster, client)
         url = live.prometheus or lab_prometheus(cluster) or _outside(policy)
-        prometheus = None
-        if url:
-            opened = await open_prometheus(url, live.access, client)
-            prometheus = await stack.enter_async_context(opened)
-        yield client, prometheus, policy
+        async with open_prometheus(url, live.access, client) as prometheus:
+            yield client, prometheus, policy
+
+
+async def policy_in_use(live: LookOptions, cluster: Cluster, client: Client) -> Source:
+    """The policy that an option names, otherwise that of the lab or of the cluster."""
+    lab = loop_of(cluster)
+    if lab is None or live.policy:
+        return await find_policy(live.policy, client)
+    async with open_loop(lab) as loop:
+        return Source(loop.policy_text(), f"the lab {lab.name}")
 
 
 def loop_of(cluster: Cluster) -> LabDir | None:

@@ -1,12 +1,19 @@
 """The options by which a command is told which cluster, Prometheus and policy are meant."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
 from trimtab.cli.cluster.which import Cluster, say, which_cluster
+
+if TYPE_CHECKING:
+    from trimtab.kube.client import Client
+
+T = TypeVar("T")
+Note = Callable[[str], None]
 
 Kubeconfig = Annotated[
     Path | None,
@@ -70,6 +77,21 @@ class ClusterOptions:
         """The cluster that is meant; said on stderr, because commands may change it."""
         cluster = which_cluster(self.kubeconfig, self.context, self.lab)
         return cluster if quietly else say(cluster)
+
+    def ask(self, name: str, make: "Callable[[Client, Note], Awaitable[T]]") -> T:
+        """What `make` gets from the cluster that is meant; what it waits for is on stderr."""
+        import asyncio
+
+        from trimtab.view.terminal import progress
+
+        cluster = self.cluster()
+
+        async def run() -> T:
+            with progress(name) as steps:
+                async with cluster.connect() as client:
+                    return await make(client, steps.note)
+
+        return asyncio.run(run())
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ cluster's own authority. Both are in the kubeconfig already, so they are taken f
 the token only for addresses that belong to that cluster, because a token is a password.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from trimtab.cli.cluster.options import PrometheusAccess
@@ -17,6 +19,7 @@ _SERVICES = (".svc", ".svc.cluster.local")  # names that only the cluster's own 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
+@asynccontextmanager
 async def open_prometheus(
     url: str,
     access: PrometheusAccess,
@@ -24,8 +27,14 @@ async def open_prometheus(
     *,
     limit_s: float = 10.0,
     pace_s: float = 0.0,
-) -> Prometheus:
-    """A client of the Prometheus at `url` that waits `limit_s` for answers; nothing is sent yet."""
+) -> AsyncIterator[Prometheus | None]:
+    """A client of the Prometheus at `url` that waits `limit_s` for answers; None without a URL.
+
+    Nothing is sent yet.
+    """
+    if not url:
+        yield None
+        return
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"--prometheus {url}: start it with http:// or https://")
     token = _given_token(access)
@@ -35,7 +44,10 @@ async def open_prometheus(
         if not token and belongs_to(url, client.server):
             token = await client.token()
     verify = trusting(authorities)
-    return Prometheus(url, token=token or None, limit_s=limit_s, verify=verify, pace_s=pace_s)
+    async with Prometheus(
+        url, token=token or None, limit_s=limit_s, verify=verify, pace_s=pace_s
+    ) as prometheus:
+        yield prometheus
 
 
 def belongs_to(url: str, server: str) -> bool:

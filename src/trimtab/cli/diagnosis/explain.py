@@ -7,8 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
 
@@ -28,7 +27,7 @@ app = App(
 def explain(
     snapshot: Path | None = None,
     *,
-    live: Annotated[bool, Parameter(negative=())] = False,
+    live: Flag = False,
     where: LookOptions = NOWHERE,
     everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
     changed: Path | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
-from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Flag, examples
 from trimtab.cli.common.output_files import check_file, writing
 
 app = App(
@@ -29,7 +29,7 @@ def snapshot(
     *,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     live: LookOptions = NOWHERE,
-    anonymise: Annotated[bool, Parameter(negative=())] = False,
+    anonymise: Flag = False,
 ) -> int:
     """Look at a cluster once, without changing anything, and write the snapshot.
 

@@ -2,7 +2,7 @@
 
 from cyclopts import App
 
-from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import examples
 
 app = App(name="lab", help="A real Kubernetes control plane with fake nodes on this computer.")
 

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -31,6 +31,23 @@ def existing(name: str) -> LabDir:
         hint = f"there are: {others}" if others else "there are none"
         raise ConfigError(f'no lab "{name}" ({hint}); make it: trimtab lab up{name_option(name)}')
     return lab
+
+
+def kept_settings(lab: LabDir, stack: str) -> dict[str, Any] | None:
+    """What a lab remembers of a stack; None where it has not had it."""
+    spec = lab.read_spec()
+    return spec.settings.get(stack) if spec is not None else None
+
+
+def refuse_while_running(lab: LabDir, what: str, instead: str = "") -> None:
+    """`what` says what a running lab does not let happen, `instead` what is possible."""
+    from trimtab.lab.inspection import is_running
+
+    if is_running(lab):
+        raise ConfigError(
+            f"lab {lab.name} is running, so {what}; "
+            f"stop it first: trimtab lab down{name_option(lab.name)}{instead}"
+        )
 
 
 def locate(program: str) -> Path:

@@ -8,12 +8,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.live import connections, find_policy, loop_of
+from trimtab.cli.cluster.live import background_gate, connections, find_policy, loop_of
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.cluster.which import Cluster
-from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import within
-from trimtab.cli.common.output import Flag
+from trimtab.cli.common.output import Flag, examples
 from trimtab.cli.common.output_files import check_file
 from trimtab.cli.lab.context import home
 from trimtab.errors import ConfigError, NotReady
@@ -140,16 +139,13 @@ async def page_source(
         yield _file_source(file), None
         return
     cluster = where.cluster()
-    background = where.background
-    if background is None and loop_of(cluster) is not None:
-        background = True  # a lab's descheduler always runs with the gate
     async with connections(where, cluster) as (client, prometheus, _):
         source = ClusterSource(
             f"lab {cluster.lab.name}" if cluster.lab is not None else str(cluster),
             client,
             prometheus,
             _policy_reader(where, cluster, client),
-            in_background=background,
+            in_background=background_gate(where, cluster),
             every_s=every,
         )
         yield source, client

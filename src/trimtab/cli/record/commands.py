@@ -2,19 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 from msgspec import Struct
 
-from trimtab.cli.cluster.live import background_gate, find_policy, lab_prometheus, loop_of
+from trimtab.cli.cluster.live import background_gate, lab_prometheus, loop_of, policy_in_use
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
 from trimtab.kube.client import Client
@@ -26,7 +25,6 @@ from trimtab.observe.record.anonymous import anonymous
 from trimtab.observe.record.recorder import Recorder, Wanted, begun_in, discard, parts_of
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.prom.client import Prometheus
-from trimtab.stacks.loop.connection import open_loop
 from trimtab.view.record import (
     Display,
     show_interrupted,
@@ -175,29 +173,26 @@ async def _read(
 async def _connections(
     live: LookOptions, cluster: Cluster, asked: _Asked
 ) -> AsyncIterator[tuple[Client, Prometheus | None, Source, tuple[str, ...]]]:
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(cluster.connect())
-        lab, notes = loop_of(cluster), []
-        if lab is not None and not live.policy:
-            loop = await stack.enter_async_context(open_loop(lab))
-            policy = Source(loop.policy_text(), f"the lab {lab.name}")
-        else:
-            try:
-                policy = await find_policy(live.policy, client)
-            except ConfigError:
-                if live.policy:
-                    raise
-                policy = Source(DEFAULT_POLICY, "trimtab's default policy")
-                notes.append("no descheduler's policy was found: trimtab's default stands for it")
+    async with cluster.connect() as client:
+        policy, notes = await _policy(live, cluster, client)
         url = live.prometheus or lab_prometheus(cluster)
-        prometheus = None
-        if url:
-            pace_s = asked.pace_s(url)
-            opened = await open_prometheus(
-                url, live.access, client, limit_s=ANSWER_S, pace_s=pace_s
-            )
-            prometheus = await stack.enter_async_context(opened)
-        yield client, prometheus, policy, tuple(notes)
+        async with open_prometheus(
+            url, live.access, client, limit_s=ANSWER_S, pace_s=asked.pace_s(url)
+        ) as prometheus:
+            yield client, prometheus, policy, notes
+
+
+async def _policy(
+    live: LookOptions, cluster: Cluster, client: Client
+) -> tuple[Source, tuple[str, ...]]:
+    """The policy in use, or the default one with a note that it stands for none."""
+    try:
+        return await policy_in_use(live, cluster, client), ()
+    except ConfigError:
+        if live.policy or loop_of(cluster) is not None:
+            raise
+        note = "no descheduler's policy was found: trimtab's default stands for it"
+        return Source(DEFAULT_POLICY, "trimtab's default policy"), (note,)
 
 
 @app.command(

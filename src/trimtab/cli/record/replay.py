@@ -4,8 +4,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Json, emit, examples
 
 app = App(
     name="replay",

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trimtab.errors import ConfigError
 from trimtab.view.terminal import progress
 
 if TYPE_CHECKING:
@@ -13,17 +12,6 @@ if TYPE_CHECKING:
 
 RUNS = 8
 """Of each question: enough to tell a better setting from the luck of runs."""
-
-
-def engine_of(jobs: int | None, scheduler: str | None) -> "Engine":
-    """Where simulations run."""
-    from trimtab.study.execution.engines import Engine, cores, threads_of
-
-    if jobs is not None and jobs < 1:
-        raise ConfigError("--jobs: must be at least 1")
-    if scheduler is not None:
-        return Engine(workers=jobs or threads_of(scheduler) or 1, scheduler=scheduler)
-    return Engine(workers=jobs or cores())
 
 
 def simulated(

@@ -1,24 +1,23 @@
 """`trimtab rules`: recording rules and alerts for Prometheus, from the catalogue of scores."""
 
 import sys
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
+from trimtab.cli.common.output import OutputFile, examples
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.errors import ConfigError
-
-EXAMPLES = """Examples:
-  trimtab rules > trimtab.rules.yaml
-  trimtab rules --algorithms robust,sustained --nodes 200 -o rules.yaml
-  trimtab rules --algorithms my_score.py --format operator | kubectl apply -f -
-  trimtab rules --flavor openshift --algorithms risk"""
 
 app = App(
     name="rules",
     help="Write the recording rules and alerts for Prometheus.",
-    help_epilogue=EXAMPLES,
+    help_epilogue=examples(
+        "trimtab rules > trimtab.rules.yaml",
+        "trimtab rules --algorithms robust,sustained --nodes 200 -o rules.yaml",
+        "trimtab rules --algorithms my_score.py --format operator | kubectl apply -f -",
+        "trimtab rules --flavor openshift --algorithms risk",
+    ),
 )
 
 Flavor = Literal["trimtab", "openshift"]
@@ -34,7 +33,7 @@ def rules(
     scale: float = 1.0,
     nodes: int = 50,
     interval: float | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFile = None,
 ) -> None:
     """Write the recording rules and alerts for Prometheus.
 

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Flag, Json, OutputFile, emit, examples
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.model.duration import format_duration
 from trimtab.model.examples import example_or_file
@@ -85,8 +82,8 @@ def convert(
     file: str,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    expand: Annotated[bool, Parameter(negative=())] = False,
+    output: OutputFile = None,
+    expand: Flag = False,
 ) -> None:
     """Write a scenario as YAML: node-classifier-sim's JSON in our format, or groups as single VMs.
 

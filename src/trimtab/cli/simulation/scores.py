@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json
+from trimtab.cli.common.output import Json, examples
 from trimtab.model.examples import example_path
 from trimtab.scores import CATALOG, CLASSIC, Score, choose_score, evaluate_many
 from trimtab.scores.arrays.samples import load_samples

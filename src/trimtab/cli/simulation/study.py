@@ -1,21 +1,20 @@
 """`trimtab study`: many simulations at once, compared with statistics that can be trusted."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.common.examples import examples
+from trimtab.cli.common.output import Flag, emit, examples
 
 if TYPE_CHECKING:
     from trimtab.study.execution.engines import Engine
     from trimtab.study.execution.tasks import Shard
     from trimtab.study.inputs.file import StudyFile
-    from trimtab.study.results.result import StudyResult
     from trimtab.study.results.store import StudyStore
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of tables.")]
-Flag = Annotated[bool, Parameter(negative=())]
 Where = Literal["local", "dask"]
 Jobs = Annotated[int | None, Parameter(name=("--jobs", "-j"))]
 INTERRUPTED = 130
@@ -172,9 +171,11 @@ def show(
         The ranking on this scenario instead of all of them.
     """
     from trimtab.study.execution.run import load_result
+    from trimtab.study.results.lines import show_result
     from trimtab.study.results.store import StudyStore
 
-    _show(load_result(StudyStore(directory)), scenario=scenario, json=json)
+    result = load_result(StudyStore(directory))
+    emit(result, json, partial(show_result, scenario=scenario))
 
 
 @app.command(help_epilogue=examples("trimtab study rerun results/demo"))
@@ -204,16 +205,13 @@ def rerun(
     from trimtab.study.results.lines import show_repetition
     from trimtab.study.results.store import StudyStore
     from trimtab.view.study import Ticker
-    from trimtab.view.terminal import progress, show_json
+    from trimtab.view.terminal import progress
 
     store = StudyStore(directory)
     total = store.load_plan().runs
     with progress("repeating", total) as steps:
         verdict = repeat(store, _engine(engine, scheduler, jobs), Ticker(steps, total).advance)
-    if json:
-        show_json(verdict)
-    else:
-        show_repetition(verdict)
+    emit(verdict, json, show_repetition)
     return 1 if verdict.differences else 0
 
 
@@ -230,6 +228,7 @@ def _run(
     from trimtab.study.execution.run import run_missing, write_results
     from trimtab.study.inputs.file import warnings_about
     from trimtab.study.inputs.plan import make_plan
+    from trimtab.study.results.lines import show_result
     from trimtab.view.study import StudyDisplay
     from trimtab.view.terminal import say, tell
 
@@ -256,7 +255,7 @@ def _run(
             f"run the other shards, then trimtab study report {store.path}"
         )
         return None
-    _show(result, scenario=None, json=json)
+    emit(result, json, show_result)
     if not json:
         page = (store.path / "report.html").resolve()
         tell(f"\nReport: {page}")
@@ -264,36 +263,16 @@ def _run(
     return None
 
 
-def _show(result: "StudyResult", *, scenario: str | None, json: bool) -> None:
-    from trimtab.study.results.lines import rank_lines, table_of, winner_lines
-    from trimtab.view.study import show_ranking, show_winners
-    from trimtab.view.terminal import show_json, tell
-
-    if json:
-        show_json(result)
-        return
-    table, title = table_of(result, scenario)
-    show_ranking(rank_lines(result, table), title)
-    tell()
-    show_winners(winner_lines(result))
-    tell()
-    tell(result.summary)
-
-
 def _engine(engine: Where, scheduler: str | None, jobs: int | None) -> "Engine":
     from trimtab.errors import ConfigError
-    from trimtab.study.execution.engines import Engine, cores, threads_of
+    from trimtab.study.execution.engines import engine_of
 
     if (engine == "dask") != (scheduler is not None):
         raise ConfigError(
             "--engine dask and --scheduler ADDRESS belong together, e.g. "
             "--engine dask --scheduler tcp://127.0.0.1:8786"
         )
-    if jobs is not None and jobs < 1:
-        raise ConfigError("--jobs: must be at least 1")
-    if scheduler is None:
-        return Engine(workers=jobs or cores())
-    return Engine(workers=jobs or threads_of(scheduler) or A_CLUSTER, scheduler=scheduler)
+    return engine_of(jobs, scheduler, A_CLUSTER)
 
 
 def _shard(text: str | None) -> "Shard":

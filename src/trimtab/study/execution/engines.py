@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.errors import TrimtabError, Unavailable
+from trimtab.errors import ConfigError, TrimtabError, Unavailable
 from trimtab.study.execution.tasks import Task, run_task
 from trimtab.study.execution.workers import end_with, workers_begin, workers_end_quietly
 from trimtab.study.extra import need
@@ -27,6 +27,18 @@ class Engine(Struct, frozen=True):
 
     workers: int
     scheduler: str | None = None
+
+
+def engine_of(jobs: int | None, scheduler: str | None, unknown: int = 1) -> Engine:
+    """By --jobs and --scheduler: as many tasks at once as were asked for, or as fit.
+
+    A cluster without workers may get some later: it is taken to have `unknown` of them.
+    """
+    if jobs is not None and jobs < 1:
+        raise ConfigError("--jobs: must be at least 1")
+    if scheduler is None:
+        return Engine(workers=jobs or cores())
+    return Engine(workers=jobs or threads_of(scheduler) or unknown, scheduler=scheduler)
 
 
 class WorkerLost(TrimtabError):

@@ -1,4 +1,4 @@
-"""Results as lines for the terminal."""
+"""What a study found, on a terminal."""
 
 from trimtab.errors import ConfigError
 from trimtab.study.execution.rerun import RerunVerdict
@@ -6,23 +6,89 @@ from trimtab.study.inputs.identity import Versions
 from trimtab.study.report.tables import badges, change_text
 from trimtab.study.results.measures import IMBALANCE, MIGRATIONS, MINIMUM
 from trimtab.study.results.ranking import NOTHING
-from trimtab.study.results.result import CandidateTable, Row, StudyResult
+from trimtab.study.results.result import CandidateTable, Row, ScenarioFacts, StudyResult
 from trimtab.study.results.summary import gap_text, interval, number
-from trimtab.view.study import RankLine, WinnerLine
+from trimtab.view.tables.pictures import Bar
 from trimtab.view.terminal import say, show_table, tell
 
+_BAR = 14
+_PICK = ("pick of today", "migrations", "minimum")
 
-def winner_lines(result: StudyResult) -> list[WinnerLine]:
+
+def show_result(result: StudyResult, scenario: str | None = None) -> None:
+    """The ranking on one scenario or on all, what is best on each, and the summary."""
+    table, title = _table_of(result, scenario)
+    show_ranking(result, table, title)
+    tell()
+    _show_winners(result)
+    tell()
+    tell(result.summary)
+
+
+def show_ranking(result: StudyResult, table: CandidateTable, title: str) -> None:
+    """One line per candidate, a bar for its imbalance."""
+    most = max((row.measures[IMBALANCE].value or 0.0 for row in table.rows), default=0.0)
+    right = ("#", "imbalance", "migrations", "× minimum", "vs nothing")
+    show_table(
+        ("#", "candidate", "", *right[1:], " "),
+        [_rank(result, table, row, most) for row in table.rows],
+        title=title,
+        right=right,
+        drop=(" ", "× minimum", "vs nothing"),
+    )
+
+
+def _rank(result: StudyResult, table: CandidateTable, row: Row, most: float) -> tuple[object, ...]:
+    imbalance = row.measures[IMBALANCE]
+    mean, low, high = (x or 0.0 for x in (imbalance.value, imbalance.low, imbalance.high))
+    return (
+        row.rank,
+        result.labels[row.candidate],
+        _marks(row, table, result),
+        f"{mean:.2f} ({low:.2f} to {high:.2f})",
+        number(row.measures[MIGRATIONS].value),
+        gap_text(row),
+        change_text(row.versus_nothing),
+        Bar(mean / most if most > 0 else 0.0, _BAR),
+    )
+
+
+def _marks(row: Row, table: CandidateTable, result: StudyResult) -> str:
+    """The report's badges, but for those that a label tells already."""
+    told = ("own", "what-if")
+    return ", ".join(b.text for b in badges(row, table, result) if b.kind not in told)
+
+
+def _show_winners(result: StudyResult) -> None:
     """What came out best on each scenario."""
-    return [_winner(result, index) for index in range(len(result.tables))]
+    show_table(
+        ("scenario", "nodes × VMs", "most level", "imbalance", "do nothing", *_PICK),
+        [
+            _winner(result, table, facts)
+            for table, facts in zip(result.tables, result.scenarios, strict=True)
+        ],
+        title="Best on each scenario (imbalance in points, 95 % intervals)",
+        right=("nodes × VMs", "imbalance", "do nothing", "migrations", "minimum"),
+        drop=("nodes × VMs", "do nothing"),
+    )
 
 
-def rank_lines(result: StudyResult, table: CandidateTable) -> list[RankLine]:
-    """Every candidate of one table."""
-    return [_rank(result, table, row) for row in table.rows]
+def _winner(result: StudyResult, table: CandidateTable, facts: ScenarioFacts) -> tuple[str, ...]:
+    rows = {row.candidate: row for row in table.rows}
+    best, pick = rows[table.best], rows[table.stock_pick]
+    return (
+        facts.name,
+        f"{facts.nodes} × {facts.vms}",
+        result.labels[table.best],
+        interval(best.measures[IMBALANCE]),
+        number(rows[NOTHING].measures[IMBALANCE].value),
+        "the same" if pick.candidate == best.candidate else result.labels[pick.candidate],
+        interval(pick.measures[MIGRATIONS]),
+        number(pick.measures[MINIMUM].value),
+    )
 
 
-def table_of(result: StudyResult, scenario: str | None) -> tuple[CandidateTable, str]:
+def _table_of(result: StudyResult, scenario: str | None) -> tuple[CandidateTable, str]:
     """The table of one scenario, or of all together, with its title."""
     if scenario is None and len(result.tables) > 1:
         return result.overall, "All scenarios together (imbalance in points, 95 % intervals)"
@@ -52,39 +118,3 @@ def _made_with(made: Versions) -> str:
         f"trimtab {made.trimtab} (code {made.code}), Python {made.python}, "
         f"NumPy {made.numpy}, {made.platform}"
     )
-
-
-def _winner(result: StudyResult, index: int) -> WinnerLine:
-    table, facts = result.tables[index], result.scenarios[index]
-    rows = {row.candidate: row for row in table.rows}
-    best, pick = rows[table.best], rows[table.stock_pick]
-    same = pick.candidate == best.candidate
-    return WinnerLine(
-        scenario=facts.name,
-        size=f"{facts.nodes} × {facts.vms}",
-        best=result.labels[table.best],
-        imbalance=interval(best.measures[IMBALANCE]),
-        nothing=number(rows[NOTHING].measures[IMBALANCE].value),
-        pick="the same" if same else result.labels[pick.candidate],
-        migrations=interval(pick.measures[MIGRATIONS]),
-        minimum=number(pick.measures[MINIMUM].value),
-    )
-
-
-def _rank(result: StudyResult, table: CandidateTable, row: Row) -> RankLine:
-    imbalance = row.measures[IMBALANCE]
-    return RankLine(
-        rank=row.rank,
-        label=result.labels[row.candidate],
-        marks=_marks(row, table, result),
-        imbalance=(imbalance.value or 0.0, imbalance.low or 0.0, imbalance.high or 0.0),
-        change=change_text(row.versus_nothing),
-        migrations=number(row.measures[MIGRATIONS].value),
-        gap=gap_text(row),
-    )
-
-
-def _marks(row: Row, table: CandidateTable, result: StudyResult) -> str:
-    """The report's badges, but for those that a label tells already."""
-    told = ("own", "what-if")
-    return ", ".join(b.text for b in badges(row, table, result) if b.kind not in told)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trimtab.cli.setup.doctor import probes
-from trimtab.cli.setup.doctor.commands import doctor
-from trimtab.cli.setup.doctor.probes import (
+from trimtab.cli.setup import doctor_probes as probes
+from trimtab.cli.setup.doctor import doctor
+from trimtab.cli.setup.doctor_probes import (
     BUILD_BYTES,
     GB,
     PORTS,

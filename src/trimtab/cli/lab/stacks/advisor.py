@@ -3,11 +3,10 @@
 from msgspec import structs
 
 from trimtab.advisor.mocks.kube_descheduler import Release
+from trimtab.cli.lab.context import kept_settings, refuse_while_running
 from trimtab.errors import ConfigError
 from trimtab.lab.components.stack import Stack
-from trimtab.lab.files.layout import Home, LabDir
-from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
+from trimtab.lab.files.layout import Home
 from trimtab.stacks.advisor.stack import STACK, AdvisorStackSettings, advisor_stack, from_lab
 
 
@@ -25,8 +24,7 @@ def stack_for(
             option = "--ocp" if release is not None else "--operator"
             raise ConfigError(f"{option} belongs to the advisor; add --with {STACK}")
         return advisor_stack(AdvisorStackSettings())
-    old = lab.read_spec()
-    kept = old.settings.get(STACK) if old else None
+    kept = kept_settings(lab, STACK)
     before = from_lab(kept) if kept else AdvisorStackSettings()
     after = structs.replace(
         before,
@@ -34,13 +32,5 @@ def stack_for(
         operator=before.operator if operator is None else operator,
     )
     if after != before:
-        _refuse_while_running(lab)
+        refuse_while_running(lab, "its release cannot change")
     return advisor_stack(after)
-
-
-def _refuse_while_running(lab: LabDir) -> None:
-    if is_running(lab):
-        raise ConfigError(
-            f"lab {lab.name} is running, so its release cannot change; "
-            f"stop it first: trimtab lab down{name_option(lab.name)}"
-        )

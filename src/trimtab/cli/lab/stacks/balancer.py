@@ -3,12 +3,11 @@
 from msgspec import structs
 
 from trimtab.balancer.wire import Mode
+from trimtab.cli.lab.context import kept_settings, refuse_while_running
 from trimtab.cli.lab.stacks.loop import Chosen
 from trimtab.errors import ConfigError
 from trimtab.lab.components.stack import Stack
 from trimtab.lab.files.layout import Home
-from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
 from trimtab.stacks.balancer.stack import STACK, BalancerStackSettings, balancer_stack, from_lab
 from trimtab.stacks.loop.settings import STACK as LOOP
 from trimtab.stacks.loop.settings import from_lab as loop_from_lab
@@ -32,14 +31,10 @@ def stack_for(home: Home, name: str, chosen: Chosen, mode: Mode | None) -> Stack
         return balancer_stack(BalancerStackSettings())
     if LOOP not in names:
         raise ConfigError(f"the balancer needs VMs and metrics; add --with {LOOP}")
-    old = lab.read_spec()
-    kept = old.settings.get(STACK) if old else None
+    kept = kept_settings(lab, STACK)
     before = from_lab(kept) if kept else BalancerStackSettings()
     loop = loop_from_lab(dict(chosen.stacks[LOOP].settings))
     after = structs.replace(before, mode=mode or before.mode, parallel=loop.parallel)
-    if kept and after != before and is_running(lab):
-        raise ConfigError(
-            f"lab {name} is running, so --balancer cannot be taken; "
-            f"stop it first: trimtab lab down{name_option(name)}"
-        )
+    if kept and after != before:
+        refuse_while_running(lab, "--balancer cannot be taken")
     return balancer_stack(after)

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from trimtab.cli.lab.context import kept_settings, refuse_while_running
 from trimtab.cli.lab.stacks.loop import Chosen
-from trimtab.cli.setup.engines.build_display import BuildDisplay
+from trimtab.cli.setup.build_display import BuildDisplay
 from trimtab.engines import cache_dir
 from trimtab.engines import chosen as chosen_programs
 from trimtab.engines.build import build
 from trimtab.engines.cache import find
 from trimtab.errors import ConfigError
 from trimtab.lab.components.stack import Stack
-from trimtab.lab.files.layout import Home, LabDir
-from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import LabSpec, name_option
+from trimtab.lab.files.layout import Home
+from trimtab.lab.spec import LabSpec
 from trimtab.stacks.kubevirt.settings import (
     STACK,
     KubevirtSettings,
@@ -42,13 +42,13 @@ def stack_for(home: Home, name: str, chosen: Chosen, cpu_models: Sequence[str] |
         if cpu_models:
             raise ConfigError(f"--cpu-model belongs to KubeVirt; add --with {STACK}")
         return kubevirt_stack(KubevirtSettings())
-    kept = old.settings.get(STACK) if old else None
+    kept = kept_settings(lab, STACK)
     before = from_lab(kept) if kept else KubevirtSettings()
     after = _with_models(before, cpu_models)
     if LOOP in names:
         after = _following(after, loop_from_lab(dict(chosen.stacks[LOOP].settings)))
     if after != before and kept:
-        _refuse_while_running(lab)
+        refuse_while_running(lab, "KubeVirt's settings cannot change")
     return kubevirt_stack(after)
 
 
@@ -96,11 +96,3 @@ def _following(settings: KubevirtSettings, loop: LoopSettings) -> KubevirtSettin
         parallel=loop.parallel,
         parallel_per_node=loop.parallel_per_node,
     )
-
-
-def _refuse_while_running(lab: LabDir) -> None:
-    if is_running(lab):
-        raise ConfigError(
-            f"lab {lab.name} is running, so KubeVirt's settings cannot change; "
-            f"stop it first: trimtab lab down{name_option(lab.name)}"
-        )

@@ -10,12 +10,12 @@ from cyclopts import Parameter
 from msgspec import Struct, structs
 
 from trimtab.cli.common.option_files import read_option_file
+from trimtab.cli.lab.context import kept_settings, refuse_while_running
 from trimtab.cli.lab.stacks import recording as with_recording
 from trimtab.errors import ConfigError
 from trimtab.lab.components.stack import NONE, Stack
 from trimtab.lab.files.layout import Home, LabDir
-from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import LabSpec, name_option
+from trimtab.lab.spec import LabSpec
 from trimtab.model.duration import parse_duration
 from trimtab.model.examples import example_or_file, folder
 from trimtab.model.scenarios.io import load_scenario
@@ -116,9 +116,10 @@ def choose(
         if given.names:
             raise ConfigError(f"{given.names[0]} belongs to the loop; add --with {STACK}")
         return Chosen(names=names, stacks={NONE.name: NONE, STACK: loop_stack(LoopSettings())})
-    _refuse_while_running(lab, given)
+    if given.names:
+        _refuse_while_running(lab, given.names[0])
     with_recording.check(given.recording, given.scenario, given.compress, given.part)
-    kept = old.settings.get(STACK) if old else None
+    kept = kept_settings(lab, STACK)
     settings = from_lab(kept) if kept else LoopSettings()
     scenario, recorded = None, None
     if given.recording is not None:
@@ -178,27 +179,21 @@ def default_scenario() -> Path:
     return file
 
 
-def _refuse_while_running(lab: LabDir, given: LoopOptions) -> None:
-    if given.names and is_running(lab):
-        live = {"--algorithm": "lab algorithm", "--scenario": "lab scenario"}
-        hint = live.get(given.names[0])
-        other = f"; while it runs, use: trimtab {hint}" if hint else ""
-        raise ConfigError(
-            f"lab {lab.name} is running, so {given.names[0]} cannot be taken; "
-            f"stop it first: trimtab lab down{name_option(lab.name)}{other}"
-        )
+def _refuse_while_running(lab: LabDir, option: str) -> None:
+    hint = {"--algorithm": "lab algorithm", "--scenario": "lab scenario"}.get(option)
+    instead = f"; while it runs, use: trimtab {hint}" if hint else ""
+    refuse_while_running(lab, f"{option} cannot be taken", instead)
 
 
 def _changed(settings: LoopSettings, given: LoopOptions) -> LoopSettings:
-    changes: dict[str, object] = {}
-    if given.interval is not None:
-        changes["interval_s"] = parse_duration(given.interval, "--interval")
-    if given.migration is not None:
-        changes["migration"] = given.migration
-    if given.soft_taints is not None:
-        changes["soft_taints"] = given.soft_taints
-    if given.page is not None:
-        changes["page"] = given.page
+    every = given.interval
+    wanted = {
+        "interval_s": None if every is None else parse_duration(every, "--interval"),
+        "migration": given.migration,
+        "soft_taints": given.soft_taints,
+        "page": given.page,
+    }
+    changes = {name: value for name, value in wanted.items() if value is not None}
     return structs.replace(settings, **changes)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
+from trimtab.cli.lab.context import kept_settings, refuse_while_running
 from trimtab.errors import ConfigError
 from trimtab.lab.components.stack import Stack
 from trimtab.lab.files.layout import Home
-from trimtab.lab.inspection import is_running
-from trimtab.lab.spec import name_option
 from trimtab.stacks.qos.stack import STACK, QosStackSettings, from_lab, qos_stack
 
 
@@ -21,14 +20,11 @@ def stack_of(
     chosen = {option: value for option, value in given.items() if value is not None}
     if chosen and STACK not in (stacks or (old.stacks if old else ())):
         raise ConfigError(f"{_spelled(chosen)} belongs to the queue; add --with {STACK}")
-    kept = old.settings.get(STACK) if old else None
+    kept = kept_settings(lab, STACK)
     settings = from_lab(kept) if kept else QosStackSettings()
     wanted = structs.replace(settings, **chosen)
-    if wanted != settings and is_running(lab):
-        raise ConfigError(
-            f"lab {name} is running, so {_spelled(chosen)} cannot be taken; "
-            f"stop it first: trimtab lab down{name_option(name)}"
-        )
+    if wanted != settings:
+        refuse_while_running(lab, f"{_spelled(chosen)} cannot be taken")
     return qos_stack(wanted)
 
 

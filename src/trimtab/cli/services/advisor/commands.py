@@ -16,8 +16,7 @@ from trimtab.advisor.guidance import PHASES, exit_code, told
 from trimtab.advisor.plan.summary import summarise
 from trimtab.advisor.profiles.eviction_limits import all_in_words
 from trimtab.advisor.profiles.registry import built_in
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Flag, Json, agreed, emit
+from trimtab.cli.common.output import Flag, Json, agreed, emit, examples
 from trimtab.cli.services.advisor.exceptions import (
     ACCEPT_EXAMPLES,
     IGNORE_EXAMPLES,

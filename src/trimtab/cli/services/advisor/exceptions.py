@@ -1,16 +1,13 @@
 """`trimtab advisor ignore` and `accept`: what plans leave to others, and drift that may stay."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from trimtab.advisor.api import Ignore, Options, VirtPlatformConfig
 from trimtab.advisor.cluster.requests import ConfigRequests
 from trimtab.advisor.guidance import exit_code
 from trimtab.advisor.profiles.load_aware import LoadAware, chosen
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.cli.services.advisor.where import DEFAULT, HERE, AdvisorOptions, as_failure, talk
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.view.services.advisor import as_json, show_config
@@ -31,7 +28,7 @@ ACCEPT_EXAMPLES = examples(
     "trimtab advisor accept --field spec.mode",
     "trimtab advisor accept --field spec.mode --remove",
 )
-Remove = Annotated[bool, Parameter(negative=())]
+Remove = Flag
 
 
 def ignore(
@@ -127,7 +124,8 @@ def effect_of(
         raise TrimtabError(
             f"--recording: it tells what {LoadAware.name} would do; {profile} moves no VMs"
         )
-    from trimtab.cli.record.runs import RUNS, engine_of, simulated
+    from trimtab.cli.record.runs import RUNS, simulated
+    from trimtab.study.execution.engines import engine_of
     from trimtab.study.recorded.effect import predicted_effect
 
     engine, seeds = engine_of(None, None), tuple(range(RUNS))

@@ -1,6 +1,5 @@
 """Which cluster a `trimtab advisor` command means, and what its errors end with."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ from cyclopts import Parameter
 
 from trimtab.advisor.api import CONFIGS, Accepted, Ignore, Options
 from trimtab.advisor.cluster.requests import ConfigRequests
-from trimtab.cli.cluster.options import ClusterOptions
+from trimtab.cli.cluster.options import ClusterOptions, Note
 from trimtab.cli.common.numbers import Seconds
-from trimtab.cli.services.vm.yaml_files import read_manifests
+from trimtab.cli.common.option_files import read_manifests
 from trimtab.errors import ConfigError, TrimtabError
-from trimtab.view.terminal import progress
+from trimtab.kube.client import Client
 
 T = TypeVar("T")
 DEFAULT = "load-aware-rebalancing"
@@ -33,16 +32,13 @@ HERE = AdvisorOptions()
 
 
 def talk(where: AdvisorOptions, ask: Callable[[ConfigRequests], Awaitable[T]]) -> T:
-    """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
+    """Run `ask` with requests to the cluster that is meant."""
 
-    async def talk() -> T:
-        with progress("advisor") as steps:
-            async with cluster.connect() as client:
-                return await ask(ConfigRequests(client, timeout_s=where.timeout, say=steps.note))
+    def made(client: Client, note: Note) -> Awaitable[T]:
+        return ask(ConfigRequests(client, timeout_s=where.timeout, say=note))
 
     try:
-        cluster = where.cluster()
-        return asyncio.run(talk())
+        return where.ask("advisor", made)
     except ConfigError as error:
         raise as_failure(error) from error
 

@@ -17,8 +17,7 @@ from trimtab.balance.price import DEFAULT_BANDWIDTH, MigrationCost
 from trimtab.balance.problem import Problem
 from trimtab.cli.cluster.live import snapshot_of
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.common.output import Flag, Json, OutputFile, emit, examples
 from trimtab.cli.common.output_files import check_file, writing
 from trimtab.cli.services.balance.plans import add_commands
 from trimtab.errors import ConfigError
@@ -95,7 +94,7 @@ def plan(
     options: PlanOptions = DEFAULT,
     explain: str = "",
     everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: OutputFile = None,
     report: Path | None = None,
     json: Json = False,
 ) -> int:

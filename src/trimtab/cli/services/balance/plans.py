@@ -1,6 +1,5 @@
 """`trimtab balance approve|apply|cancel|resume|history|undo`: plans of a running balancer."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,11 +11,10 @@ from trimtab.balancer.learning import prediction_error
 from trimtab.balancer.requests import RebalanceRequests, Undone
 from trimtab.balancer.wire import RebalancePlan
 from trimtab.cli.cluster.options import ClusterOptions
-from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import Seconds
-from trimtab.cli.common.output import Flag, Json, emit
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.view.services.rebalance_plans import show_moves, show_plans, show_undone
-from trimtab.view.terminal import err, progress
+from trimtab.view.terminal import err
 
 # Which cluster a command about plans means, and talking to it.
 T = TypeVar("T")
@@ -34,15 +32,8 @@ HERE = PlansOptions()
 
 
 def talk(where: PlansOptions, ask: Callable[[RebalanceRequests], Awaitable[T]]) -> T:
-    """Make a request; waiting is shown on stderr."""
-    cluster = where.cluster()
-
-    async def run() -> T:
-        with progress("balance") as steps:
-            async with cluster.connect() as client:
-                return await ask(RebalanceRequests(client, say=steps.note))
-
-    return asyncio.run(run())
+    """Make a request to the cluster that is meant."""
+    return where.ask("balance", lambda client, note: ask(RebalanceRequests(client, say=note)))
 
 
 def add_commands(app: App) -> None:

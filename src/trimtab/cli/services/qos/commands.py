@@ -11,9 +11,8 @@ from rich.text import Text
 
 from trimtab.cli.cluster.options import ClusterOptions
 from trimtab.cli.cluster.which import say
-from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import Seconds
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.errors import ConfigError
 from trimtab.lab.spec import name_option
 from trimtab.qos.page.reader import PageReader
@@ -90,7 +89,7 @@ def top(
     *,
     sort: Literal["name", "ttv", "deadline"] = "name",
     namespace: Namespace = "",
-    wide: Annotated[bool, Parameter(negative=())] = False,
+    wide: Flag = False,
     watch: Seconds = 0.0,
     json: Json = False,
     where: PageOptions = HERE,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from trimtab.benchmarks.queue.experiment import SideRun, read_experiment, report, sequence
 from trimtab.benchmarks.queue.labs import lab_of, play
 from trimtab.benchmarks.queue.table import show_report
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Json, OutputFile, emit
 from trimtab.cli.common.output_files import check_file
 from trimtab.cli.lab import starting
 from trimtab.errors import ConfigError
@@ -24,7 +24,7 @@ from trimtab.view.terminal import progress
 def experiment(
     file: Path,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: OutputFile = None,
     sides: Annotated[tuple[str, ...], Parameter(name="--side", negative=())] = (),
     json: Json = False,
 ) -> None:

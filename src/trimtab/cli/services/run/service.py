@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import within
+from trimtab.cli.common.output import examples
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Declared, declared, read
 from trimtab.obs.log import Level

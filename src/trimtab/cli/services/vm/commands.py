@@ -1,6 +1,5 @@
 """`trimtab vm`: VirtualMachines of a lab or a cluster; kubectl can do all of it too."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,16 +8,16 @@ from typing import Annotated, Any, TypeVar
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.cluster.options import ClusterOptions
-from trimtab.cli.common.examples import examples
+from trimtab.cli.cluster.options import ClusterOptions, Note
 from trimtab.cli.common.numbers import CpuUse, MemoryUse, Seconds
-from trimtab.cli.common.output import Json, emit
-from trimtab.cli.services.vm.yaml_files import read_manifests
+from trimtab.cli.common.option_files import read_manifests
+from trimtab.cli.common.output import Flag, Json, emit, examples
 from trimtab.errors import ConfigError
+from trimtab.kube.client import Client
 from trimtab.kube.worlds import world_of
 from trimtab.model.names import is_object_name
 from trimtab.view.services.vm import show_vm, show_vms
-from trimtab.view.terminal import err, progress
+from trimtab.view.terminal import err
 from trimtab.virt.eviction import EvictionStrategy
 from trimtab.vm.kubevirt_requests import KubevirtRequests
 from trimtab.vm.requests import VmRequests
@@ -49,17 +48,13 @@ def tell(
 
 
 def talk(where: VmOptions, ask: Callable[[VmRequests], Awaitable[T]]) -> T:
-    """Run `ask` with requests to the cluster that is meant; waiting is shown on stderr."""
-    cluster = where.cluster()
+    """Run `ask` with requests to the cluster that is meant."""
 
-    async def talk() -> T:
-        with progress("vm") as steps:
-            async with cluster.connect() as client:
-                kind = KubevirtRequests if await world_of(client) == "kubevirt" else VmRequests
-                requests = kind(client, where.namespace, timeout_s=where.timeout, say=steps.note)
-                return await ask(requests)
+    async def made(client: Client, note: Note) -> T:
+        kind = KubevirtRequests if await world_of(client) == "kubevirt" else VmRequests
+        return await ask(kind(client, where.namespace, timeout_s=where.timeout, say=note))
 
-    return asyncio.run(talk())
+    return where.ask("vm", made)
 
 
 app = App(name="vm", help="Create, look at, move, stop and delete VirtualMachines.")
@@ -93,7 +88,7 @@ def create(
     node: NodeName = "",
     strategy: EvictionStrategy = "LiveMigrate",
     migratable: bool = True,
-    stopped: Annotated[bool, Parameter(negative=())] = False,
+    stopped: Flag = False,
     wait: Wait = False,
     json: Json = False,
     where: VmOptions = HERE,
@@ -265,7 +260,7 @@ def migrate(
     /,
     *,
     to: NodeName = "",
-    force: Annotated[bool, Parameter(negative=())] = False,
+    force: Flag = False,
     wait: Wait = False,
     json: Json = False,
     where: VmOptions = HERE,

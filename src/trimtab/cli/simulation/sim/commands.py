@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from cyclopts import App
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json
+from trimtab.cli.common.output import Json, examples
 from trimtab.cli.simulation.sim.options import LiveOptions, PolicyOptions, SimulationOptions
 from trimtab.errors import ConfigError
 

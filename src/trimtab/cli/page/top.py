@@ -6,9 +6,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trimtab.cli.cluster.options import NOWHERE, LookOptions
-from trimtab.cli.common.examples import examples
 from trimtab.cli.common.numbers import within
-from trimtab.cli.common.output import Flag
+from trimtab.cli.common.output import Flag, examples
 from trimtab.errors import ConfigError
 
 app = App(
@@ -45,7 +44,7 @@ def top(
     json
         Print one picture as JSON and end.
     """
-    from trimtab.cli.page.top.screen import show  # the help needs none of it
+    from trimtab.cli.page.top_screen import show  # the help needs none of it
 
     if file is not None and where.names_a_cluster:
         raise ConfigError("give a file or a cluster, not both")

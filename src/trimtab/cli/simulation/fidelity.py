@@ -5,8 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Flag, Json
+from trimtab.cli.common.output import Flag, Json, examples
 from trimtab.errors import ConfigError
 
 NAME = "fidelity"
@@ -73,7 +72,7 @@ def fidelity(
     out
         A directory for the recordings and the verdict.
     """
-    from trimtab.cli.simulation.fidelity.examination import asked_for, compare, compare_balancer
+    from trimtab.cli.simulation.fidelity_examination import asked_for, compare, compare_balancer
 
     wanted = asked_for(scenario, algorithm, policy, runs, cycles, seeds)
     if balancer:

@@ -11,6 +11,7 @@ from trimtab.cli.cluster.options import MonitoringOptions
 from trimtab.cli.cluster.prometheus import open_prometheus
 from trimtab.cli.cluster.which import Cluster
 from trimtab.cli.common.option_files import read_option_file
+from trimtab.cli.lab.context import kept_settings
 from trimtab.errors import ConfigError
 from trimtab.files.yaml import read_documents
 from trimtab.model.examples import example_path
@@ -45,10 +46,7 @@ async def gather(
         if any(found.id == POLICY_REFUSED.id for found in lint(facts)):
             return facts
         url = where.prometheus or (lab_prometheus(cluster) if cluster is not None else "")
-        prometheus = None
-        if url:
-            opened = await open_prometheus(url, where.access, client)
-            prometheus = await stack.enter_async_context(opened)
+        prometheus = await stack.enter_async_context(open_prometheus(url, where.access, client))
         seen = None
         if client is not None:
             seen = await look(client, source, prometheus, must_ask=False)
@@ -64,8 +62,8 @@ def _cluster(policy: str, where: MonitoringOptions) -> Cluster | None:
 
 def evicts_nothing(cluster: Cluster | None) -> bool:
     """Whether this is a lab whose descheduler runs dry, as beside a balancer that acts."""
-    spec = cluster.lab.read_spec() if cluster is not None and cluster.lab is not None else None
-    kept = spec.settings.get(LOOP) if spec is not None else None
+    lab = cluster.lab if cluster is not None else None
+    kept = kept_settings(lab, LOOP) if lab is not None else None
     return kept is not None and from_lab(kept).dry_run
 
 

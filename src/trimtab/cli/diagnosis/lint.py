@@ -7,8 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trimtab.cli.cluster.options import MonitoringOptions
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import Json, emit, examples
 
 app = App(
     name="lint",
@@ -55,7 +54,7 @@ def lint(
     sarif
         Print SARIF 2.1.0.
     """
-    from trimtab.cli.diagnosis.lint.live import gather, program
+    from trimtab.cli.diagnosis.lint_facts import gather, program
     from trimtab.truth.lint import lint as find
     from trimtab.view.lint import sarif as as_sarif
     from trimtab.view.lint import show_findings

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cyclopts import App
 
-from trimtab.cli.common.examples import examples as shown
 from trimtab.cli.common.output import Json, emit
+from trimtab.cli.common.output import examples as shown
 from trimtab.cli.common.output_files import check_directory, writing
 from trimtab.model.examples import all_examples, folder
 from trimtab.view.terminal import err, show_table

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from trimtab import engines
-from trimtab.cli.common.examples import examples
-from trimtab.cli.common.output import Json
-from trimtab.cli.setup.engines.build_display import BuildDisplay
+from trimtab.cli.common.output import Flag, Json, examples
+from trimtab.cli.setup.build_display import BuildDisplay
 from trimtab.engines import cache_dir, locate, pages
 from trimtab.engines.archive import export as write
 from trimtab.engines.archive import import_ as read
@@ -44,7 +43,7 @@ def _cache() -> Path:
         "trimtab engines build prometheus-ui",
     )
 )
-def build(*names: str, force: Annotated[bool, Parameter(negative=())] = False) -> None:
+def build(*names: str, force: Flag = False) -> None:
     """Compile what is missing: about 9 minutes on two cores the first time, nothing after that.
 
     A build that was interrupted is resumed. A second build waits for the first.

@@ -13,7 +13,7 @@ def doctor(
 
     Exits with 1 if something stops a command; warnings do not count.
     """
-    from trimtab.cli.setup.doctor.probes import findings
+    from trimtab.cli.setup.doctor_probes import findings
     from trimtab.view.terminal import out, show_json
 
     found = findings()

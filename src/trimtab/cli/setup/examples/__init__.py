@@ -1,1 +1,0 @@
-"""`trimtab examples`, and the files it knows."""
