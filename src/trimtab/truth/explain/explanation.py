@@ -116,7 +116,7 @@ def _runs(trial: Trial, cycle: Cycle) -> Iterator[RunExplained]:
     )
     for (profile, plugin), run in zip(plugins, cycle.runs, strict=False):
         figures = run.figures
-        pods = explain_pods(trial.snapshot, trial.view, cycle, run, profile, plugin)
+        pods = explain_pods(trial, cycle, run, profile, plugin)
         yield RunExplained(
             profile=run.profile,
             plugin=run.plugin,
@@ -128,9 +128,7 @@ def _runs(trial: Trial, cycle: Cycle) -> Iterator[RunExplained]:
             high=dict(figures.high) if figures else {},
             headroom=dict(run.headroom),
             evictions=tuple(_evictions(run, plugin)),
-            nodes=explain_nodes(
-                trial.snapshot, list(trial.view.nodes), trial.policy, cycle, run, plugin
-            ),
+            nodes=explain_nodes(trial, cycle, run, plugin),
             pods=pods,
         )
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from trimtab.model.snapshot import QueryResult, Snapshot
 from trimtab.policy.cycle import Class, Cycle, CycleFigures, PluginRun
-from trimtab.policy.file.settings import LowNodeUtilization, Plugin, Policy, UsageSource
-from trimtab.policy.view import NodeView
+from trimtab.policy.file.settings import LowNodeUtilization, Plugin, UsageSource
+from trimtab.truth.explain.changes.trial import Trial
 from trimtab.truth.explain.outcome_texts import STOPS, class_name
 
 _ADDRESS = re.compile(r".+:\d+")
@@ -54,24 +54,21 @@ class NodeExplained(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def explain_nodes(
-    snapshot: Snapshot,
-    nodes: list[NodeView],
-    policy: Policy,
-    cycle: Cycle,
-    run: PluginRun,
-    plugin: Plugin,
+    trial: Trial, cycle: Cycle, run: PluginRun, plugin: Plugin
 ) -> tuple[NodeExplained, ...]:
     """Selected nodes in the order of usage, then the others with the reason."""
-    cordoned = {node.name for node in nodes if node.unschedulable}
+    cordoned = {node.name for node in trial.view.nodes if node.unschedulable}
     selected = [
-        _selected(snapshot, at, name, run, plugin, cordoned) for at, name in enumerate(cycle.nodes)
+        _selected(trial.snapshot, at, name, run, plugin, cordoned)
+        for at, name in enumerate(cycle.nodes)
     ]
     selected.sort(key=lambda node: (-node.above_high, node.name))
-    return (*selected, *_left_out(nodes, policy, set(cycle.nodes)))
+    return (*selected, *_left_out(trial, set(cycle.nodes)))
 
 
-def _left_out(nodes: list[NodeView], policy: Policy, selected: set[str]) -> Iterator[NodeExplained]:
-    for node in nodes:
+def _left_out(trial: Trial, selected: set[str]) -> Iterator[NodeExplained]:
+    policy = trial.policy
+    for node in trial.view.nodes:
         if node.name in selected:
             continue
         if not policy.node_selector.matches(node.labels):

@@ -5,13 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from trimtab.model.snapshot import Snapshot
 from trimtab.policy.cycle import Cycle, PluginRun, PodOutcome, Reason, Visit
 from trimtab.policy.evict import Destinations
 from trimtab.policy.file.settings import HighNodeUtilization, Plugin, Profile
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.view import ClusterView, NodeView, PodView
+from trimtab.truth.explain.changes.trial import Trial
 from trimtab.truth.explain.outcome_texts import OUTCOMES, STOPS, refusal_of
 
 Verdict = Literal["evicted", "candidate", "kept", "not looked at"]
@@ -30,31 +30,20 @@ class PodExplained(Struct, frozen=True, rename="camel"):
 
 
 def explain_pods(
-    snapshot: Snapshot,
-    view: ClusterView,
-    cycle: Cycle,
-    run: PluginRun,
-    profile: Profile,
-    plugin: Plugin,
+    trial: Trial, cycle: Cycle, run: PluginRun, profile: Profile, plugin: Plugin
 ) -> tuple[PodExplained, ...]:
     """Every pod of the selected nodes, those of visited sources first."""
-    return tuple(_Pods(snapshot, view, cycle, run, profile, plugin).explained())
+    return tuple(_Pods(trial, cycle, run, profile, plugin).explained())
 
 
 class _Pods:
     def __init__(
-        self,
-        snapshot: Snapshot,
-        view: ClusterView,
-        cycle: Cycle,
-        run: PluginRun,
-        profile: Profile,
-        plugin: Plugin,
+        self, trial: Trial, cycle: Cycle, run: PluginRun, profile: Profile, plugin: Plugin
     ) -> None:
-        by_name = {node.name: node for node in view.nodes}
-        self._snapshot, self._view, self._cycle, self._run = snapshot, view, cycle, run
+        by_name = {node.name: node for node in trial.view.nodes}
+        self._snapshot, self._view, self._cycle, self._run = trial.snapshot, trial.view, cycle, run
         self._destinations = [by_name[cycle.nodes[at]] for at in run.destinations]
-        self._judge = Judge(view, profile, plugin, self._destinations)
+        self._judge = Judge(trial.view, profile, plugin, self._destinations)
 
     def explained(self) -> Iterator[PodExplained]:
         visits = {visit.node: visit for visit in self._run.visits}
@@ -85,9 +74,9 @@ class _Pods:
     def _stepped(
         self, pod: PodView, node: str, outcome: PodOutcome, reasons: tuple[Reason, ...]
     ) -> PodExplained:
-        if outcome.is_eviction:
-            return _pod(pod, node, "evicted", outcome.value, OUTCOMES[outcome])
         text = OUTCOMES[outcome]
+        if outcome.is_eviction:
+            return _pod(pod, node, "evicted", outcome.value, text)
         if outcome is PodOutcome.REFUSED and (why := refusal_of(self._snapshot, pod.uid)):
             text += f": {why}"
         exact = next((reason for reason in reasons if reason.rule.startswith(outcome.value)), None)

@@ -115,9 +115,7 @@ def _judged(trial: Trial, cycle: Cycle) -> _Decided:
     """The first plugin's view of the nodes, and the evictions of all plugins."""
     run = cycle.runs[0]
     plugin = next(plugin for profile in trial.policy.profiles for _, plugin in profile.plugins)
-    explained = explain_nodes(
-        trial.snapshot, list(trial.view.nodes), trial.policy, cycle, run, plugin
-    )
+    explained = explain_nodes(trial, cycle, run, plugin)
     evicted = frozenset(each.pod.uid for each in cycle.evictions)
     figures = run.figures
     one = next(iter(figures.low), "") if figures and len(figures.low) == 1 else ""

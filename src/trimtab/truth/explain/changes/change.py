@@ -40,6 +40,11 @@ def in_policy(
     return UntriedChange(SnapshotChange("policy", what, size), edited(snapshot, edit))
 
 
+def single_change(where: Where, what: str, snapshot: Snapshot, group: str = "") -> UntriedChange:
+    """Change one thing of what was seen; `snapshot` has it changed."""
+    return UntriedChange(SnapshotChange(where, what, 1.0), snapshot, group)
+
+
 def edited(snapshot: Snapshot, edit: Callable[[Tree], None]) -> Snapshot:
     tree: Tree = load_yaml(snapshot.policy, "policy")
     edit(tree)

@@ -13,6 +13,7 @@ from trimtab.truth.explain.changes.change import (
     UntriedChange,
     args_of,
     edited,
+    single_change,
 )
 from trimtab.truth.explain.changes.trial import Trial
 
@@ -27,7 +28,7 @@ def query_attempts(trial: Trial) -> Iterator[UntriedChange]:
         return
     yield from _named(trial.snapshot, query)
     if any(not 0 <= float(s.value) <= 1 for s in query.samples):
-        clamped = [Sample(s.labels, _text(min(max(float(s.value), 0), 1))) for s in query.samples]
+        clamped = [Sample(s.labels, repr(min(max(float(s.value), 0), 1))) for s in query.samples]
         yield _requery(trial.snapshot, query, "clamp({}, 0, 1)", tuple(clamped))
 
 
@@ -69,7 +70,7 @@ def _requery(
                         metrics["prometheus"]["query"] = new
 
     changed = edited(replace(snapshot, query=asked), edit)
-    return UntriedChange(SnapshotChange("query", f"ask {new} instead", 1.0), changed)
+    return single_change("query", f"ask {new} instead", changed)
 
 
 def sample_attempts(trial: Trial) -> Iterator[UntriedChange]:
@@ -115,21 +116,20 @@ def _missing(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
         return
     (name,) = missing
     for value in _plausible(query):
-        sample = Sample({"instance": name}, _text(value))
+        sample = Sample({"instance": name}, value)
         changed = replace(query, samples=(*query.samples, sample))
         if trial.with_query(changed).evictions():
-            what = f"give {name} a sample ({_text(value)} was tried)"
-            yield UntriedChange(
-                SnapshotChange("sample", what, 1.0), replace(trial.snapshot, query=changed)
-            )
+            what = f"give {name} a sample ({value} was tried)"
+            yield single_change("sample", what, replace(trial.snapshot, query=changed))
             return
 
 
-def _plausible(query: QueryResult) -> tuple[float, ...]:
+def _plausible(query: QueryResult) -> tuple[str, ...]:
     """The mean of the others first: the change that says least about the node."""
     values = [float(s.value) for s in query.samples]
     good = [v for v in values if 0 <= v <= 1]
-    return (round(sum(good) / len(good), 4) if good else 0.5, 0.0, 0.995)
+    mean = round(sum(good) / len(good), 4) if good else 0.5
+    return repr(mean), "0.0", "0.995"
 
 
 def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
@@ -137,13 +137,11 @@ def _not_numbers(trial: Trial, query: QueryResult) -> Iterator[UntriedChange]:
     if len(broken) != 1:
         return
     for value in _plausible(query):
-        changed = _replaced(query, broken[0], _text(value))
+        changed = _replaced(query, broken[0], value)
         if trial.with_query(changed).evictions():
             name = query.samples[broken[0]].labels.get("instance", "?")
-            what = f"make {name}'s sample a number instead of NaN ({_text(value)} was tried)"
-            yield UntriedChange(
-                SnapshotChange("sample", what, 1.0), replace(trial.snapshot, query=changed)
-            )
+            what = f"make {name}'s sample a number instead of NaN ({value} was tried)"
+            yield single_change("sample", what, replace(trial.snapshot, query=changed))
             return
 
 
@@ -156,7 +154,7 @@ def _moved(
         for percent in (now + distance, now - distance):
             if not 0 <= percent <= 100:
                 continue
-            value = _text(1.0 if percent == 100 else round(percent / 100 + 0.005, 4))
+            value = repr(1.0 if percent == 100 else round(percent / 100 + 0.005, 4))
             changed = _replaced(query, at, value)
             if trial.with_query(changed).evictions():
                 before = f"{float(query.samples[at].value):.4g}"
@@ -170,7 +168,3 @@ def _replaced(query: QueryResult, at: int, value: str) -> QueryResult:
     samples = list(query.samples)
     samples[at] = Sample(samples[at].labels, value)
     return replace(query, samples=tuple(samples))
-
-
-def _text(value: float) -> str:
-    return repr(value)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from trimtab.model.snapshot import EVICT, SnapshotNode, SnapshotPod
-from trimtab.truth.explain.changes.change import SnapshotChange, UntriedChange, with_node, with_pod
+from trimtab.truth.explain.changes.change import UntriedChange, single_change, with_node, with_pod
 from trimtab.truth.explain.changes.trial import Trial
 from trimtab.truth.explain.outcome_texts import EVICTION_ANSWER
 
@@ -34,7 +34,7 @@ def _metrics(trial: Trial) -> Iterator[UntriedChange]:
         told = (*trial.snapshot.node_metrics, replace(other, name=name))
         what = f"let the metrics server tell what {name} uses (as much as {other.name} was tried)"
         snapshot = replace(trial.snapshot, node_metrics=told)
-        yield UntriedChange(SnapshotChange("sample", what, 1.0), snapshot, "metrics")
+        yield single_change("sample", what, snapshot, "metrics")
 
 
 def _destinations(trial: Trial) -> Sequence[SnapshotNode]:
@@ -51,21 +51,17 @@ def _taints(trial: Trial) -> Iterator[UntriedChange]:
             left = tuple(each for each in node.taints if each != taint)
             what = f"take the taint {taint.key}:{taint.effect} off {node.name}"
             snapshot = with_node(trial.snapshot, replace(node, taints=left))
-            yield UntriedChange(SnapshotChange("node", what, 1.0), snapshot, "taint")
+            yield single_change("node", what, snapshot, "taint")
 
 
 def _nodes(trial: Trial) -> Iterator[UntriedChange]:
     nodes = trial.snapshot.nodes
     for node in [node for node in nodes if node.unschedulable][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, unschedulable=False))
-        yield UntriedChange(
-            SnapshotChange("node", f"uncordon {node.name}", 1.0), snapshot, "cordon"
-        )
+        yield single_change("node", f"uncordon {node.name}", snapshot, "cordon")
     for node in [node for node in nodes if node.ready is False][:_MOST]:
         snapshot = with_node(trial.snapshot, replace(node, ready=True))
-        yield UntriedChange(
-            SnapshotChange("node", f"make {node.name} ready", 1.0), snapshot, "ready"
-        )
+        yield single_change("node", f"make {node.name} ready", snapshot, "ready")
 
 
 def _in_flight(trial: Trial) -> Iterator[UntriedChange]:
@@ -79,7 +75,7 @@ def _in_flight(trial: Trial) -> Iterator[UntriedChange]:
             pods=tuple(pod for pod in trial.snapshot.pods if pod.uid != entry.pod_uid),
         )
         what = f"wait until the eviction of {name} has ended"
-        yield UntriedChange(SnapshotChange("in flight", what, 1.0), snapshot, "in flight")
+        yield single_change("in flight", what, snapshot, "in flight")
 
 
 def _pods(trial: Trial) -> Iterator[UntriedChange]:
@@ -91,14 +87,12 @@ def _pods(trial: Trial) -> Iterator[UntriedChange]:
     ]:
         what = f"let the VM of {_key(pod)} migrate: the API server refuses its eviction"
         snapshot = with_pod(trial.snapshot, _without(pod, EVICTION_ANSWER))
-        yield UntriedChange(SnapshotChange("pod", what, 1.0), snapshot, "refused")
+        yield single_change("pod", what, snapshot, "refused")
     fresh = [p for p in pods if EVICT not in p.annotations and p.uid not in trial.inflight]
     for pod in fresh[:_MOST]:
         marked = replace(pod, annotations={**pod.annotations, EVICT: ""})
         what = f"annotate {_key(pod)} with {EVICT}: it beats every protection"
-        yield UntriedChange(
-            SnapshotChange("pod", what, 1.0), with_pod(trial.snapshot, marked), "evict"
-        )
+        yield single_change("pod", what, with_pod(trial.snapshot, marked), "evict")
 
 
 def _key(pod: SnapshotPod) -> str:
