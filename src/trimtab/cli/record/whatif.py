@@ -90,12 +90,12 @@ def _write_files(
     out: Path, recording: Path, answer: "WhatifAnswer", mine: "PolicyInUse", winner: "RunSpec"
 ) -> None:
     """answer.json and what won as files, and how to go on with them."""
-    from trimtab.study.recorded.answer import MINE
     from trimtab.study.recorded.outputs import (
         kubedescheduler_patch,
         platform_config,
         winning_policy,
     )
+    from trimtab.study.recorded.questions import MINE
 
     files = {
         "answer.json": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode(),

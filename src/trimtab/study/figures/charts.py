@@ -22,7 +22,6 @@ from trimtab.study.figures.looks import (
     sheet,
     tidy,
     time_unit,
-    whole,
 )
 from trimtab.study.inputs.plan import Cells, StudyPlan
 from trimtab.study.report.data import family_of, matrix, moved_so_far
@@ -62,7 +61,7 @@ def draw_all(
 
 def draw_front(result: StudyResult) -> "Figure":
     """Imbalance against migrations, with intervals, names of the notable and the Pareto front."""
-    table = whole(result)
+    table = result.scopes[0]
     figure, axes = sheet(4.2)
     rows = sorted(table.rows, key=lambda row: importance(row, table, result))
     for row in rows:
@@ -95,7 +94,7 @@ def draw_front(result: StudyResult) -> "Figure":
 
 def draw_ranking(result: StudyResult) -> "Figure":
     """Imbalance of each candidate with its interval; dashed is doing nothing."""
-    table = whole(result)
+    table = result.scopes[0]
     rows = table.rows[:FEW]
     figure, axes = sheet(0.9 + 0.19 * len(rows))
     for place, row in enumerate(rows):
@@ -113,7 +112,7 @@ def draw_ranking(result: StudyResult) -> "Figure":
 
 def draw_gap(result: StudyResult) -> "Figure":
     """Migrations of each candidate against the fewest that any rebalancer needs."""
-    table = whole(result)
+    table = result.scopes[0]
     rows = [row for row in table.rows if row.candidate != NOTHING][:FEW]
     figure, axes = sheet(0.9 + 0.19 * len(rows))
     moved = [row.measures[MIGRATIONS].value or 0 for row in rows]
@@ -158,7 +157,7 @@ def draw_matrix(result: StudyResult) -> "Figure":
 
 def draw_thresholds(result: StudyResult, groups: Sequence[tuple[str, Sequence[int]]]) -> "Figure":
     """Imbalance and migrations of a score over the pairs of thresholds that it was tried with."""
-    rows = {row.candidate: row for row in whole(result).rows}
+    rows = {row.candidate: row for row in result.scopes[0].rows}
     pair_of = {c: result.candidates[c].thresholds or (0, 0) for _, group in groups for c in group}
     pairs = sorted(set(pair_of.values()), key=lambda pair: (pair[1], pair[0]))
     figure, (above, below) = sheet(4.4, rows=2)

@@ -55,11 +55,6 @@ def time_unit(end_s: float) -> tuple[float, str]:
     return (3600, "hours") if end_s > 3 * 3600 else (60, "minutes")
 
 
-def whole(result: StudyResult) -> CandidateTable:
-    """The table over all scenarios, or the only one."""
-    return result.overall if len(result.tables) > 1 else result.tables[0]
-
-
 def importance(row: Row, table: CandidateTable, result: StudyResult) -> int:
     """Below `FEW` for those that are named; they are drawn and labelled first."""
     order = (table.pick, table.best, table.stock_pick, result.default)

@@ -13,13 +13,18 @@ from msgspec import Struct, structs
 from trimtab.errors import ConfigError
 from trimtab.model.duration import parse_duration
 from trimtab.model.examples import file_or_example
+from trimtab.model.load.curve import Curve, Trace
+from trimtab.model.nodes_and_vms import Vm
+from trimtab.model.recorded.archive import read_recording
 from trimtab.model.scenarios.io import load_scenario
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.scores import CATALOG, CLASSIC, find_score, load_score_file
 from trimtab.sim.spec import RunSpec, Timing
 from trimtab.study.inputs.candidate import Candidate, combine
 from trimtab.study.inputs.file import CandidateGrid, StudyFile, seeds_of
-from trimtab.study.recorded.study_inputs import recorded_inputs
+from trimtab.study.recorded.questions import policy_in_use
+from trimtab.study.recorded.replay import replay, verdict
+from trimtab.study.recorded.scenario import recorded_scenario
 
 Cells: TypeAlias = list[list[str]]
 """The id of each cell of the grid: one list per scenario, in the order of the candidates."""
@@ -74,7 +79,7 @@ def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ())
 
     `scenarios` that a program has made already take the place of those that the file names.
     """
-    recorded = recorded_inputs(folder / file.recording) if file.recording else None
+    recorded = _read_recording(folder / file.recording) if file.recording else None
     policies = _read_policies(file, folder)
     if recorded is not None:
         policies[RECORDED] = recorded.policy
@@ -97,6 +102,35 @@ def make_plan(file: StudyFile, folder: Path, scenarios: Sequence[Scenario] = ())
         timing=file.timing,
         notes=recorded.notes if recorded is not None else (),
     )
+
+
+class _RecordedInputs(Struct, frozen=True):
+    """What a study needs of a recording."""
+
+    scenario: Scenario
+    policy: str
+    notes: tuple[str, ...]
+    """The replay's verdict, and what stands for what the simulator cannot do."""
+
+
+def _read_recording(path: Path) -> _RecordedInputs:
+    """Read a recording and replay it; the scenario is called as the file is."""
+    recording = read_recording(path)
+    mine, trust = policy_in_use(recording), replay(recording)
+    scenario = recorded_scenario(recording)
+    named = structs.replace(
+        scenario, name=path.stem, vms=tuple(map(_with_own_values, scenario.vms))
+    )
+    return _RecordedInputs(named, mine.text, (verdict(trust), *trust.why, *mine.notes))
+
+
+def _with_own_values(vm: Vm) -> Vm:
+    """The VM with its loads as plain numbers: a study keeps its scenarios as text."""
+    return structs.replace(vm, cpu_load=_plain(vm.cpu_load), memory_load=_plain(vm.memory_load))
+
+
+def _plain(load: Curve) -> Curve:
+    return structs.replace(load, values=tuple(load.values)) if isinstance(load, Trace) else load
 
 
 def _read_scenarios(file: StudyFile, folder: Path) -> list[Scenario]:

@@ -23,12 +23,11 @@ from trimtab.study.recorded.certainty import (
     beside_mine,
     interval,
 )
-from trimtab.study.recorded.questions import PolicyInUse, Question
+from trimtab.study.recorded.questions import BALANCER, MINE, NOTHING, PolicyInUse, Question
 from trimtab.study.recorded.replay import Replay
 from trimtab.study.results.record import FullChunk
 from trimtab.study.results.statistics import Floats
 
-MINE, NOTHING, BALANCER = "my policy", "nothing", "balancer"
 MIGRATIONS = "migrations "
 
 

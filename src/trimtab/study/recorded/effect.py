@@ -10,11 +10,15 @@ from trimtab.advisor.profiles.eviction_limits import DEFAULT_NODE, DEFAULT_TOTAL
 from trimtab.errors import ConfigError
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.scores import find_score
-from trimtab.sim.spec import RunSpec, Timing
-from trimtab.study.recorded.answer import MINE, NOTHING, QuestionResult, conclude, than_mine
-from trimtab.study.recorded.questions import DEFAULT_SCORE, Question, policy_in_use
+from trimtab.sim.spec import RunSpec
+from trimtab.study.recorded.answer import QuestionResult, conclude, than_mine
+from trimtab.study.recorded.questions import (
+    DEFAULT_SCORE,
+    Question,
+    first_questions,
+    policy_in_use,
+)
 from trimtab.study.recorded.replay import replay, verdict
-from trimtab.study.recorded.scenario import recorded_scenario
 from trimtab.study.results.record import FullChunk
 
 PLANNED = "this plan"
@@ -39,13 +43,11 @@ def predicted_effect(
 ) -> Effect:
     """Replay the recording, then simulate nothing, the recorded policy and the options on it."""
     mine, trust = policy_in_use(recording), replay(recording)
-    timing = Timing(descheduling_s=float(max(1, options.descheduling_interval_seconds)))
-    base = RunSpec(recorded_scenario(recording), mine.score, mine.text, timing=timing)
-    questions = [
-        Question(NOTHING, "no VM is moved", replace(base, score=None)),
-        Question(MINE, "the recorded policy", base, is_choice=True),
-        Question(PLANNED, "the options of the plan", with_options(base, options), is_choice=True),
-    ]
+    interval_s = float(max(1, options.descheduling_interval_seconds))
+    nothing, today = first_questions(recording, mine, interval_s)
+    spec = with_options(today.spec, options)
+    planned = Question(PLANNED, "the options of the plan", spec, is_choice=True)
+    questions = [nothing, today, planned]
     answer = conclude(questions, simulate(questions), trust, mine)
     versus = next(each for each in answer.beside if each.name == PLANNED)
     return Effect(

@@ -24,6 +24,7 @@ THRESHOLDS = ((0.0, 10.0), (0.0, 20.0), (10.0, 10.0), (20.0, 20.0))
 """Those that OpenShift's KubeDescheduler has names for."""
 LIMITS = ((2, 1), (10, 4))
 GROWTH = 1.2
+NOTHING, MINE, BALANCER = "nothing", "my policy", "balancer"
 
 
 class WhatifOptions(Struct, frozen=True):
@@ -109,21 +110,29 @@ def _span(plugin: LowNodeUtilization | None) -> tuple[float, float] | None:
     return float(next(iter(plugin.low.values()))), float(next(iter(plugin.high.values())))
 
 
+def first_questions(
+    recording: ClusterRecording, mine: PolicyInUse, interval_s: float
+) -> tuple[Question, Question]:
+    """Nothing and my policy: what all others are compared with."""
+    timing = Timing(descheduling_s=interval_s)
+    base = RunSpec(recorded_scenario(recording), mine.score, mine.text, timing=timing)
+    return (
+        Question(NOTHING, "no VM is moved", replace(base, score=None)),
+        Question(MINE, "the recorded policy", base, is_choice=True),
+    )
+
+
 def ready_questions(
     recording: ClusterRecording, mine: PolicyInUse, asked: WhatifOptions
 ) -> list[Question]:
     """Nothing, my policy, other settings, the balancer, and other clusters under my policy."""
-    scenario = recorded_scenario(recording)
-    timing = Timing(descheduling_s=asked.interval_s)
-    base = RunSpec(scenario, mine.score, mine.text, timing=timing)
-    found = [
-        Question("nothing", "no VM is moved", replace(base, score=None)),
-        Question("my policy", "the recorded policy", base, is_choice=True),
-        *(_settings(base, mine) if asked.sweep else ()),
-    ]
+    first = first_questions(recording, mine, asked.interval_s)
+    base = first[1].spec
+    scenario = base.scenario
+    found = [*first, *(_settings(base, mine) if asked.sweep else ())]
     if asked.balancer:
         said = "trimtab's planner chooses VMs and nodes"
-        found.append(Question("balancer", said, replace(base, victims="planned")))
+        found.append(Question(BALANCER, said, replace(base, victims="planned")))
     grown = recorded_scenario(recording, growth=asked.growth)
     percent = round((asked.growth - 1) * 100)
     found += [

@@ -14,9 +14,9 @@ from trimtab.model.recorded.cleaning import recorded_moves
 from trimtab.model.recorded.recording import ClusterRecording
 from trimtab.model.scenarios.scenario import Scenario
 from trimtab.study.inputs.identity import digest, versions
-from trimtab.study.recorded.answer import BALANCER, MINE, NOTHING, QuestionResult, WhatifAnswer
+from trimtab.study.recorded.answer import QuestionResult, WhatifAnswer
 from trimtab.study.recorded.certainty import Interval, Versus
-from trimtab.study.recorded.questions import Question
+from trimtab.study.recorded.questions import BALANCER, MINE, NOTHING, Question
 from trimtab.study.report.data import PICTURES_BUDGET, picture_data, scenario_data
 from trimtab.study.report.page import render_page
 from trimtab.study.results.record import FullChunk, StudyPicture, whole_percent

@@ -32,7 +32,6 @@ def page_data(
     plan: StudyPlan, cells: Cells, runs: KnownRuns, result: StudyResult
 ) -> dict[str, Any]:
     """What the page's script reads."""
-    scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
     most = max(MOMENTS_LEAST, MOMENTS_BUDGET // (len(plan.candidates) * len(plan.scenarios)))
     return {
         "default": result.default,
@@ -40,7 +39,7 @@ def page_data(
             _candidate(c, label, plan.candidates[NOTHING])
             for c, label in zip(plan.candidates, result.labels, strict=True)
         ],
-        "tables": [_table(table) for table in scopes],
+        "tables": [_table(table) for table in result.scopes],
         "scenarios": [scenario_data(scenario) for scenario in plan.scenarios],
         "counts": [moved_so_far([runs.pictures[cell] for cell in row], most) for row in cells],
         "pictures": list(_pictures(plan, cells, runs, result)),

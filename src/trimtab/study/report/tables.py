@@ -66,8 +66,7 @@ class PageTable(Struct, frozen=True):
 
 def page_tables(result: StudyResult) -> list[PageTable]:
     """The table over all scenarios, then one for each (a single scenario has one table)."""
-    scopes = [result.overall, *result.tables] if len(result.tables) > 1 else [*result.tables]
-    return [_page_table(table, result) for table in scopes]
+    return [_page_table(table, result) for table in result.scopes]
 
 
 def _page_table(table: CandidateTable, result: StudyResult) -> PageTable:

@@ -99,3 +99,8 @@ class StudyResult(Struct, frozen=True, rename="camel"):
     """one per scenario"""
     summary: str
     warnings: tuple[str, ...] = ()
+
+    @property
+    def scopes(self) -> list[CandidateTable]:
+        """The table over all scenarios, then one for each; a single scenario has one table."""
+        return [self.overall, *self.tables] if len(self.tables) > 1 else [*self.tables]
