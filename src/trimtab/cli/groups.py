@@ -42,7 +42,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "Configure a cluster for VMs: plan, approve, go back",
     ),
     "qos": ("services.qos.commands:app", "Who has the promised availability, who waits, and why"),
-    "run": ("services.run.commands:app", "One service in this process, until SIGTERM"),
+    "run": ("services.run:app", "One service in this process, until SIGTERM"),
     "study": (
         "simulation.study:app",
         "Compare scores, thresholds and limits over many simulations",

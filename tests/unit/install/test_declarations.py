@@ -63,4 +63,4 @@ def test_a_service_that_does_not_exist_is_not_found() -> None:
     with pytest.raises(KeyError):
         find_service("nothing")
     with pytest.raises(AttributeError):
-        _ = importlib.import_module("trimtab.cli.services.run.service").nothing
+        _ = importlib.import_module("trimtab.cli.services.run").nothing

@@ -28,7 +28,6 @@ _LIVE, _MANAGE, _REACH = (f"trimtab.cli.lab.{module}:" for module in ("live", "m
 app.command(
     "trimtab.cli.lab.status:status",
     name="status",
-    help="Show every component and task of a lab, and warnings. Exits with 1 unless it is ready.",
     help_epilogue=examples("trimtab lab status", "trimtab lab status --json | jq .phase"),
 )
 app.command(

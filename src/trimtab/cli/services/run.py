@@ -1,7 +1,8 @@
-"""A service's declaration as a command: its options, its help, and the call.
+"""`trimtab run`: one service in this process, the same in a lab and in a Deployment.
 
-Commands are attributes of this module (`vm_controller`), made when they are asked for, so that
-`trimtab run NAME` loads that service only.
+Every service ends with 0 on SIGTERM, with 2 on a bad configuration and with 1 otherwise. A
+command is made from the service's declaration when it is asked for: commands are attributes of
+this module (`vm_controller`), so that `trimtab run NAME` loads that service only.
 """
 
 from collections.abc import Callable
@@ -17,13 +18,17 @@ from trimtab.cli.common.output import examples
 from trimtab.install.service import Connect, ServiceSpec
 from trimtab.kube.runtime.options import Declared, declared, read
 from trimtab.obs.log import Level
-from trimtab.stacks.registry import find_service
+from trimtab.stacks.registry import find_service, service_names
 
 Kubeconfig = Annotated[
     Path | None,
     Parameter(name="--kubeconfig", help="How to reach the API server; in a pod it is not needed."),
 ]
 LogLevel = Annotated[Level, Parameter(name="--log-level", help="What is logged, as JSON lines.")]
+
+app = App(name="run", help="One service in this process, until SIGTERM.")
+for _name in service_names():
+    app.command(f"{__name__}:{_name.replace('-', '_')}", name=_name)
 
 
 def __getattr__(name: str) -> App:
