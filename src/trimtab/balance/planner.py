@@ -16,12 +16,12 @@ import numpy as np
 from trimtab.balance import exact
 from trimtab.balance.bounds import Bound, bound, ceilings, fewest_by_weights, greedy_cover
 from trimtab.balance.chains import Chain, best_chain
+from trimtab.balance.explain import Considered, why_source
 from trimtab.balance.gains import coldest, gains
 from trimtab.balance.goals import Budget, Goals
 from trimtab.balance.plan import Alternative, Goal, LeftOver, Move, Plan
 from trimtab.balance.price import MigrationCost, hardly_converges, predicted_seconds
 from trimtab.balance.problem import SLACK, Exclusion, Flags, Floats, Places, Problem
-from trimtab.balance.reasons import Considered, why_source
 from trimtab.balance.reserve import Reserve, room_making_move
 from trimtab.balance.state import State
 

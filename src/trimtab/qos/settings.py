@@ -11,8 +11,7 @@ from trimtab.errors import ConfigError
 from trimtab.kube.http.callers import API_SERVER
 from trimtab.kube.runtime.options import INTERNAL, Option, Port, Seconds
 from trimtab.model.names import SYSTEM_NAMESPACE
-from trimtab.qos.promise.limits import PromiseLimits, Slo
-from trimtab.qos.promise.slo import parse_slo, spelled
+from trimtab.qos.promise import PromiseLimits, Slo, parse_slo, spelled
 
 NAME = "qos"
 NAMESPACE = SYSTEM_NAMESPACE

@@ -7,13 +7,19 @@ is written about one VM is written by one worker at a time.
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec import structs
 
 from trimtab.kube.client import Client
 from trimtab.kube.events import EventRecorder
+from trimtab.kube.http.web import Web
 from trimtab.kube.resources import Key
 from trimtab.kube.runtime.controller import After, Controller, Outcome
+from trimtab.kube.runtime.lease import Elector
+from trimtab.kube.runtime.service import Service, unique_identity
+from trimtab.kube.worlds import refuse_beside, watch_for
+from trimtab.model.names import SYSTEM_NAMESPACE
 from trimtab.obs import get_logger
 from trimtab.vm import metrics
 from trimtab.vm.decide.lifecycle import next_step
@@ -26,6 +32,7 @@ from trimtab.vm.settings import VmControllerSettings
 from trimtab.vm.stores import Objects, Stores, keys_of_migration, keys_of_pod
 
 log = get_logger()
+NAME = "vm-controller"
 WORKERS = 8
 NO_SLOT_S = 5.0
 
@@ -113,3 +120,23 @@ class VmController(Controller):
         if isinstance(step, Lose):
             self._memory.count_loss(s)
         return outcome
+
+
+async def serve(client: Client, settings: VmControllerSettings, *, host: str, port: int) -> None:
+    """Run the controller until SIGTERM: two replicas may run, one of them acts."""
+    await refuse_beside(client, "kubevirt")
+    identity = unique_identity()
+    elector = Elector(client, NAME, SYSTEM_NAMESPACE, identity)
+    recorder = EventRecorder(client, f"trimtab.dev/{NAME}", identity)
+    writing = client.guarded(elector.check)
+    controller = VmController(writing, recorder, settings, reading=client)
+    web = Web(host=host, port=port)
+    await Service(
+        NAME,
+        reflectors=controller.stores.reflectors,
+        controllers=[controller],
+        jobs=[partial(watch_for, client, "kubevirt")],
+        elector=elector,
+        recorder=recorder,
+        web=web,
+    ).run()

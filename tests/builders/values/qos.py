@@ -24,7 +24,7 @@ from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.sums import AccountReading
 from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
 from trimtab.qos.page.slo_status import AccountView, AccountViews
-from trimtab.qos.promise.slo import Promise
+from trimtab.qos.promise import Promise
 from trimtab.qos.queue.key import horizon_of
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.queue.stamper import Stamper

@@ -24,7 +24,7 @@ from trimtab.kube.resources import (
     Kind,
     free_kind,
 )
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 
 __all__ = ["apiserver", "namespace"]
 

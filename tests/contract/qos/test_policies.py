@@ -8,8 +8,8 @@ from builders.values.kube import pod_to_create
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden, Invalid
 from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS
-from trimtab.qos.promise.slo import ANNOTATION as SLO
-from trimtab.qos.promise.slo import read_slo
+from trimtab.qos.promise import ANNOTATION as SLO
+from trimtab.qos.promise import read_slo
 from trimtab.qos.queue.key import ANNOTATION as KEY
 
 GOOD = ["0", "1", "1.0", "0.95", ".5", "95%", "99.9%", "100%"]

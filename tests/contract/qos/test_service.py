@@ -18,7 +18,7 @@ from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, Owne
 from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import Incarnation
 from trimtab.qos.page.text import HEADER
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, Stamp, parse
 from trimtab.qos.settings import QosSettings
 from trimtab.qos.wire import QOS_ACCOUNTS

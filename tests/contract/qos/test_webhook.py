@@ -19,8 +19,8 @@ from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Forbidden
 from trimtab.kube.resources import PODS, free_kind
-from trimtab.qos.promise.limits import PromiseLimits
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
+from trimtab.qos.promise import PromiseLimits
 from trimtab.qos.queue.key import ANNOTATION, parse
 from trimtab.qos.settings import QosSettings
 

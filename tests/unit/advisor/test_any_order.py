@@ -13,7 +13,7 @@ from trimtab.advisor.api import MANAGER, PlatformStatus, Taking
 from trimtab.advisor.decide.conditions import PHASES, find
 from trimtab.advisor.decide.history import MOST
 from trimtab.advisor.decide.situation import Trouble, WaitForChange
-from trimtab.advisor.plan.owned_fields import is_kept
+from trimtab.advisor.plan.fields import is_kept
 from trimtab.advisor.plan.pools import PoolHealth
 
 HEALTH = {

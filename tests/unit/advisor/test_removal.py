@@ -5,7 +5,7 @@ import pytest
 from builders.worlds.advisor import DESCHEDULER, MACHINE, World
 from trimtab.advisor.api import MANAGER, Taking
 from trimtab.advisor.decide.conditions import REVIEW_AGAIN, find, is_true
-from trimtab.advisor.plan.owned_fields import given_up, left_behind
+from trimtab.advisor.plan.fields import given_up, left_behind
 from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.kube.resources import Free
 

@@ -4,7 +4,7 @@ import re
 
 from builders.values.qos import World, a_life_pod, controlled_by
 from trimtab.qos.page.html import HEADERS, html_page, in_danger_first
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 
 HOSTILE = "<script>alert(1)</script>"
 

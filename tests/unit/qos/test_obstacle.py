@@ -11,7 +11,7 @@ from builders.values.qos import World, a_life_pod, at, controlled_by, few
 from trimtab.kube.resources import Condition, Container, Node, NodeStatus, ObjectMeta, Resources
 from trimtab.qos.ledger.pod_life import LifePod, SchedulingGate
 from trimtab.qos.ledger.time_to_violation import SECOND, AccountGrowth
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.queue.key import Horizon, Place, PodSituation, Stamp, queue_key
 from trimtab.qos.queue.overbooking import Advice, shortage
 

@@ -8,8 +8,8 @@ from builders.values.qos import World, a_life_pod
 from trimtab.kube.http.callers import Callers
 from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.page.answers import as_row
-from trimtab.qos.promise.limits import CEILING, Ask, Promised, PromiseLimits, ceiling_of, refusal
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
+from trimtab.qos.promise import CEILING, Ask, Promised, PromiseLimits, ceiling_of, refusal
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.webhook import PodAdmissionRequest, StampingWebhook
 from trimtab.qos.settings import QosSettings

@@ -9,7 +9,7 @@ from builders.values.qos import World, a_life_pod, at, controlled_by
 from trimtab.kube.errors import NotFound, Status
 from trimtab.kube.runtime.controller import After, Done, Outcome
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, LARGEST_RANK, Stamp, parse, tolerance
 from trimtab.qos.service.controllers import Restamper, account_key
 

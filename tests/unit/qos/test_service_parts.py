@@ -18,7 +18,7 @@ from trimtab.kube.http.callers import is_local
 from trimtab.kube.runtime.options import read
 from trimtab.qos.ledger.time_to_violation import SECOND
 from trimtab.qos.page.feed import PageAccess
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service.bindings import Binding, Bindings, BindingsAnswer
 from trimtab.qos.service.metrics import MOST_CLASSES, OTHER, AccountMetrics

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from builders.values.qos import few
 from trimtab.errors import ConfigError
-from trimtab.qos.promise.slo import (
+from trimtab.qos.promise import (
     ANNOTATION,
     Declarations,
     PromiseTerms,
+    nearest_promise,
     parse_slo,
-    promised,
     read_slo,
 )
 
@@ -74,20 +74,20 @@ def declared(
 def test_the_nearest_declaration_counts(
     declarations: Declarations, slo: float, source: str, name: str
 ) -> None:
-    promise, complaints = promised(declarations, TERMS)
+    promise, complaints = nearest_promise(declarations, TERMS)
     assert (promise.slo, promise.source, promise.class_name) == (slo, source, name)
     assert complaints == ()
 
 
 def test_a_declaration_that_cannot_be_read_is_passed_over_but_not_in_silence() -> None:
-    promise, complaints = promised(declared("lots", "0.6"), TERMS)
+    promise, complaints = nearest_promise(declared("lots", "0.6"), TERMS)
     assert promise.slo == 0.6
     assert complaints == (f'{ANNOTATION}: "lots" on the pod is not an SLO and is ignored',)
 
 
 def test_bare_annotations_count_only_in_legacy_mode() -> None:
     bare = Declarations({"slo": "0.5"}, {}, {})
-    assert promised(bare, TERMS)[0].slo == 0.8
-    assert promised(bare, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.5
+    assert nearest_promise(bare, TERMS)[0].slo == 0.8
+    assert nearest_promise(bare, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.5
     both = Declarations({"slo": "0.5", ANNOTATION: "0.9"}, {}, {})
-    assert promised(both, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.9
+    assert nearest_promise(both, PromiseTerms(0.8, {}, legacy=True))[0].slo == 0.9

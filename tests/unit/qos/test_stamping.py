@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from builders.values.qos import World, a_life_pod, at, controlled_by
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.queue.key import ANNOTATION, INFINITE, Stamp
 from trimtab.qos.queue.waiting import NoSuchPod, place, why_before
 from trimtab.qos.service.webhook import PodAdmissionRequest, answered, in_namespace, patch

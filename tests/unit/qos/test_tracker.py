@@ -9,7 +9,7 @@ from trimtab.kube.resources import Namespace, ObjectMeta
 from trimtab.qos.ledger.ledger import LOST
 from trimtab.qos.ledger.pod_life import LifePod
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.promise.slo import ANNOTATION as SLO
+from trimtab.qos.promise import ANNOTATION as SLO
 from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import AnyVm, OurVm, VmRunSpec, VmRunStatus
 

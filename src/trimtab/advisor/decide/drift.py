@@ -12,15 +12,16 @@ from trimtab.advisor.decide.situation import ConfigSituation, ReadMore, Step
 from trimtab.advisor.decide.transition import become, stay
 from trimtab.advisor.plan.diff import has_changes, object_diff, with_changes
 from trimtab.advisor.plan.fields import (
+    is_kept,
     is_satisfied,
     leaves,
+    left_behind,
     lookup,
     others_of,
     parse_path,
     snapshot_hash,
     strangers,
 )
-from trimtab.advisor.plan.owned_fields import is_kept, left_behind
 from trimtab.advisor.plan.plan import Preview
 from trimtab.kube.resources import Free
 

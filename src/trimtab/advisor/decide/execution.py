@@ -29,9 +29,8 @@ from trimtab.advisor.decide.situation import (
 )
 from trimtab.advisor.decide.transition import become, mark, moved, with_item
 from trimtab.advisor.plan import durations
-from trimtab.advisor.plan.diff import object_diff
-from trimtab.advisor.plan.fields import snapshot_hash
-from trimtab.advisor.plan.owned_fields import is_kept, is_same
+from trimtab.advisor.plan.diff import is_same, object_diff
+from trimtab.advisor.plan.fields import is_kept, snapshot_hash
 from trimtab.advisor.plan.plan import Preview, all_over, all_pending, differs, stored
 from trimtab.advisor.plan.pools import PoolHealth
 from trimtab.advisor.plan.profile import Draft

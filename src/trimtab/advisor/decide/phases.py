@@ -74,8 +74,7 @@ from trimtab.advisor.decide.situation import (
 )
 from trimtab.advisor.decide.transition import become, mark, moved, stay
 from trimtab.advisor.plan import durations
-from trimtab.advisor.plan.fields import is_ours
-from trimtab.advisor.plan.owned_fields import left_behind
+from trimtab.advisor.plan.fields import is_ours, left_behind
 from trimtab.advisor.plan.plan import PlatformPlan, changes_nothing, worst
 from trimtab.advisor.plan.profile import Draft
 from trimtab.advisor.plan.rollback import RollbackRecord, forgotten, is_taken_back

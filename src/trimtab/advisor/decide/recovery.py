@@ -16,7 +16,7 @@ from trimtab.advisor.decide.situation import (
     WriteStatus,
 )
 from trimtab.advisor.decide.transition import become, moved
-from trimtab.advisor.plan.owned_fields import is_kept
+from trimtab.advisor.plan.fields import is_kept
 
 
 def recovered(s: ConfigSituation) -> Step:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from trimtab.advisor.api import FieldReason, Item, TargetRef
-from trimtab.advisor.plan.fields import leaves, lookup, parse_path
+from trimtab.advisor.plan.fields import applied_fields, leaves, lookup, parse_path
 from trimtab.files.yaml import as_yaml
 from trimtab.kube.resources import Free
 
@@ -69,6 +69,11 @@ def sanitised(obj: Free) -> Free:
     if notes:
         meta["annotations"] = notes
     return clean | ({"metadata": meta} if "metadata" in clean else {})
+
+
+def is_same(live: Free, after: Free) -> bool:
+    """Whether an apply that makes `after` of `live` changes neither a value nor what is ours."""
+    return applied_fields(live) == applied_fields(after) and sanitised(live) == sanitised(after)
 
 
 def sorted_yaml(obj: Free) -> str:

@@ -10,9 +10,13 @@ from msgspec import Struct, convert, structs, to_builtins
 
 from trimtab.advisor.api import Item, Options, Severity, Taking, TargetRef
 from trimtab.advisor.plan.diff import has_changes, object_diff, reasons_of, with_changes
-from trimtab.advisor.plan.fields import digest, parse_path, snapshot_hash
+from trimtab.advisor.plan.fields import (
+    digest,
+    given_up,
+    parse_path,
+    snapshot_hash,
+)
 from trimtab.advisor.plan.ignored_fields import left_out, managed_without, paths_of
-from trimtab.advisor.plan.owned_fields import given_up
 from trimtab.advisor.plan.profile import DesiredObject, Draft
 from trimtab.kube.resources import Free
 

@@ -19,7 +19,7 @@ from trimtab.kube.client import Client
 from trimtab.kube.errors import ApiError, Conflict, NotFound
 from trimtab.kube.resources import DEPLOYMENTS, NAMESPACES, PODS, PRIORITY_CLASSES, Pod
 from trimtab.kube.runtime.reflector import Reflector
-from trimtab.qos.promise.slo import ANNOTATION
+from trimtab.qos.promise import ANNOTATION
 
 NAMESPACE = "qos-experiment"
 LABEL = "qos-experiment"

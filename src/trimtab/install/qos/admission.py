@@ -9,8 +9,8 @@ from typing import Any
 from trimtab.install.policies import API, matching, mutating, validating
 from trimtab.kube.virtual_machines import GROUP as VM_GROUP
 from trimtab.kube.virtual_machines import KUBEVIRT
-from trimtab.qos.promise.slo import ANNOTATION as SLO
-from trimtab.qos.promise.slo import PATTERN
+from trimtab.qos.promise import ANNOTATION as SLO
+from trimtab.qos.promise import PATTERN
 from trimtab.qos.queue.key import ANNOTATION as KEY
 from trimtab.qos.settings import NAME, NAMESPACE, WEBHOOK_PATH
 

@@ -21,7 +21,7 @@ _ENFORCED = (
 
 
 async def serve(connect: Connect, settings: VmControllerSettings) -> None:
-    from trimtab.vm.service import serve
+    from trimtab.vm.controller import serve
 
     await serve(connect(), settings, host=settings.host, port=settings.port)
 

@@ -18,7 +18,7 @@ from trimtab.qos.ledger.time_to_violation import (
     deadline,
     time_to_violation,
 )
-from trimtab.qos.promise.slo import Promise
+from trimtab.qos.promise import Promise
 from trimtab.qos.queue.key import Horizon, horizon_of
 from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.tracker import AccountTracker

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from trimtab.qos.ledger.account import Account
 from trimtab.qos.ledger.pod_life import LifePod
-from trimtab.qos.promise.limits import Ask, Promised, refusal
+from trimtab.qos.promise import Ask, Promised, refusal
 from trimtab.qos.queue.obstacle import amount, asked
 from trimtab.qos.tracking.tracker import AccountTracker
 

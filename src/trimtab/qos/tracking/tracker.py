@@ -15,8 +15,15 @@ from trimtab.qos.ledger.pod_life import MIRROR, STAMP, Incarnation, LifePod
 from trimtab.qos.ledger.pod_moments import Observation, changed_at, created_at, life_of
 from trimtab.qos.ledger.spans import Counting
 from trimtab.qos.ledger.time_to_violation import SECOND
-from trimtab.qos.promise.limits import capped, ceiling_of
-from trimtab.qos.promise.slo import LEGACY_CONTROLLER, Declarations, Promise, PromiseTerms, promised
+from trimtab.qos.promise import (
+    LEGACY_CONTROLLER,
+    Declarations,
+    Promise,
+    PromiseTerms,
+    capped,
+    ceiling_of,
+    nearest_promise,
+)
 from trimtab.qos.settings import QosSettings
 from trimtab.qos.tracking.stores import THROUGH, AnyVm, PauseDetector, QosStores
 
@@ -262,7 +269,7 @@ class AccountTracker:
             around,
             pod.spec.priority_class_name if pod else "",
         )
-        promise, complaints = promised(declared, self._terms)
+        promise, complaints = nearest_promise(declared, self._terms)
         if not uncapped:
             promise = capped(promise, self.ceiling(owner), self.limits)
         if not asked:
