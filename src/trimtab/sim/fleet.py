@@ -30,6 +30,9 @@ DEFAULT_NAMESPACE = "default"
 BYTES_PER_UNIT = float(REFERENCE_MEMORY) / UNITS
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Numbers = NDArray[np.intp]
+"""Of VMs or nodes, in the scenario's order."""
+Flags = NDArray[np.bool_]
 Item = TypeVar("Item")
 
 
@@ -143,9 +146,7 @@ def _with_constraints(alike: Callable[[Vm], tuple[Hashable, ...]]) -> Callable[[
     return lambda vm: (*alike(vm), vm.can_migrate)
 
 
-def kinds_of(
-    items: Sequence[Item], key: Callable[[Item], Hashable]
-) -> tuple[list[Item], NDArray[np.intp]]:
+def kinds_of(items: Sequence[Item], key: Callable[[Item], Hashable]) -> tuple[list[Item], Numbers]:
     """The first item of each kind, and the number of its kind for every item.
 
     Of a million VMs few kinds differ: what is computed for each kind is picked by number.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trimtab.model.load.columns import shared_table
 from trimtab.model.load.curve import Constant, Curve, Diurnal, Trace, value_at
 from trimtab.model.load.curve_means import mean_matrix
-from trimtab.sim.fleet import Fleet, Floats, kinds_of
+from trimtab.sim.fleet import Fleet, Floats, Numbers, kinds_of
 
 Key = tuple[object, ...]
 MEANS_AT_ONCE = 8_000_000  # 64 MB
@@ -46,7 +46,7 @@ class _Traces:
         self._count = len(first.values)
         self._rows: NDArray[np.floating[Any]]
         shared = shared_table(curves)
-        self._picked: NDArray[np.intp] | None = None
+        self._picked: Numbers | None = None
         """The columns of a shared table; None where all of them are meant, in order."""
         if shared is None:
             self._rows = np.array([curve.values for curve in curves], dtype=np.float64).T.copy()

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.balance.problem import NOWHERE, Places, Problem, problem_of
-from trimtab.sim.fleet import BYTES_PER_UNIT, Fleet, Floats
+from trimtab.balance.problem import NOWHERE, Problem, problem_of
+from trimtab.sim.fleet import BYTES_PER_UNIT, Fleet, Floats, Numbers
 
 
-def problem_at(fleet: Fleet, where: Places, loads: tuple[Floats, Floats], **more: Any) -> Problem:
+def problem_at(fleet: Fleet, where: Numbers, loads: tuple[Floats, Floats], **more: Any) -> Problem:
     """The problem with VMs at `where` (the number behind the last node is nowhere).
 
     loads: CPU and memory of each VM in the fleet's units; more: fields of `problem_of`.

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.policy.inflight import SWEEP_PERIOD_S, InFlightCache, PodEvent, PodState
-from trimtab.sim.fleet import DEFAULT_NAMESPACE
+from trimtab.sim.fleet import DEFAULT_NAMESPACE, Numbers
 from trimtab.sim.migration.migrations import Migrations
-from trimtab.sim.placement.cluster import Places, ReplicaPlacement
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 from trimtab.sim.placement.starts import Starts
 from trimtab.sim.spec import Placement, RunSpec
@@ -54,7 +54,7 @@ class Replica:
         )
         cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
         self._inflight = InFlightCache()
-        self._assumed: list[tuple[Places, NDArray[np.int32], Places, float]] = []
+        self._assumed: list[tuple[Numbers, NDArray[np.int32], Numbers, float]] = []
         """Evicted VMs, the pod of each, its node, and when; the cache does not know of them yet."""
         self._pods: NDArray[np.int32] = np.zeros(cluster.fleet.vms, dtype=np.int32)
         """How many pods each VM has had before the active one."""

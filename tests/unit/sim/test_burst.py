@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from builders.examples import examples
 from builders.worlds.sim import a_node, a_scenario, a_vm
 from trimtab.policy.choices import below
-from trimtab.sim.fleet import Fleet
+from trimtab.sim.fleet import Fleet, Numbers
 from trimtab.sim.loads import Loads
 from trimtab.sim.placement import burst
 from trimtab.sim.placement import scheduler as scheduling
-from trimtab.sim.placement.cluster import Places, ReplicaPlacement
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import MANY_PODS, Scheduler
 from trimtab.sim.spec import Placement
 
@@ -93,7 +93,7 @@ def test_many_placements_are_made_by_the_compiled_burst(monkeypatch: pytest.Monk
     asked: list[int] = []
     place = burst.place_burst
 
-    def counted(*given: object) -> tuple[Places, int]:
+    def counted(*given: object) -> tuple[Numbers, int]:
         asked.append(1)
         return place(*given)  # type: ignore[arg-type]
 

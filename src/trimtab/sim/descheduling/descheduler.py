@@ -20,7 +20,7 @@ from trimtab.policy.file.settings import METRIC_RESOURCE, LowNodeUtilization, Po
 from trimtab.policy.view import PodView
 from trimtab.sim.descheduling.replica_view import ReplicaView, SharedTraits, VmPod
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.fleet import Fleet, Floats, Numbers
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import RunSpec
 from trimtab.sim.streams import victims_of_cycle
@@ -69,7 +69,7 @@ class Descheduler:
         self._replica = replica
         self.restrained = Restrained(spec.restraint, replica, fleet.nodes)
         self._view: ReplicaView | None = None
-        self._numbers: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.zeros(0, dtype=np.intp)
+        self._numbers: tuple[tuple[str, ...], Numbers] = (), np.zeros(0, dtype=np.intp)
 
     def look_again(self) -> None:
         """A node's taints or conditions changed."""
@@ -101,7 +101,7 @@ class Descheduler:
         evicted = [vm for run in cycle.runs for visit in run.visits for vm in _evicted(visit.steps)]
         return CycleDecision(classes, low, high, evicted, "; ".join(errors) or None)
 
-    def _numbers_of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+    def _numbers_of(self, names: tuple[str, ...]) -> Numbers:
         if names is not self._numbers[0]:  # comparing 10,000 names takes longer than a look-up
             numbers = [self._fleet.node_number[name] for name in names]
             self._numbers = names, np.array(numbers, dtype=np.intp)

@@ -23,8 +23,7 @@ from trimtab.policy.numbers import (
 )
 from trimtab.policy.view import PlainNode
 from trimtab.sim.descheduling.descheduler import CycleDecision
-from trimtab.sim.fleet import Floats
-from trimtab.sim.placement.cluster import Flags
+from trimtab.sim.fleet import Flags, Floats
 from trimtab.sim.replica import Replica
 
 DOUBT = 1e-9  # the order of a sum moves a threshold by far less

@@ -19,9 +19,9 @@ from trimtab.balance.bounds import ceilings
 from trimtab.balance.goals import Budget, Goals
 from trimtab.balance.planner import make_plan
 from trimtab.balance.price import MigrationCost
-from trimtab.balance.problem import Exclusion, Flags, Problem
+from trimtab.balance.problem import Exclusion, Problem
 from trimtab.sim.descheduling.restraint import Restrained
-from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.fleet import Flags, Fleet, Floats
 from trimtab.sim.measures.card import BAND
 from trimtab.sim.migration.marks import NONE
 from trimtab.sim.problem import problem_at

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.policy.pods.migration_aware import MigrationAware, cooldown_s
+from trimtab.sim.fleet import Flags
 from trimtab.sim.replica import Replica
 from trimtab.sim.spec import Restraint
 
@@ -34,7 +35,7 @@ class Restrained:
         return now - history[-1][1] < cooldown_s(history, now, self._aware)
 
     @property
-    def ripe(self) -> NDArray[np.bool_]:
+    def ripe(self) -> Flags:
         """(nodes,) over-utilised long enough, the cycle that was learnt last included."""
         return np.asarray(self._over_for >= self.restraint.consecutive)
 

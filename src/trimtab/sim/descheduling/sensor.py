@@ -12,10 +12,9 @@ from math import ceil, inf
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from trimtab.scores import MEAN_WINDOW_S, Score, Window, evaluate, evaluate_means
-from trimtab.sim.fleet import Floats
+from trimtab.sim.fleet import Flags, Floats, Numbers
 from trimtab.sim.spec import Timing
 from trimtab.sim.streams import Purpose, stream
 
@@ -28,7 +27,7 @@ class Pieces(Struct, frozen=True, eq=False):
     inputs: (pieces, columns, nodes), the columns that `scores` reads.
     """
 
-    owner: NDArray[np.intp]
+    owner: Numbers
     start: Floats
     end: Floats
     inputs: Floats
@@ -58,7 +57,7 @@ class Sensor:
         self._reach = sight + timing.rules_s + timing.scrape_s
         self._phases = np.array([phases(seed, timing) for seed in seeds])
         self._past: deque[Pieces] = deque()
-        self._order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._order: Numbers = np.zeros(0, dtype=np.intp)
         self._known: Floats = np.zeros((0, 0))
         self.seen: Floats = np.zeros((0, 0, 0))
         """(replicas, columns, nodes) the means of the last minute behind the last scores"""
@@ -71,7 +70,7 @@ class Sensor:
         ends = np.zeros(self._replicas)
         self.remember(Pieces(np.arange(self._replicas), ends - inf, ends, inputs))
 
-    def scores(self, now: float, ready: NDArray[np.bool_]) -> Floats:
+    def scores(self, now: float, ready: Flags) -> Floats:
         """The scores that a query at `now` returns: (replicas, nodes), NaN for lost nodes."""
         while self._past and self._past[0].end.max() < now - self._reach:
             self._past.popleft()
@@ -90,7 +89,7 @@ class Sensor:
         evaluated = last_rules - rules * np.arange(self._samples)
         return np.asarray(scrape_phase + np.floor((evaluated - scrape_phase) / scrape) * scrape)
 
-    def _means(self, now: float, order: NDArray[np.intp]) -> Floats:
+    def _means(self, now: float, order: Numbers) -> Floats:
         scrapes = self.scrapes(now)
         first = self._past[0].inputs
         total = np.zeros((self._replicas, *first.shape[1:]))
@@ -100,7 +99,7 @@ class Sensor:
                 total[pieces.owner[piece]] += counts[piece] * pieces.inputs[piece]
         return self._evaluated(total / self._samples, order)
 
-    def _evaluated(self, seen: Floats, order: NDArray[np.intp]) -> Floats:
+    def _evaluated(self, seen: Floats, order: Numbers) -> Floats:
         """Scores of the replicas whose view has changed since the last query; the rest is known."""
         same_order = order is self._order or np.array_equal(order, self._order)
         same_nodes = same_order and seen.shape == self.seen.shape
@@ -114,7 +113,7 @@ class Sensor:
         self.seen, self._order = seen, order
         return self._known
 
-    def _window(self, now: float, order: NDArray[np.intp]) -> Floats:
+    def _window(self, now: float, order: Numbers) -> Floats:
         scrapes = self.scrapes(now)
         shape = self._past[0].inputs.shape[1:]
         values = np.zeros((self._replicas, self._samples, *shape))
@@ -139,7 +138,7 @@ def phases(seed: int, timing: Timing) -> tuple[float, float]:
     return scrape, rules
 
 
-def _hits(pieces: Pieces, scrapes: Floats) -> NDArray[np.bool_]:
+def _hits(pieces: Pieces, scrapes: Floats) -> Flags:
     """(pieces, samples): which sample was scraped during which piece.
 
     A scrape at the very moment of a change sees what was before it; so the one at the moment

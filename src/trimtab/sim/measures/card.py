@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from trimtab.balance.bounds import bound, fewest_cycles
 from trimtab.model.nodes_and_vms import REFERENCE_CPU
-from trimtab.sim.fleet import UNITS, Fleet, Floats
+from trimtab.sim.fleet import UNITS, Flags, Fleet, Floats, Numbers
 from trimtab.sim.measures.meter import FIGURES, Meter
 from trimtab.sim.migration.ended import GB, MovesDone
 from trimtab.sim.migration.migrations import Migrations
@@ -41,7 +41,7 @@ class Bounds(Struct, frozen=True):
 
 def lower_bounds(
     fleet: Fleet,
-    where: NDArray[np.intp],
+    where: Numbers,
     cpu: Floats,
     memory: Floats,
     limits: tuple[int | None, int | None],
@@ -62,7 +62,7 @@ def report_card(
     replica: int,
     migrations: Migrations,
     course: Course,
-    ready: NDArray[np.bool_],
+    ready: Flags,
     bounds: Bounds,
 ) -> ReportCard:
     """The card of one replica. `ready`: (cycles, nodes)."""
@@ -109,7 +109,7 @@ def report_card(
 
 
 def against_the_band(
-    shares: Sequence[NDArray[np.float32]], ready: NDArray[np.bool_]
+    shares: Sequence[NDArray[np.float32]], ready: Flags
 ) -> tuple[NDArray[np.int8], float]:
     """The same yardstick for every score: classes of the nodes, and how far any overshot.
 
@@ -137,7 +137,7 @@ def against_the_band(
     return over.astype(np.int8) - under.astype(np.int8), furthest
 
 
-def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
+def _deviation(share: NDArray[np.float32], ready: Flags) -> Floats:
     """How far each node is above the mean of those that are there; lost nodes are 0.
 
     Rounded to what a float32 share can tell, so that a node on the band's edge is in it.
@@ -153,9 +153,7 @@ def _deviation(share: NDArray[np.float32], ready: NDArray[np.bool_]) -> Floats:
     return away
 
 
-def _furthest_back(
-    away: Floats, out: NDArray[np.bool_], was_out: NDArray[np.bool_], far: np.ufunc
-) -> float:
+def _furthest_back(away: Floats, out: Flags, was_out: Flags, far: np.ufunc) -> float:
     """How far nodes went the other way (`far`: minimum or maximum) that had been out of the band.
 
     out: which are, in these cycles; was_out: (nodes,) which have been before, and in them too then.

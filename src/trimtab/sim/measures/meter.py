@@ -8,11 +8,9 @@ else is in the batch.
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.sim.descheduling.sensor import Pieces
-from trimtab.sim.fleet import Fleet, Floats
-from trimtab.sim.placement.cluster import Flags
+from trimtab.sim.fleet import Flags, Fleet, Floats, Numbers
 from trimtab.sim.placement.residents import Residents
 
 MIGRATION_LOSS = 0.10
@@ -96,7 +94,7 @@ class Meter:
     def serve(
         self,
         replica: int,
-        where: NDArray[np.intp],
+        where: Numbers,
         residents: Residents,
         cpu_share: Floats,
         demand: Floats,
@@ -114,12 +112,12 @@ class Meter:
         some = residents.on_any(np.append(full, nowhere))
         self.unserved[replica, some] += demand[some] * missing_s[where[some]]
 
-    def miss(self, replica: int, where: NDArray[np.intp], demand: Floats, seconds: float) -> None:
+    def miss(self, replica: int, where: Numbers, demand: Floats, seconds: float) -> None:
         """Some VMs should run and do not."""
         nowhere = where == self._fleet.nodes
         self.down[replica] += np.count_nonzero(demand[nowhere]) * seconds
 
-    def copy(self, replica: int, vms: NDArray[np.intp], demand: Floats, seconds: float) -> None:
+    def copy(self, replica: int, vms: Numbers, demand: Floats, seconds: float) -> None:
         """Some VMs were slowed down while their memory was copied."""
         self.lost_to_migration[replica, vms] += MIGRATION_LOSS * demand[vms] * seconds
 

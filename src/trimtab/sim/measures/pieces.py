@@ -12,10 +12,10 @@ import numpy as np
 from trimtab.model.load.pressure import pressure
 from trimtab.model.load.pressure_curve import PressureCurve
 from trimtab.sim.descheduling.sensor import Pieces
-from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.fleet import Flags, Fleet, Floats, Numbers
 from trimtab.sim.loads import Loads
 from trimtab.sim.measures.meter import Meter
-from trimtab.sim.placement.cluster import Flags, Places, ReplicaPlacement
+from trimtab.sim.placement.cluster import ReplicaPlacement
 
 
 class Sums:
@@ -23,7 +23,7 @@ class Sums:
 
     def __init__(self, fleet: Fleet, replicas: int, curve: PressureCurve) -> None:
         self._fleet, self._curve = fleet, curve
-        self.where: Places = np.empty((replicas, fleet.vms), dtype=np.intp)
+        self.where: Numbers = np.empty((replicas, fleet.vms), dtype=np.intp)
         self.cpu: Floats = np.zeros((replicas, fleet.nodes + 1))
         self.memory: Floats = np.zeros((replicas, fleet.nodes + 1))
 

@@ -1,9 +1,8 @@
 """The course of a batch: what every replica looked like at each decision."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Floats
+from trimtab.sim.fleet import Flags, Floats
 from trimtab.sim.outcome import Course
 
 
@@ -30,7 +29,7 @@ class CourseRecorder:
             thresholds=self.thresholds[replica],
         )
 
-    def use(self, cycle: int, cpu: Floats, memory: Floats, ready: NDArray[np.bool_]) -> None:
+    def use(self, cycle: int, cpu: Floats, memory: Floats, ready: Flags) -> None:
         """Shares of the nodes in use at this moment: (replicas, nodes)."""
         self.cpu[:, cycle], self.memory[:, cycle] = cpu, memory
         self.ready[cycle] = ready

@@ -8,12 +8,10 @@ the other took 30 ms. Those that begin or end at one moment do so together, for 
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Floats
+from trimtab.sim.fleet import Flags, Floats, Numbers
 from trimtab.virt.migration_backoff import PROGRESS_S
 
-Numbers = NDArray[np.intp]
 _FIRST_ROOM = 16
 
 
@@ -128,7 +126,7 @@ class PreCopies:
         behind = self._behind.item(vm)
         return self._sent.item(behind - 1) if behind else 0.0
 
-    def in_time(self, vms: Numbers) -> NDArray[np.bool_]:
+    def in_time(self, vms: Numbers) -> Flags:
         """Which of those that are copied finish before they are given up."""
         at = self._behind[vms] - 1
         return np.asarray(self._finishes_s[at] <= self._given_up_s[at])

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Fleet, Floats
+from trimtab.sim.fleet import Fleet, Floats, Numbers
 from trimtab.sim.outcome import MigrationRecord
 
 Outcomes = NDArray[np.int8]
@@ -36,9 +36,9 @@ class EndedAttempts:
 
     def add(
         self,
-        vms: NDArray[np.intp],
-        sources: NDArray[np.intp],
-        targets: NDArray[np.intp],
+        vms: Numbers,
+        sources: Numbers,
+        targets: Numbers,
         requested_s: Floats,
         begun_s: Floats,
         ended_s: float,

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Floats, Integers
+from trimtab.sim.fleet import Floats, Integers, Numbers
 from trimtab.virt.slots import MigrationPriority
 
-Numbers = NDArray[np.intp]
 NONE = -1
 """No target: none is wanted, or none has been found yet."""
 UNMARKED, WAITING, PENDING, BOUND = range(4)

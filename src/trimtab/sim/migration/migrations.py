@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.sim.fleet import BYTES_PER_UNIT, Floats
+from trimtab.sim.fleet import BYTES_PER_UNIT, Floats, Numbers
 from trimtab.sim.migration.copies import PreCopies
 from trimtab.sim.migration.ended import (
     FAILED,
@@ -23,7 +23,7 @@ from trimtab.sim.migration.ended import (
     MoveRecords,
     Outcomes,
 )
-from trimtab.sim.migration.marks import BOUND, NONE, PENDING, UNMARKED, WAITING, Marks, Numbers
+from trimtab.sim.migration.marks import BOUND, NONE, PENDING, UNMARKED, WAITING, Marks
 from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.sim.outcome import MigrationRecord
 from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement

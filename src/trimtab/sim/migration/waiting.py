@@ -11,10 +11,9 @@ from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Integers
-from trimtab.sim.migration.marks import WAITING, Marks, Numbers
+from trimtab.sim.fleet import Flags, Integers, Numbers
+from trimtab.sim.migration.marks import WAITING, Marks
 
 Order = tuple[int, int]
 """Priority, negated, and sequence: of those that wait, the smaller one goes first."""
@@ -114,7 +113,7 @@ class WaitingMarks:
         marks = self._marks
         return marks.state.item(vm) == WAITING and marks.sequence.item(vm) == sequence
 
-    def _wait(self, vms: Numbers, sequence: Integers) -> NDArray[np.bool_]:
+    def _wait(self, vms: Numbers, sequence: Integers) -> Flags:
         """Which of them wait still: others are gone, under way, or marked anew."""
         marks = self._marks
         return np.asarray((marks.state[vms] == WAITING) & (marks.sequence[vms] == sequence))

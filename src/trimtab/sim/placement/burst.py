@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Integers
-from trimtab.sim.placement.cluster import Places
+from trimtab.sim.fleet import Integers, Numbers
 from trimtab.sim.placement.scheduler_scores import worth_by
 from trimtab.sim.placement.score_cache import NodeScores
 
@@ -163,12 +162,12 @@ def place_pods(
 
 def place_burst(
     scores: Sequence[NodeScores],
-    kinds: Places,
-    sources: Places,
+    kinds: Numbers,
+    sources: Numbers,
     ties: Random,
     first: int,
     wanted: int,
-) -> tuple[Places, int]:
+) -> tuple[Numbers, int]:
     """A node for each pod but its source (-1 if none fits), and where the next search begins.
 
     scores: one for each kind of pod, as of now; ties: draws what one pod after the other would.

@@ -6,17 +6,14 @@ boot or sit on a lost node are there, so its load is the demand that nobody serv
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Fleet, Floats, Integers, plain
+from trimtab.sim.fleet import Flags, Fleet, Floats, Integers, Numbers, plain
 from trimtab.sim.loads import Loads
 from trimtab.sim.migration.copies import PreCopies
 from trimtab.sim.migration.marks import NONE, Marks
 from trimtab.sim.placement.residents import Residents
 from trimtab.sim.placement.rules import Apart
 
-Places = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 MANY_MOVES = 8
 """From so many VMs on moving them at once is quicker than one after the other."""
 
@@ -25,7 +22,7 @@ class ReplicaPlacement:
     """One replica's placement. `where`, `cpu` and `memory` are rows of the batch's arrays."""
 
     def __init__(
-        self, fleet: Fleet, loads: Loads, where: Places, cpu: Floats, memory: Floats
+        self, fleet: Fleet, loads: Loads, where: Numbers, cpu: Floats, memory: Floats
     ) -> None:
         self.fleet, self.loads = fleet, loads
         self.where, self.cpu, self.memory = where, cpu, memory
@@ -53,7 +50,7 @@ class ReplicaPlacement:
         self._plain = _Plain(self)
         groups = None if fleet.rules is None else fleet.rules.groups
         self.apart = None if groups is None else Apart(groups)
-        """Places of the VMs that keep apart from each other; None if no VM does."""
+        """Numbers of the VMs that keep apart from each other; None if no VM does."""
         if (ground := fleet.ground) is not None:
             self.requested_cpu += ground.requested_cpu
             self.requested_memory += ground.requested_memory
@@ -101,7 +98,7 @@ class ReplicaPlacement:
         self.landing[vm] = node
         self._plain.memory[node] += self.loads.memory.item(vm)
 
-    def land_all(self, vms: Places, nodes: Places) -> None:
+    def land_all(self, vms: Numbers, nodes: Numbers) -> None:
         """Copying starts for these VMs, to these nodes."""
         self.landing.update(zip(vms.tolist(), nodes.tolist(), strict=True))
         np.add.at(self.memory, nodes, self.loads.memory[vms])
@@ -114,7 +111,7 @@ class ReplicaPlacement:
         """A pod of this VM was bound to a node."""
         self._request(vm, node, 1)
 
-    def reserve_all(self, vms: Places, nodes: Places) -> None:
+    def reserve_all(self, vms: Numbers, nodes: Numbers) -> None:
         """Pods of these VMs, which need not keep apart from others, were bound to these nodes."""
         np.add.at(self.requested_cpu, nodes, self.fleet.requested_cpu[vms])
         np.add.at(self.requested_memory, nodes, self.fleet.requested_memory[vms])
@@ -135,7 +132,7 @@ class ReplicaPlacement:
         if self.apart is not None:
             self.apart.count(vm, node, sign)
 
-    def migrate(self, vms: Places, targets: Places) -> None:
+    def migrate(self, vms: Numbers, targets: Numbers) -> None:
         """Copies are complete: the VMs run on their targets, their pods on the sources are gone."""
         numbers = vms.tolist()
         if len(vms) < MANY_MOVES:
@@ -165,7 +162,7 @@ class ReplicaPlacement:
         self.freed.update(touched)
         self.changed.extend(touched)
 
-    def settle(self, vms: Places, nodes: Places) -> None:
+    def settle(self, vms: Numbers, nodes: Numbers) -> None:
         """At the start: reserve for many VMs and put them on their nodes, all at once."""
         fleet = self.fleet
         for sums, each in (
@@ -218,7 +215,7 @@ class ReplicaPlacement:
         self.open = self.fleet.accepts & ~self.cordoned & ~self.lost
         self._open_to.clear()
 
-    def vms_on(self, node: int) -> Places:
+    def vms_on(self, node: int) -> Numbers:
         """Numbers of the VMs whose active pod is on a node."""
         return self.residents.on(node)
 
@@ -249,7 +246,7 @@ class _Plain:
 
 def recount(
     clusters: list[ReplicaPlacement],
-    where: Places,
+    where: Numbers,
     cpu: Floats,
     memory: Floats,
     known: tuple[Floats | None, Floats | None] = (None, None),

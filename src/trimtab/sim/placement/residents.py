@@ -7,9 +7,9 @@ a cycle without limits; sorted, a node's VMs are a slice.
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Places = NDArray[np.intp]
+from trimtab.sim.fleet import Numbers
+
 FEWEST_MOVES = 64
 """So many VMs may move before all are sorted anew; of many VMs, one in a hundred."""
 
@@ -17,15 +17,15 @@ FEWEST_MOVES = 64
 class Residents:
     """The VMs of each node. `where` is the node of each VM, kept by the cluster."""
 
-    def __init__(self, where: Places, nodes: int) -> None:
+    def __init__(self, where: Numbers, nodes: int) -> None:
         self._where, self._nodes = where, nodes
         self._most = max(FEWEST_MOVES, len(where) // 100)
         self._sorted = False
         self._moved: set[int] = set()
         """Those that moved since all were sorted."""
-        self._elsewhere: Places | None = None
+        self._elsewhere: Numbers | None = None
         """Those of them that are not back; None when that is to be found out again."""
-        self._asked: tuple[Places, Places, Places] | None = None
+        self._asked: tuple[Numbers, Numbers, Numbers] | None = None
         """The nodes that were asked for last, their VMs when all were sorted, the node of each."""
         self._looks = 0
         """How often VMs that moved were looked through for one node since all were sorted."""
@@ -48,7 +48,7 @@ class Residents:
             self._elsewhere = None
             self._sorted = len(self._moved) <= self._most
 
-    def on(self, node: int) -> Places:
+    def on(self, node: int) -> Numbers:
         """Numbers of the VMs on a node, rising."""
         elsewhere = self._follow()
         found = self._vms[self._first[node] : self._first[node + 1]]
@@ -60,7 +60,7 @@ class Residents:
         came = elsewhere[self._where[elsewhere] == node]
         return np.sort(np.concatenate([stayed, came])) if len(came) else stayed
 
-    def on_any(self, nodes: Places) -> Places:
+    def on_any(self, nodes: Numbers) -> Numbers:
         """Numbers of the VMs on some nodes, in no order."""
         elsewhere = self._follow()
         if self._asked is None or not np.array_equal(nodes, self._asked[0]):
@@ -73,7 +73,7 @@ class Residents:
         stayed = found[self._where[found] == home]
         return np.concatenate([stayed, elsewhere[wanted[self._where[elsewhere]]]])
 
-    def _sorted_on(self, nodes: Places) -> tuple[Places, Places]:
+    def _sorted_on(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
         """The VMs that were on these nodes when all were sorted, and the node of each."""
         begin = self._first[nodes]
         counts = self._first[nodes + 1] - begin
@@ -82,7 +82,7 @@ class Residents:
         offsets = np.repeat(begin - ends + counts, counts)
         return self._vms[np.arange(len(offsets)) + offsets], np.repeat(nodes, counts)
 
-    def _follow(self) -> Places:
+    def _follow(self) -> Numbers:
         """Sort all VMs if need be; returns those that are not where they were sorted."""
         if not self._sorted:
             self._home = self._where.copy()

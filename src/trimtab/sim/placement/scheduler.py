@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 
 from trimtab.policy.choices import below
-from trimtab.sim.fleet import Floats, Integers
-from trimtab.sim.placement.cluster import Places, ReplicaPlacement
+from trimtab.sim.fleet import Floats, Integers, Numbers
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.score_cache import NodeScores
 from trimtab.sim.spec import Placement
 
@@ -41,7 +41,7 @@ def nodes_to_find(nodes: int) -> int:
 
 
 class Scheduler:
-    """Places one pod after the other; remembers where in the list of nodes it stopped."""
+    """Numbers one pod after the other; remembers where in the list of nodes it stopped."""
 
     def __init__(self, cluster: ReplicaPlacement, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement = cluster, placement
@@ -76,7 +76,7 @@ class Scheduler:
         """Whether what VMs use decides, not only what they request."""
         return self._placement == "least-loaded"
 
-    def place_all(self, vms: Places, sources: Places) -> Places:
+    def place_all(self, vms: Numbers, sources: Numbers) -> Numbers:
         """Choose a node for each VM but its source and reserve it before the next one's turn.
 
         -1 for those that fit nowhere.
@@ -95,12 +95,12 @@ class Scheduler:
 
     def _place_burst(
         self,
-        vms: Places,
-        sources: Places,
-        kinds: Places,
+        vms: Numbers,
+        sources: Numbers,
+        kinds: Numbers,
         scores: Sequence[NodeScores],
-        place: Callable[..., tuple[Places, int]],
-    ) -> Places:
+        place: Callable[..., tuple[Numbers, int]],
+    ) -> Numbers:
         """The same by `burst.place_burst`; scores: one for each kind of pod."""
         for each in scores:
             each.follow()
@@ -116,7 +116,7 @@ class Scheduler:
         return node
 
     def _choose_apart(
-        self, vm: int, cached: NodeScores, banned: Places, avoid: int | None
+        self, vm: int, cached: NodeScores, banned: Numbers, avoid: int | None
     ) -> int | None:
         """The same for a VM that keeps apart from others, or others from it."""
         if avoid is not None:
@@ -164,7 +164,7 @@ class Scheduler:
         return _find(cached, most, chosen, first, first + seen) % self._nodes
 
     def _scores_of(
-        self, vm: int, cached: NodeScores, first: int, seen: int, found: Places
+        self, vm: int, cached: NodeScores, first: int, seen: int, found: Numbers
     ) -> Integers | Floats:
         """Of the nodes `found`, as a search saw them that went over `seen` nodes from `first`."""
         nodes = (first + found) % self._nodes
@@ -191,7 +191,7 @@ class Scheduler:
         known.follow()
         return known
 
-    def _asked_by(self, vms: Places) -> tuple[list[Asks], Places]:
+    def _asked_by(self, vms: Numbers) -> tuple[list[Asks], Numbers]:
         """What their pods ask for, each once, and the number of that for every VM."""
         fleet, rules = self._cluster.fleet, self._rules
         columns = [fleet.requested_cpu[vms], fleet.requested_memory[vms]]
@@ -231,7 +231,7 @@ class Scheduler:
         self._start = end % nodes
         return start, end - start
 
-    def _use(self, vm: int, nodes: Places) -> Floats:
+    def _use(self, vm: int, nodes: Numbers) -> Floats:
         """Real use with the VM and those on their way there, mean of CPU and memory."""
         cluster, fleet, loads = self._cluster, self._cluster.fleet, self._cluster.loads
         cpu, memory = cluster.cpu[:-1].copy(), cluster.memory[:-1]

@@ -8,7 +8,8 @@ from math import inf
 
 import numpy as np
 
-from trimtab.sim.placement.cluster import Flags, Places, ReplicaPlacement
+from trimtab.sim.fleet import Flags, Numbers
+from trimtab.sim.placement.cluster import ReplicaPlacement
 from trimtab.sim.placement.scheduler import Scheduler
 
 BOOT_S = 5.0
@@ -40,7 +41,7 @@ class Starts:
                 self._place_first(vm)
         return tuple(self._waiting)
 
-    def _place_at_once(self, vms: Places) -> Flags:
+    def _place_at_once(self, vms: Numbers) -> Flags:
         """Place those that name a node with room for all who name it; says who they are.
 
         In whatever order they come, each of them fits. One by one they took a quarter of a run
