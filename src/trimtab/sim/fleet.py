@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY, Ground, Node, Vm, requested
 from trimtab.model.quantity import Quantity
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_all, tolerates_for_scheduling
-from trimtab.sim.placement.rules import rules_of
+from trimtab.policy.pods.taints import LAUNCHER_TOLERATIONS, tolerates_for_scheduling
+from trimtab.sim.placement.rules import rules_of, soft_taints
 from trimtab.sim.placement.scheduler_scores import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from trimtab.virt.eviction import EvictionEffect, judge_eviction
 from trimtab.virt.launcher import SCHEDULABLE
@@ -90,7 +90,7 @@ class Fleet:
         self.allocatable_pods = _integers(node.pods for node in nodes)
         self.accepts = np.array([_accepts(node) for node in nodes], dtype=np.bool_)
         self.cordoned = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
-        self.soft_taints = _integers(_soft_taints(node) for node in nodes)
+        self.soft_taints = _integers(soft_taints(nodes))
         self.ground = ground_of(nodes)
         self.rules = rules_of(nodes, vms)
         by_load = scenario.requests == "consumption"  # what a VM uses on average is requested
@@ -185,10 +185,3 @@ def _accepts(node: Node) -> bool:
     """Whether a virt-launcher pod may be placed there at all (cordons come and go: elsewhere)."""
     willing = node.labels.get(SCHEDULABLE, "true") == "true"
     return willing and tolerates_for_scheduling(LAUNCHER_TOLERATIONS, node.taints)
-
-
-def _soft_taints(node: Node) -> int:
-    return sum(
-        taint.effect == "PreferNoSchedule" and not tolerates_all(LAUNCHER_TOLERATIONS, [taint])
-        for taint in node.taints
-    )

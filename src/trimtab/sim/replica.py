@@ -52,7 +52,6 @@ class Replica:
             arrived=self._arrived,
             reaction_s=spec.timing.reaction_s,
         )
-        cluster.marks, cluster.copies = self.migrations.marks, self.migrations.copies
         self._inflight = InFlightCache()
         self._assumed: list[tuple[Numbers, NDArray[np.int32], Numbers, float]] = []
         """Evicted VMs, the pod of each, its node, and when; the cache does not know of them yet."""

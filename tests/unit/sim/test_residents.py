@@ -16,14 +16,14 @@ MOVES = st.lists(st.tuples(st.integers(0, VMS - 1), st.integers(0, NODES - 1), s
 @given(
     start=st.lists(st.integers(0, NODES - 1), min_size=VMS, max_size=VMS),
     moves=MOVES,
-    how=st.sampled_from(["one", "many", "all"]),
+    all_at_once=st.booleans(),
     some=st.sets(st.integers(0, NODES - 1)),
 )
 def test_after_any_moves_the_vms_of_a_node_are_those_that_are_there(
     most: int,
     start: list[int],
     moves: list[tuple[int, int, bool]],
-    how: str,
+    all_at_once: bool,
     some: set[int],
 ) -> None:
     where = np.array(start, dtype=np.intp)
@@ -33,12 +33,10 @@ def test_after_any_moves_the_vms_of_a_node_are_those_that_are_there(
     nodes = np.array(sorted(some), dtype=np.intp)
     for vm, node, ask in moves:
         where[vm] = node
-        if how == "all":
+        if all_at_once:
             known.forget()
-        elif how == "many":
-            known.move_all([vm])
         else:
-            known.moves(vm)
+            known.move([vm])
         if ask:
             assert known.on(node).tolist() == np.flatnonzero(where == node).tolist()
             there = np.flatnonzero(np.isin(where, nodes))

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from trimtab.sim.fleet import Fleet, Floats, Numbers
+from trimtab.sim.fleet import Fleet, Floats
 from trimtab.sim.outcome import MigrationRecord
 
 Outcomes = NDArray[np.int8]
@@ -17,6 +17,7 @@ GB = 1e9
 AT_ONCE = 10_000
 """Records are made of so many rows at a time, to keep what is made in between small."""
 _COLUMNS = (np.int32, np.int32, np.int32, np.float64, np.float64, np.float64, np.float64, np.int8)
+"""VM, source, target (`marks.NONE` if missing), requested, begun, ended, bytes sent, outcome."""
 
 
 class MovesDone(Struct, frozen=True, eq=False):
@@ -34,30 +35,9 @@ class EndedAttempts:
     def __init__(self) -> None:
         self._added: list[tuple[NDArray[Any], ...]] = []
 
-    def add(
-        self,
-        vms: Numbers,
-        sources: Numbers,
-        targets: Numbers,
-        requested_s: Floats,
-        begun_s: Floats,
-        ended_s: float,
-        sent: Floats,
-        outcomes: Outcomes,
-    ) -> None:
-        """One entry for each attempt; a target may be missing (`marks.NONE`); sent: bytes."""
-        self._added.append(
-            (
-                vms,
-                sources,
-                targets,
-                requested_s,
-                begun_s,
-                np.broadcast_to(ended_s, vms.shape),
-                sent,
-                outcomes,
-            )
-        )
+    def add(self, *columns: NDArray[Any]) -> None:
+        """One entry for each attempt, in the columns of `_COLUMNS`."""
+        self._added.append(columns)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """The same columns over all of them."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from trimtab.sim.fleet import BYTES_PER_UNIT, Floats, Numbers
-from trimtab.sim.migration.copies import PreCopies
 from trimtab.sim.migration.ended import (
     FAILED,
     GB,
@@ -23,7 +22,7 @@ from trimtab.sim.migration.ended import (
     MoveRecords,
     Outcomes,
 )
-from trimtab.sim.migration.marks import BOUND, NONE, PENDING, UNMARKED, WAITING, Marks
+from trimtab.sim.migration.marks import BOUND, NONE, PENDING, UNMARKED, WAITING
 from trimtab.sim.migration.waiting import WaitingMarks
 from trimtab.sim.outcome import MigrationRecord
 from trimtab.sim.placement.cluster import MANY_MOVES, ReplicaPlacement
@@ -57,8 +56,7 @@ class Migrations:
         model = self._model = cluster.fleet.scenario.migration
         self._limits = MigrationLimits(model.per_cluster, model.per_node_outbound)
         self._left, self._arrived, self._reaction_s = left, arrived, reaction_s
-        self.marks = Marks(cluster.fleet.vms)
-        self.copies = PreCopies(cluster.fleet.nodes, cluster.fleet.vms, self._model.bandwidth)
+        self.marks, self.copies = cluster.marks, cluster.copies
         self._waiting = WaitingMarks(self.marks)
         self._leaving = np.zeros(cluster.fleet.nodes + 1, dtype=np.int64)
         """How many attempts are under way from each node."""
@@ -338,15 +336,10 @@ class Migrations:
             self._pending.difference_update(vms.tolist())
         np.subtract.at(self._leaving, sources, 1)
         self._waiting.freed_all(sources.tolist())
+        requested_s, begun_s = marks.requested_s[vms], marks.begun_s[vms]
+        ended_s = np.broadcast_to(now, vms.shape)
         self.ended.add(
-            vms,
-            sources,
-            marks.target[vms],
-            marks.requested_s[vms],
-            marks.begun_s[vms],
-            now,
-            sent,
-            outcomes,
+            vms, sources, marks.target[vms], requested_s, begun_s, ended_s, sent, outcomes
         )
         self._running -= len(vms)
 

@@ -45,7 +45,7 @@ class ReplicaPlacement:
         self.residents = Residents(where, fleet.nodes + 1)
         self.marks = Marks(fleet.vms)
         """VMs that are to leave their node; kept by the replica's migrations."""
-        self.copies = PreCopies(fleet.nodes, fleet.vms, 0.0)
+        self.copies = PreCopies(fleet.nodes, fleet.vms, fleet.scenario.migration.bandwidth)
         """Pre-copies under way; kept by the replica's migrations."""
         self._plain = _Plain(self)
         groups = None if fleet.rules is None else fleet.rules.groups
@@ -91,7 +91,7 @@ class ReplicaPlacement:
         memory[before] -= load
         memory[node] += load
         self._plain.where[vm] = node
-        self.residents.moves(vm)
+        self.residents.move((vm,))
 
     def land(self, vm: int, node: int) -> None:
         """Copying starts: the VM's memory counts on the target too, its CPU does not."""
@@ -157,7 +157,7 @@ class ReplicaPlacement:
                 self.apart.count(vm, source, -1)
         for vm in numbers:
             del self.landing[vm]
-        self.residents.move_all(numbers)
+        self.residents.move(numbers)
         touched = np.unique(sources).tolist()
         self.freed.update(touched)
         self.changed.extend(touched)

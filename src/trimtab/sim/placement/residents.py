@@ -34,15 +34,8 @@ class Residents:
         """Many VMs moved at once."""
         self._sorted = False
 
-    def moves(self, vm: int) -> None:
-        """A VM is somewhere else from now on."""
-        if self._sorted:
-            self._moved.add(vm)
-            self._elsewhere = None
-            self._sorted = len(self._moved) <= self._most
-
-    def move_all(self, vms: Iterable[int]) -> None:
-        """The same for one after the other."""
+    def move(self, vms: Iterable[int]) -> None:
+        """These VMs are somewhere else from now on."""
         if self._sorted:
             self._moved.update(vms)
             self._elsewhere = None

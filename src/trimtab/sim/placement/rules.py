@@ -76,7 +76,7 @@ def rules_of(nodes: Sequence[Node], vms: Sequence[Vm]) -> PlacementRules | None:
     return PlacementRules(
         kind=kind,
         allowed=np.array([_allowed(rules, nodes, labels) for rules in kinds], dtype=np.bool_),
-        soft_taints=np.array([_soft_taints(rules, nodes) for rules in kinds], dtype=np.int64),
+        soft_taints=np.array([soft_taints(nodes, rules) for rules in kinds], dtype=np.int64),
         bears_cordons=_bears(kinds, (CORDON,)),
         bears_tainter=_bears(kinds, TAINTER),
         groups=groups_of(pods, labels),
@@ -100,7 +100,8 @@ def _allowed(
     ]
 
 
-def _soft_taints(rules: Constraints, nodes: Sequence[Node]) -> list[int]:
+def soft_taints(nodes: Sequence[Node], rules: Constraints = NO_CONSTRAINTS) -> list[int]:
+    """How many PreferNoSchedule taints of each node such a pod does not tolerate."""
     tolerations = tolerations_of(rules)
     return [
         sum(

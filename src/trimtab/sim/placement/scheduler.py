@@ -46,7 +46,7 @@ class Scheduler:
     def __init__(self, cluster: ReplicaPlacement, placement: Placement, ties: Random) -> None:
         self._cluster, self._placement = cluster, placement
         self._ties, self._draw = ties, below(ties)
-        self._node_scores: dict[tuple[int, int, int], NodeScores] = {}
+        self._node_scores: dict[Asks, NodeScores] = {}
         self._start, self._nodes, self._placed = 0, cluster.fleet.nodes, 0
         self._wanted = nodes_to_find(self._nodes)
         self._rules, self._apart = cluster.fleet.rules, cluster.apart
@@ -184,10 +184,8 @@ class Scheduler:
     def _scores_for(self, vm: int) -> NodeScores:
         """For pods like this VM's, as of now."""
         fleet = self._cluster.fleet
-        kind = 0 if self._rules is None else self._rules.kind.item(vm)
-        known = self._known_scores(
-            (fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm), kind)
-        )
+        cpu, memory = fleet.requested_cpu.item(vm), fleet.requested_memory.item(vm)
+        known = self._known_scores((cpu, memory, self._kind(vm)))
         known.follow()
         return known
 
