@@ -23,7 +23,7 @@ from typing import get_args
 from builders.labs.lab import RunningLab
 from builders.labs.vm import TRIMTAB, vm_stack
 from conformance.kubevirt import labs
-from conformance.kubevirt.compare import Compared
+from conformance.kubevirt.compare import Compared, answers, by_kind, table, waits
 from conformance.kubevirt.draws import limits, scenario
 from conformance.kubevirt.recording import (
     RECORDED,
@@ -40,15 +40,12 @@ from conformance.kubevirt.recording import (
 )
 from conformance.kubevirt.run import run
 from conformance.kubevirt.scenario import Scenario
-from conformance.kubevirt.table import answers, by_kind, table, waits
 from conformance.kubevirt.wrong import MISTAKES, command
 from trimtab.lab.components.stack import Stack
 from trimtab.lab.files.layout import Home
 from trimtab.stacks.kubevirt.settings import KubevirtSettings
 from trimtab.stacks.kubevirt.stack import kubevirt_stack
 
-SCALE = 1
-"""KubeVirt's waits are real seconds, so faster ones of ours would save nothing."""
 PREFIX = "trimtab-conformance-"
 SIDES: tuple[Side, ...] = get_args(Side)
 
@@ -128,9 +125,10 @@ async def _play_side(options: Namespace, home: Path, keep: Path, side: Side) -> 
     lab = RunningLab(Home(home), side, (stack,))
     try:
         nodes = places * labs.NODES_EACH
-        await asyncio.to_thread(lab.up, stacks=(stack.name,), nodes=nodes, scale=SCALE)
-        async with labs.world(side, lab.kubeconfig, SCALE) as world:
-            made = await labs.make_places(world, 1, places, SCALE)
+        # KubeVirt's waits are real seconds, so faster ones of ours would save nothing.
+        await asyncio.to_thread(lab.up, stacks=(stack.name,), nodes=nodes, scale=1)
+        async with labs.world(side, lab.kubeconfig) as world:
+            made = await labs.make_places(world, places)
             return await run(wanted, world, made, _reporter(keep, side))
     finally:
         if options.labs is None:
@@ -142,8 +140,7 @@ def _stack(side: Side, first: Scenario, options: Namespace) -> Stack:
     if side == "theirs":
         return kubevirt_stack(KubevirtSettings(parallel=parallel, priority_queue=options.limits))
     program = command(*options.mistake) if options.mistake else TRIMTAB
-    bandwidth = labs.bandwidth_for(SCALE)
-    return vm_stack(bandwidth=bandwidth, parallel=parallel, command=program)
+    return vm_stack(bandwidth=labs.BANDWIDTH, parallel=parallel, command=program)
 
 
 def _reporter(keep: Path, side: Side) -> Callable[[Played], None]:

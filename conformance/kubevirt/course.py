@@ -95,14 +95,14 @@ class Course(Struct, frozen=True, kw_only=True):
     settled: bool = True
 
 
-def backoffs(records: Sequence[Record], scale: float) -> tuple[int, ...]:
+def backoffs(records: Sequence[Record]) -> tuple[int, ...]:
     """From a failure of an evacuation to the moment when the next one has its slot."""
     found = []
     evacuations = [each for each in records if each.cause == "eviction"]
     for earlier, later in pairwise(evacuations):
         failed, began = earlier.since("Failed"), later.since("Scheduling")
         if earlier.told()[-1:] == ("Failed",) and failed is not None and began is not None:
-            found.append(power_of_wait((began - failed) * scale))
+            found.append(power_of_wait(began - failed))
     return tuple(found)
 
 

@@ -30,6 +30,8 @@ NODES_EACH = 3
 SLOW = "conformance-slow"
 _LABEL = {"trimtab.dev/conformance": "true"}
 _ADMISSION = "admissionregistration.k8s.io"
+BANDWIDTH = round(0.8 * 1024**3 / COPY_S)
+"""Bytes a second of our own lab, so that a copy takes `COPY_S`."""
 _KINDS: dict[str, Kind[Any]] = {
     "MutatingAdmissionPolicy": Kind(
         _ADMISSION, "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", Object, False
@@ -49,10 +51,10 @@ _KINDS: dict[str, Kind[Any]] = {
 
 
 @asynccontextmanager
-async def world(side: Side, kubeconfig: Path, scale: float) -> AsyncIterator[World]:
+async def world(side: Side, kubeconfig: Path) -> AsyncIterator[World]:
     """A lab with trimtab's own VMs, or one with KubeVirt."""
     async with _client(kubeconfig) as client:
-        seen = Ours(client, scale) if side == "ours" else Theirs(client)
+        seen = Ours(client) if side == "ours" else Theirs(client)
         async with seen.followed():
             yield seen
 
@@ -63,11 +65,11 @@ def _client(kubeconfig: Path) -> Client:
     )
 
 
-async def make_places(world: World, first: int, count: int, scale: float) -> list[Place]:
-    """`count` places on the lab's nodes from number `first` on, each with three of them."""
-    for thing in [*_place_policy(), *_extras(world, scale)]:
+async def make_places(world: World, count: int) -> list[Place]:
+    """`count` places on the lab's nodes, each with three of them."""
+    for thing in [*_place_policy(), *_extras(world)]:
         await apply(world.client, _KINDS[thing["kind"]], thing, force=True)
-    places = [_place(number, first) for number in range(count)]
+    places = [_place(number) for number in range(count)]
     for place in places:
         meta = {"name": place.namespace, "labels": _LABEL}
         await apply(world.client, NAMESPACES, {"metadata": meta}, force=True)
@@ -78,13 +80,13 @@ async def make_places(world: World, first: int, count: int, scale: float) -> lis
     return places
 
 
-def _place(number: int, first: int) -> Place:
-    begin = first + number * NODES_EACH
+def _place(number: int) -> Place:
+    begin = 1 + number * NODES_EACH
     nodes = tuple(f"kwok-node-{node}" for node in range(begin, begin + NODES_EACH))
     return Place(f"place-{number}", nodes)
 
 
-def _extras(world: World, scale: float) -> Sequence[Free]:
+def _extras(world: World) -> Sequence[Free]:
     """KubeVirt gets a slow migration network for these VMs, and the way to a first node."""
     if not isinstance(world, Theirs):
         return ()
@@ -93,16 +95,11 @@ def _extras(world: World, scale: float) -> Sequence[Free]:
         "kind": "MigrationPolicy",
         "metadata": {"name": SLOW},
         "spec": {
-            "bandwidthPerMigration": str(bandwidth_for(scale)),
+            "bandwidthPerMigration": str(BANDWIDTH),
             "selectors": {"namespaceSelector": _LABEL},
         },
     }
     return [*initial_node_policy(), slow]
-
-
-def bandwidth_for(scale: float) -> int:
-    """Bytes a second of our own lab, so that a copy takes `COPY_S`."""
-    return round(0.8 * 1024**3 / (COPY_S * scale))
 
 
 def _place_policy() -> list[Free]:

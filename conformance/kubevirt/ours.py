@@ -25,8 +25,8 @@ _PHASES = {"": "Pending", "PreCopy": "Copying"}
 class Ours(World):
     name = "trimtab"
 
-    def __init__(self, client: Client, scale: float) -> None:
-        super().__init__(client, scale)
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
         self.vms = Reflector(client, VMS)
         self.migrations = Reflector(client, MIGRATIONS)
         self._targets: set[str] = set()

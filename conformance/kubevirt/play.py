@@ -214,7 +214,7 @@ class _Player:
         nodes = self._place.nodes
         return Fate(
             moves=tuple(Move(record.cause, record.told()) for record in records),
-            backoff=backoffs(records, world.scale),
+            backoff=backoffs(records),
             lives=len(life.starts) if life else 0,
             end=end,
             moved=life.moved if life else 0,

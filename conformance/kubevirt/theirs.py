@@ -27,8 +27,8 @@ from trimtab.kube.virtual_machines import INITIAL_NODE
 class Theirs(World):
     name = "KubeVirt"
 
-    def __init__(self, client: Client, scale: float = 1.0) -> None:
-        super().__init__(client, scale)
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
         self.vms = Reflector(client, KUBEVIRT_VMS)
         self.vmis = Reflector(client, VMIS)
         self.migrations = Reflector(client, VMIMS)

@@ -72,10 +72,8 @@ class World(ABC):
 
     name: str
 
-    def __init__(self, client: Client, scale: float) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
-        self.scale = scale
-        """By which our own waits are shortened; KubeVirt's cannot be."""
         self.records: dict[str, Record] = {}
         self.lives: dict[Key, Life] = {}
         self.pods = Reflector(client, PODS, labels="=".join(LAUNCHER_LABEL))

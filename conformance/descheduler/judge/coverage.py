@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from conformance.descheduler.judge.compare import Judgement
-from conformance.descheduler.judge.fates import fates_of
 from conformance.descheduler.recording import Recording
 from conformance.descheduler.stubs import Reply
 from trimtab.model.snapshot import EVICT, REQUEST_EVICT_ONLY
@@ -18,6 +17,7 @@ from trimtab.policy.file.settings import (
     Profile,
     UsageSource,
 )
+from trimtab.policy.inflight import InFlight, PodEvent
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.pods.fit import PreEviction
 from trimtab.policy.snapshot_view import SnapshotView, policy_of
@@ -34,7 +34,7 @@ def coverage(judged: Sequence[tuple[Recording, Judgement]]) -> Counter[str]:
         counted.update(set(_touched(recording, judgement)))
         last[recording.session] = recording
     for recording in last.values():
-        counted.update(f"2.4.{fate}" for fate in fates_of(recording))
+        counted.update(f"2.4.{fate}" for fate in _fates_of(recording))
     return counted
 
 
@@ -217,3 +217,35 @@ def _filtered(visit: Visit, profile: Profile, plugin: Plugin, view: SnapshotView
     finished = [p for p in view._snapshot.pods if p.node == visit.node and p.finished]
     if finished and any(EVICT not in p.annotations for p in finished):
         yield "P10"
+
+
+def _fates_of(recording: Recording) -> Iterator[str]:
+    """How evictions in background went on, as the in-flight cache heard of it (2.4).
+
+    One word for each thing that happened to an entry since the process began.
+    """
+    known, assumed_any = InFlight(), False
+    for told in recording.history:
+        if told.assumed is not None:
+            one = told.assumed
+            known = known.assume(one.uid, one.node, one.namespace, one.time)
+            assumed_any = True
+        if told.event is not None:
+            after = known.observe(told.event)
+            yield from _fate(known, after, told.event, assumed_any)
+            known = after
+
+
+def _fate(before: InFlight, after: InFlight, event: PodEvent, later: bool) -> Iterator[str]:
+    uid, pod = event.pod.uid, event.pod
+    if uid in after and uid not in before:
+        yield "detected" if event.kind == "updated" or later else "recovered"
+    if uid in before and uid in after and not pod.eviction_in_progress:
+        yield "kept"
+    if uid in before and uid not in after:
+        if event.kind == "deleted":
+            yield "deleted"
+        elif not pod.request_evict_only:
+            yield "withdrawn"
+        else:
+            yield "finished" if pod.finished else "cancelled"

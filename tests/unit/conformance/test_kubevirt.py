@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from conformance.kubevirt.compare import compare
+from conformance.kubevirt.compare import compare, table
 from conformance.kubevirt.course import (
     Course,
     Fate,
@@ -22,7 +22,6 @@ from conformance.kubevirt.differences import KNOWN
 from conformance.kubevirt.draws import THEMES, limits, scenario
 from conformance.kubevirt.recording import Played, append, compared, left_over, load
 from conformance.kubevirt.scenario import LIMITS, ON_NODES, Machine, Moment, Scenario, Step
-from conformance.kubevirt.table import table
 from conformance.kubevirt.world import answered
 from trimtab.kube.errors import Invalid, Status, Unavailable
 from trimtab.virt.slots import MigrationLimits
@@ -156,13 +155,14 @@ def test_a_wait_is_a_power_of_two(seconds: float, power: int) -> None:
     assert power_of_wait(seconds) == power
 
 
-def test_waits_count_between_evacuations_only_and_in_the_time_of_the_lab() -> None:
+def test_waits_count_between_evacuations_only() -> None:
     failed = a_record("Pending", "Scheduling", "Failed")
     person = a_record("Pending", "Scheduling", "Failed", cause="person", begun=3.0)
     again = a_record("Pending", "Scheduling", begun=10.0)
-    assert backoffs([failed, person, again], scale=1.0) == (-1,)
-    assert backoffs([failed, person, again], scale=5.0) == (1,)
-    assert backoffs([failed], scale=1.0) == ()
+    late = a_record("Pending", "Scheduling", begun=42.0)
+    assert backoffs([failed, person, again]) == (-1,)
+    assert backoffs([failed, person, late]) == (1,)
+    assert backoffs([failed]) == ()
 
 
 def test_migrations_count_from_their_slot_to_their_end() -> None:
