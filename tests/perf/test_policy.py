@@ -9,9 +9,9 @@ from time import process_time
 import numpy as np
 import pytest
 
+from builders.worlds.policy import default_policy
 from trimtab.policy.choices import Shuffled
 from trimtab.policy.decision import decide
-from trimtab.policy.file.default import default_policy
 from trimtab.policy.numbers import classify_nodes, mean_of, percent_of, thresholds_around, usage_of
 from trimtab.policy.pods.filters import Filter
 from trimtab.policy.view import PlainNode, PlainPod, PodView, Traits, Vector, View

@@ -4,16 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Literal
 
 import msgspec
 import numpy as np
 
 from trimtab.model import snapshot as model
 from trimtab.model.snapshot import Snapshot, SnapshotNode, SnapshotPod
-from trimtab.policy.choices import Choose, as_given
-from trimtab.policy.cycle import Cycle
-from trimtab.policy.decision import decide
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.inflight import InFlight, KnownEviction, PodEvent, PodState
@@ -29,20 +25,6 @@ from trimtab.policy.view import (
     Vector,
     View,
 )
-
-
-def decide_snapshot(
-    snapshot: Snapshot, choose: Choose = as_given, nan: Literal["raise", "amd64"] = "raise"
-) -> Cycle:
-    """The cycle that the descheduler would run on this cluster with this policy."""
-    return decide(
-        SnapshotView(snapshot),
-        policy_of(snapshot),
-        inflight_of(snapshot),
-        choose,
-        background=snapshot.evictions_in_background,
-        nan=nan,
-    )
 
 
 def policy_of(snapshot: Snapshot, file: str = "snapshot: policy") -> Policy:

@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 
 from trimtab.model.quantity import parse_quantity
+from trimtab.model.snapshot import Snapshot
+from trimtab.policy.cycle import Cycle
+from trimtab.policy.decision import decide
+from trimtab.policy.file.default import DEFAULT_POLICY
+from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import (
     METRIC_RESOURCE,
     Evictor,
@@ -20,6 +25,7 @@ from trimtab.policy.file.settings import (
     Profile,
     UsageSource,
 )
+from trimtab.policy.snapshot_view import SnapshotView, inflight_of, policy_of
 from trimtab.policy.view import (
     Amounts,
     NodeView,
@@ -176,3 +182,18 @@ def a_low(low: Mapping[str, float], high: Mapping[str, float], **args: Any) -> L
 def a_high(low: Mapping[str, float], **args: Any) -> HighNodeUtilization:
     """HighNodeUtilization."""
     return HighNodeUtilization(low=low, **args)
+
+
+def default_policy() -> Policy:
+    """What trimtab runs unless told otherwise."""
+    return read_policy(DEFAULT_POLICY)
+
+
+def decide_snapshot(snapshot: Snapshot) -> Cycle:
+    """The cycle that the descheduler would run on this cluster with this policy."""
+    return decide(
+        SnapshotView(snapshot),
+        policy_of(snapshot),
+        inflight_of(snapshot),
+        background=snapshot.evictions_in_background,
+    )

@@ -18,12 +18,13 @@ from trimtab.model.load.curve import (
     Spikes,
     Steps,
     Trace,
+    chance,
     check_curve,
     levels,
     overall_mean,
     value_at,
 )
-from trimtab.model.load.curve_means import breakpoints, mean, mean_matrix, means
+from trimtab.model.load.curve_means import mean, mean_matrix, means
 
 shares = st.floats(0, 2).map(lambda x: round(x, 3))
 moments = st.integers(0, 2000).map(float)
@@ -63,6 +64,36 @@ traces = st.builds(
     st.booleans(),
 )
 curves: st.SearchStrategy[Curve] = st.one_of(constants, steps(), diurnals, spikes(), traces)
+
+
+def breakpoints(curve: Curve, end: float) -> Any:
+    """Moments in (0, end) at which the curve may jump, rising; a smooth curve has none."""
+    match curve:
+        case Steps():
+            turns = _turns(curve.delay, end, curve.repeat)
+            inner = np.array([0.0, *(at for at, _ in curve.points[1:])])
+            moments = (turns[:, None] + inner[curve.repeat is None :]).ravel()
+        case Trace() if curve.repeat:
+            moments = _turns(0.0, end, curve.interval)
+        case Trace():
+            moments = np.arange(1, len(curve.values)) * curve.interval
+        case Spikes():
+            turns = _turns(curve.delay, end, curve.every)
+            slots = np.round((turns - curve.delay) / curve.every)
+            shares = chance(slots.astype(np.int64).astype(np.uint64), curve.seed)
+            begins = turns + shares * (curve.every - curve.lasts)
+            moments = np.sort(np.concatenate([begins, begins + curve.lasts]))
+        case _:
+            moments = np.zeros(0)
+    return moments[(moments > 0) & (moments < end)]
+
+
+def _turns(delay: float, end: float, period: float | None) -> Any:
+    """When each repetition that touches (0, end) begins; without a period there is one."""
+    if period is None:
+        return np.array([delay])
+    first, last = math.floor(-delay / period), math.ceil((end - delay) / period)
+    return delay + np.arange(first, last) * period
 
 
 @settings(deadline=None, max_examples=examples(25))

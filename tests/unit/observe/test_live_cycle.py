@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from builders.worlds.policy import default_policy
 from trimtab.cli.simulation.sim.live import live_nodes
 from trimtab.errors import ConfigError
 from trimtab.exporter.http.api import NodeVms, Scene, VmUse
 from trimtab.observe.live_cycle import LiveNode, LiveVm, Targets, decide_live, query_of
-from trimtab.policy.file.default import DEFAULT_POLICY, default_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.view import QueryFailure, Vector

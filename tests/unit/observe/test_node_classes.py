@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from builders.worlds.policy import default_policy
 from trimtab.kube.resources import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, Taint
 from trimtab.observe.node_classes import Classification, ClassifiedNode, classify
-from trimtab.policy.file.default import default_policy
 from trimtab.policy.view import QueryFailure
 from trimtab.prom.client import Sample
 from trimtab.stacks.loop.soft_tainter import soft_taints_of, wanted, with_soft_taints

@@ -15,8 +15,9 @@ from builders.values.policy_files import (
     UNVERSIONED,
     a_file,
 )
+from builders.worlds.policy import default_policy
 from trimtab.errors import ConfigError
-from trimtab.policy.file.default import DEFAULT_POLICY, default_policy
+from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.reader import load_policy, read_policy
 from trimtab.policy.file.settings import (
     DEFAULT_PROTECTIONS,

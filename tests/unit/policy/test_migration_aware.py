@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from builders.values.lint_cases import facts
+from builders.worlds.policy import decide_snapshot
 from builders.worlds.snapshots import NOON, a_launcher, a_policy, a_snapshot
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import EVICT, MIGRATIONS, REQUEST_EVICT_ONLY, Snapshot
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.yaml_text import dump_yaml, load_yaml
 from trimtab.policy.pods.migration_aware import MigrationAware, cooldown_s
-from trimtab.policy.snapshot_view import decide_snapshot
 from trimtab.truth.explain.explanation import explain
 from trimtab.truth.lint import DeschedulerProgram, lint
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
+from builders.worlds.policy import decide_snapshot
 from builders.worlds.snapshots import NOON, WORKER, a_launcher
 from trimtab.errors import ConfigError
 from trimtab.model.nodes_and_vms import Taint
@@ -41,7 +42,7 @@ from trimtab.model.snapshot import (
 from trimtab.policy.cycle import PodOutcome
 from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.pods.requests import qos_of, requests_of
-from trimtab.policy.snapshot_view import SnapshotView, decide_snapshot, inflight_of, traits_of
+from trimtab.policy.snapshot_view import SnapshotView, inflight_of, traits_of
 from trimtab.policy.view import Qos, QueryFailure, Vector
 
 

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
+from builders.worlds.policy import default_policy
 from builders.worlds.sim import plain
 from builders.worlds.sim_specs import specs
 from trimtab.policy.cycle import Class
 from trimtab.policy.decision import decide
-from trimtab.policy.file.default import default_policy
 from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.view import PlainNode, Vector, View

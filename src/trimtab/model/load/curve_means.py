@@ -44,7 +44,7 @@ def mean_matrix(curves: Sequence[Curve], edges: Times) -> NDArray[np.float64]:
         else:
             result[row] = means(curve, edges)
     for (count, interval, repeat), rows in alike.items():
-        starts = _every(interval, 0, count + 1)
+        starts = _every(interval, count + 1)
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[first : first + _ROWS_AT_ONCE]
             each = chain.from_iterable(levels(curves[row]) for row in some)
@@ -61,37 +61,8 @@ def mean(curve: Curve, start: float, end: float) -> float:
     return float(means(curve, np.array([start, end]))[0])
 
 
-def breakpoints(curve: Curve, end: float) -> Times:
-    """Moments in (0, end) at which the curve may jump, rising; a smooth curve has none."""
-    match curve:
-        case Steps():
-            turns = _turns(curve.delay, end, curve.repeat)
-            inner = _starts(curve) if curve.repeat is not None else _starts(curve)[1:]
-            moments = (turns[:, None] + inner[None, :]).ravel()
-        case Trace() if curve.repeat:
-            moments = _turns(0.0, end, curve.interval)
-        case Trace():
-            moments = _every(curve.interval, 1, len(curve.values))
-        case Spikes():
-            turns = _turns(curve.delay, end, curve.every)
-            slots = np.round((turns - curve.delay) / curve.every)
-            begins = turns + _offsets(curve, slots)
-            moments = np.sort(np.concatenate([begins, begins + curve.lasts]))
-        case _:
-            moments = np.zeros(0)
-    return moments[(moments > 0) & (moments < end)]
-
-
-def _turns(delay: float, end: float, period: float | None) -> Times:
-    """When each repetition that touches (0, end) begins; without a period there is one."""
-    if period is None:
-        return np.array([delay])
-    first, last = math.floor(-delay / period), math.ceil((end - delay) / period)
-    return delay + _every(period, first, last)
-
-
-def _every(period: float, first: int, last: int) -> Times:
-    return np.asarray(np.arange(first, last) * period, dtype=np.float64)
+def _every(period: float, count: int) -> Times:
+    return np.asarray(np.arange(count) * period, dtype=np.float64)
 
 
 def _slopes(area: Times, edges: Times) -> Times:
@@ -113,7 +84,7 @@ def _integral(curve: Curve, times: Times) -> Times:
             peak_time = slots * curve.lasts + np.clip(into, 0.0, curve.lasts)
             return curve.base * times + (curve.peak - curve.base) * peak_time
         case Trace():
-            starts = _every(curve.interval, 0, len(curve.values) + 1)
+            starts = _every(curve.interval, len(curve.values) + 1)
             values = np.array(curve.values, dtype=np.float64)
             return _held(starts, values, times, repeat=curve.repeat)
         case Steps():

@@ -82,10 +82,10 @@ def _follow(nodes: NDArray[np.int_], table: NDArray[np.bool_]) -> NDArray[np.int
     return found
 
 
-def hold_places(placement: Places, *, longest: int = HELD_STEPS) -> Places:
-    """A VM that is seen again on some node within `longest` moments was on its last one."""
+def hold_places(placement: Places) -> Places:
+    """A VM that is seen again on some node within `HELD_STEPS` moments was on its last one."""
     values = np.where(placement == NOWHERE, np.nan, placement).astype(np.float32)
-    filled, _ = fill_gaps(values, longest=longest)
+    filled, _ = fill_gaps(values, longest=HELD_STEPS)
     return np.where(np.isnan(filled), NOWHERE, np.nan_to_num(filled)).astype(np.int32)
 
 

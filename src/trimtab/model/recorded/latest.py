@@ -11,13 +11,13 @@ from trimtab.model.snapshot import USE_NOT_KNOWN, Snapshot, SnapshotVm
 WINDOW_S = 3600.0
 
 
-def latest_snapshot(recording: ClusterRecording, window_s: float = WINDOW_S) -> Snapshot:
+def latest_snapshot(recording: ClusterRecording) -> Snapshot:
     """The recorded snapshot; CPU is the mean of what was used and waited for, memory the most.
 
     A VM that has no value in that time keeps what the snapshot itself says.
     """
     manifest = recording.manifest
-    moments = max(1, round(window_s / manifest.step_s))
+    moments = max(1, round(WINDOW_S / manifest.step_s))
     cpu = _by_column(recording.demand[-moments:], np.nanmean)
     memory = _by_column(recording.vm_memory[-moments:], np.nanmax)
     number = {name: at for at, name in enumerate(manifest.vms)}

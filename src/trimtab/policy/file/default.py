@@ -1,9 +1,7 @@
-"""The policy that trimtab runs unless told otherwise."""
+"""The policy that trimtab runs unless told otherwise.
 
-from functools import cache
-
-from trimtab.policy.file.reader import read_policy
-from trimtab.policy.file.settings import Policy
+Deviation thresholds 0 : 10 around the mean of the k3 score; 5 evictions in all, 2 a node.
+"""
 
 DEFAULT_QUERY = "descheduler:node:linear_amplified_ideal_point_positive_distance:k3:avg1m"
 
@@ -48,9 +46,3 @@ profiles:
         enabled:
           - LowNodeUtilization
 """
-
-
-@cache
-def default_policy() -> Policy:
-    """Deviation thresholds 0 : 10 around the mean of the k3 score; 5 evictions in all, 2 a node."""
-    return read_policy(DEFAULT_POLICY, "default policy")

@@ -65,13 +65,13 @@ _POINTS = {
 _REGISTERED = set().union(*_POINTS.values())
 
 
-def load_policy(path: Path, priority_classes: Mapping[str, int] | None = None) -> Policy:
+def load_policy(path: Path) -> Policy:
     """Read a policy file."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    return read_policy(text, str(path), priority_classes)
+    return read_policy(text, str(path))
 
 
 def read_policy(

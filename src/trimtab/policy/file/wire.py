@@ -178,9 +178,9 @@ class DefaultEvictorArgs(Args, frozen=True, rename="camel"):
     evict_failed_bare_pods: bool | None = None
 
 
-def unknown_fields(value: object, wanted: Any, path: str = "") -> Iterator[str]:
+def unknown_fields(value: object, wanted: Any) -> Iterator[str]:
     """Paths in `value` that the struct `wanted` does not have, in the order of the file."""
-    yield from _unknown(value, _type_info(wanted), path)
+    return _unknown(value, _type_info(wanted), "")
 
 
 _type_info = cache(msgspec.inspect.type_info)

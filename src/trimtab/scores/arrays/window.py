@@ -39,8 +39,6 @@ class Window(Struct, frozen=True, eq=False):
 def window(
     values: NDArray[np.floating] | Sequence[object],
     times: NDArray[np.floating] | Sequence[float] | None = None,
-    *,
-    averaged: bool = False,
 ) -> Window:
     """A window from anything array-like, with the axes that are missing added in front.
 
@@ -50,7 +48,7 @@ def window(
     array = np.asarray(values, dtype=np.float64)
     while array.ndim < 4:
         array = array[np.newaxis]
-    return Window(array, np.asarray([0.0] if times is None else times, dtype=np.float64), averaged)
+    return Window(array, np.asarray([0.0] if times is None else times, dtype=np.float64))
 
 
 def _check(values: Floats, times: Floats) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from builders.worlds.policy import decide_snapshot
 from builders.worlds.snapshots import a_launcher, a_policy, a_snapshot
 from trimtab.cli.main import app
 from trimtab.errors import ConfigError
 from trimtab.model.snapshot import dump, load
-from trimtab.policy.snapshot_view import decide_snapshot
 
 
 def run(*arguments: str) -> Any:
