@@ -31,6 +31,7 @@ Free = dict[str, Any]
 ACCOUNT = "system:serviceaccount:trimtab-system:advisor"
 NAMESPACES = ("trimtab-system", "openshift-cnv", "kube-descheduler", "monitoring")
 LOAD_AWARE, DENSITY, EXAMPLE = "load-aware-rebalancing", "virt-higher-density", "example-profile"
+POOL = "worker"
 DESCHEDULER_HOME = "openshift-kube-descheduler-operator"
 
 
@@ -59,8 +60,8 @@ class Kubectl:
         self._kubectl = locate("kubectl")
         self._tls = server.tls()
 
-    def run(self, *arguments: str, text: str = "", user: Path | None = None) -> str:
-        done = self.attempt(*arguments, text=text, user=user)
+    def run(self, *arguments: str, text: str = "") -> str:
+        done = self.attempt(*arguments, text=text)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
@@ -101,12 +102,12 @@ class Kubectl:
 
     # Machine configs
 
-    def roll(self, pool: str = "worker") -> None:
+    def roll(self) -> None:
         """What the machine-config operator does: render, and all nodes run what was rendered."""
         configs = json.loads(self.run("get", "machineconfigs", "-o", "json"))["items"]
-        mine = [c for c in configs if (c["metadata"].get("labels") or {}).get(ROLE) == pool]
+        mine = [c for c in configs if (c["metadata"].get("labels") or {}).get(ROLE) == POOL]
         arguments = [a for c in mine for a in c["spec"].get("kernelArguments") or ()]
-        name = f"rendered-{pool}-{abs(hash(str(mine))):032x}"
+        name = f"rendered-{POOL}-{abs(hash(str(mine))):032x}"
         rendered = {
             "apiVersion": "machineconfiguration.openshift.io/v1",
             "kind": "MachineConfig",
@@ -114,7 +115,7 @@ class Kubectl:
             "spec": {"kernelArguments": arguments, "config": _config_of(mine)},
         }
         self.apply(rendered, flags=("--server-side",))
-        self.patch("machineconfigpool", pool, rolled(name, mine))
+        self.patch("machineconfigpool", POOL, rolled(name, mine))
 
     # VirtPlatformConfigs
 
@@ -137,7 +138,7 @@ class Kubectl:
     def forget(self, name: str) -> None:
         self.run("delete", "virtplatformconfig", name, "--ignore-not-found")
 
-    def await_phase(self, name: str, *phases: str, limit_s: float = LIMIT_S) -> Free:
+    def await_phase(self, name: str, *phases: str) -> Free:
         """The status once it is in one of the phases and answers the present spec."""
         config: Free = {}
 
@@ -148,7 +149,7 @@ class Kubectl:
             answered = status.get("observedGeneration") == config["metadata"]["generation"]
             return answered and status.get("phase") in phases
 
-        wait_until(there, lambda: f"{name} is not {phases}: {told(config)}", limit_s)
+        wait_until(there, lambda: f"{name} is not {phases}: {told(config)}")
         status: Free = config["status"]
         return status
 
@@ -253,10 +254,8 @@ class OperatorProcess:
 
 
 @contextmanager
-def operator(
-    server: ApiServer, *flags: str, kubeconfig: Path | None = None
-) -> Iterator[OperatorProcess]:
-    process = OperatorProcess(server, *flags, kubeconfig=kubeconfig)
+def operator(server: ApiServer, *flags: str) -> Iterator[OperatorProcess]:
+    process = OperatorProcess(server, *flags)
     try:
         yield process
         assert process.alive, process.log.read_text()[-3000:]

@@ -13,6 +13,8 @@ CONFIG = "global: {scrape_interval: 15s}\n"
 SCRAPE_S = 60
 DELAY = 0.02
 """Cores that every VM waits for."""
+BESIDE = 0.5
+"""Cores that every node uses for itself."""
 GIB = 2**30
 Put = Callable[[str, str, float, float], None]
 """Takes a metric, its labels, a time and a value."""
@@ -47,17 +49,13 @@ def write_openmetrics(
     end: float,
     *,
     version: str = "1.7",
-    beside: float = 0.5,
-    skip: tuple[float, float] = (0.0, 0.0),
 ) -> None:
     """What virt-handler, virt-controller, cAdvisor, node-exporter and OpenShift's rules said.
 
-    `skip` is a hole in it. Every node uses `beside` cores for itself. 1.5 has no dirty rate;
-    before 1.5 vmi_info did not name the pod, and before 1.3 there was none; from 1.7 on guests
-    tell their load, and 1.9 has a new name for what guests use.
+    1.5 has no dirty rate; before 1.5 vmi_info did not name the pod, and before 1.3 there was none;
+    from 1.7 on guests tell their load, and 1.9 has a new name for what guests use.
     """
     times = [start + SCRAPE_S * k for k in range(int((end - start) / SCRAPE_S) + 1)]
-    times = [at for at in times if not skip[0] <= at < skip[1]]
     lines: dict[str, list[str]] = {}
 
     def put(metric: str, labels: str, at: float, value: float) -> None:
@@ -68,7 +66,7 @@ def write_openmetrics(
     before = times[0]
     for at in times:
         for node in nodes:
-            on_node[node] += beside * (at - before)
+            on_node[node] += BESIDE * (at - before)
         for vm in vms:
             node = vm.node(at)
             spent = vm.use(at) * (at - before)
@@ -79,19 +77,19 @@ def write_openmetrics(
                 _tell(put, vm, each, used.get(_series(vm, each), 0.0), at, start, version)
         for node, cores in nodes.items():
             idle = (at - start) - on_node[node] / cores
-            _tell_node(put, node, cores, idle, beside, [v for v in vms if v.node(at) == node], at)
+            _tell_node(put, node, cores, idle, [v for v in vms if v.node(at) == node], at)
         before = at
     path.write_text(_as_openmetrics(lines))
 
 
 def _tell_node(
-    put: Put, node: str, cores: int, idle: float, beside: float, vms: list[VmHistory], at: float
+    put: Put, node: str, cores: int, idle: float, vms: list[VmHistory], at: float
 ) -> None:
     """What node-exporter and OpenShift's rules said of a node with these VMs at a moment."""
     instance, memory = f'instance="{node}"', sum(vm.memory for vm in vms)
     for cpu in range(cores):
         put("node_cpu_seconds_total", f'{instance},cpu="{cpu}",mode="idle"', at, idle)
-    cpu_share = (beside + sum(vm.use(at) for vm in vms)) / cores
+    cpu_share = (BESIDE + sum(vm.use(at) for vm in vms)) / cores
     put("descheduler:nodeutilization:cpu:avg1m", instance, at, cpu_share)
     put("descheduler:nodeutilization:memory:avg1m", instance, at, memory / (64 * GIB))
     put("node_memory_MemAvailable_bytes", instance, at, 64 * GIB - memory)

@@ -150,17 +150,17 @@ class LoopLab:
         self._cycles_read += len(self.cycles())
         self.ask(change)
 
-    def converge(self, quiet: int = QUIET, limit_s: float = LIMIT_S) -> Story:
+    def converge(self, quiet: int = QUIET) -> Story:
         """From an over-utilised node until nothing was evicted for `quiet` cycles in a row."""
-        over = self.await_over(limit_s)
+        over = self.await_over()
         before = self.value("max_over_time(stddev(node_cpu_usage_ratio)[1m:1s])")
-        self.await_quiet(quiet, limit_s)
+        self.await_quiet(quiet)
         seen = self.state()
         after = self.value("stddev(node_cpu_usage_ratio)")
         done = [m for m in self.migrations() if m.status.phase == "Succeeded"]
         return Story(over, before, after, seen, done)
 
-    def await_over(self, limit_s: float = LIMIT_S) -> tuple[str, ...]:
+    def await_over(self) -> tuple[str, ...]:
         """The nodes that are over-utilised, as soon as one is."""
         found: list[tuple[str, ...]] = []
 
@@ -168,7 +168,7 @@ class LoopLab:
             found.append(tuple(n.name for n in self.state().nodes if n.kind == "over"))
             return bool(found[-1])
 
-        wait_until(over, "no node became over-utilised", limit_s)
+        wait_until(over, "no node became over-utilised")
         return found[-1]
 
     def await_quiet(self, quiet: int = QUIET, limit_s: float = LIMIT_S) -> None:
@@ -197,9 +197,9 @@ class LoopLab:
         marked = [vm.metadata.name for vm in self.vms() if vm.status.evacuation_node_name]
         return marked + [m.metadata.name for m in self.migrations() if not m.finished]
 
-    def await_migrations(self, count: int, limit_s: float = LIMIT_S) -> None:
+    def await_migrations(self, count: int) -> None:
         """Until so many VMs have been asked to leave."""
-        wait_until(lambda: len(self.marked()) >= count, f"fewer than {count} marks", limit_s)
+        wait_until(lambda: len(self.marked()) >= count, f"fewer than {count} marks")
 
     def marked(self) -> set[str]:
         """Pods that the descheduler asked to go and whose VM was marked."""

@@ -23,7 +23,6 @@ TRIMTAB = (sys.executable, "-m", "trimtab.cli")
 def vm_stack(
     *,
     controllers: int = 1,
-    webhook: bool = True,
     command: tuple[str, ...] = TRIMTAB,
     **options: object,
 ) -> Stack:
@@ -33,13 +32,11 @@ def vm_stack(
     flags = tuple(f"--{name.replace('_', '-')}={value}" for name, value in options.items())
 
     def contribute(lab: Lab) -> StackContribution:
-        programs = [vm_controller(lab, name, flags, command) for name in names]
+        controlling = (vm_controller(lab, name, flags, command) for name in names)
         objects = service_objects(controller.SERVICE, evictions.SERVICE)
-        if webhook:
-            programs.append(eviction_service(lab, command))
-            objects.append(eviction_webhook(webhook_at(lab, "webhook")))
+        objects.append(eviction_webhook(webhook_at(lab, "webhook")))
         return StackContribution(
-            components=tuple(programs),
+            components=(*controlling, eviction_service(lab, command)),
             services=(ServiceIdentity("vm-controller"), ServiceIdentity("webhook")),
             servers=(ServerCert("webhook-server"),),
             objects=tuple(objects),
@@ -58,7 +55,7 @@ def trimtab(*arguments: str) -> tuple[str, ...]:
 
 
 def vm_controller(
-    lab: Lab, name: str, flags: tuple[str, ...] = (), command: tuple[str, ...] = TRIMTAB
+    lab: Lab, name: str, flags: tuple[str, ...], command: tuple[str, ...]
 ) -> Component:
     port = lab.port(name)
     config = kubeconfig_file("vm-controller")
@@ -78,7 +75,7 @@ def vm_controller(
     )
 
 
-def eviction_service(lab: Lab, command: tuple[str, ...] = TRIMTAB) -> Component:
+def eviction_service(lab: Lab, command: tuple[str, ...]) -> Component:
     port = lab.port("webhook")
     return Component(
         name="webhook",

@@ -185,11 +185,9 @@ class ControllerProcess(ServiceProcess):
 
 
 @contextmanager
-def controller(
-    lab: RunningLab, *flags: str, kubeconfig: Path | None = None
-) -> Iterator[ControllerProcess]:
+def controller(lab: RunningLab, *flags: str) -> Iterator[ControllerProcess]:
     """A controller for the time of the block; it ends in order, so that the next may lead."""
-    process = ControllerProcess(lab, *flags, kubeconfig=kubeconfig)
+    process = ControllerProcess(lab, *flags)
     try:
         yield process
         assert process.end() == 0

@@ -59,7 +59,6 @@ def build_quietly(
     force: bool = False,
     limits: SilenceLimits = PATIENT,
     events: list[Progress] | None = None,
-    sources: Path | None = None,
 ) -> list[Built]:
     """Build with the go in `directory`/bin, telling nobody but `events`."""
     told: list[Progress] = [] if events is None else events
@@ -70,7 +69,6 @@ def build_quietly(
         report=told.append,
         force=force,
         limits=limits,
-        sources=sources,
     )
 
 

@@ -1,7 +1,5 @@
 """A study as real ones are: most candidates close together, a few far away, own scores too."""
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from builders.values.outcomes import a_scenario
@@ -15,9 +13,9 @@ FAR = {3: 240, 7: 480, 8: 520}  # migrations by place
 """Candidates that move without end."""
 
 
-def crowded_report(own: Sequence[str] = OWN) -> str:
+def crowded_report() -> str:
     """The page of 24 candidates, most of them between two and nine migrations."""
-    scores = [*list(CATALOG)[:19], *own]
+    scores = [*list(CATALOG)[:19], *OWN]
     plan = replace(
         a_plan(seeds=8, scenarios=(a_scenario("calm", 6, 40), a_scenario("busy", 3, 9))),
         candidates=(

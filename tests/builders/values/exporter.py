@@ -100,12 +100,11 @@ def a_share(
     cpu: float = 0.1,
     memory: float = 0.2,
     *,
-    vm: str = "web",
     role: PodRole = PodRole.ACTIVE,
     load: Load | None = None,
 ) -> PodContribution:
     fixed = Amounts(round(cpu * 1e9), round(memory * 1e9)) if load is None else Amounts()
-    return PodContribution(node, Key("default", vm), role, fixed, load)
+    return PodContribution(node, Key("default", "web"), role, fixed, load)
 
 
 def samples(page: str) -> list[Sample]:

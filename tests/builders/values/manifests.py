@@ -25,8 +25,8 @@ def base() -> list[Manifest]:
     return [each for name in kustomization["resources"] for each in documents(name)]
 
 
-def of_kind(kind: str, manifests: list[Manifest] | None = None) -> list[Manifest]:
-    return [each for each in (base() if manifests is None else manifests) if each["kind"] == kind]
+def of_kind(kind: str) -> list[Manifest]:
+    return [each for each in base() if each["kind"] == kind]
 
 
 def one(kind: str, name: str) -> Manifest:

@@ -125,10 +125,10 @@ class World:
         )
         self.edit(options=Options(load_aware=chosen))
 
-    def recreate(self, action: Action = "Ignore") -> None:
+    def recreate(self) -> None:
         """Somebody deletes the object; what is advertised comes back, without a status."""
         meta = structs.replace(self.config.metadata, uid="v", generation=1, annotations={})
-        spec = Spec(profile=self.config.spec.profile, action=action)
+        spec = Spec(profile=self.config.spec.profile, action="Ignore")
         self.config = VirtPlatformConfig(metadata=meta, spec=spec)
 
     # What the profile wishes

@@ -8,10 +8,10 @@ from trimtab.model.scenarios.scenario import Scenario
 ON_HOT = 22
 
 
-def crowded(nodes: int, vms: int, hot: int, on_hot: int = ON_HOT) -> Scenario:
+def crowded(nodes: int, vms: int, hot: int) -> Scenario:
     """`hot` nodes with 22 VMs, the others with the rest; each VM uses 1 of 32 cores."""
     names = [f"kwok-node-{number}" for number in range(1, nodes + 1)]
-    homes = [name for name in names[:hot] for _ in range(on_hot)]
+    homes = [name for name in names[:hot] for _ in range(ON_HOT)]
     homes += [names[hot + at % (nodes - hot)] for at in range(vms - len(homes))]
     return Scenario(
         name="crowded",

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+CORES = 32
+"""Of each node."""
+
 
 class HotVm(Struct, frozen=True):
     name: str
@@ -28,7 +31,7 @@ class HotCluster(Struct, frozen=True):
     """A node that somebody drains while the balancer works."""
 
 
-def a_hot_cluster(seed: int, nodes: Sequence[str], cores: int = 32) -> HotCluster:
+def a_hot_cluster(seed: int, nodes: Sequence[str]) -> HotCluster:
     """The hot node has 60 to 85 % of its CPU used, the open ones 5 to 35 %.
 
     It always has VMs that may go and nodes that may take them, so there is something to do.
@@ -41,7 +44,7 @@ def a_hot_cluster(seed: int, nodes: Sequence[str], cores: int = 32) -> HotCluste
     vms: list[HotVm] = []
     for node in order:
         share = chance.uniform(0.6, 0.85) if node == hot else chance.uniform(0.05, 0.35)
-        vms += _filled(chance, node, share * cores, len(vms))
+        vms += _filled(chance, node, share * CORES, len(vms))
     drained = rest[2] if seed % 3 == 2 else ""
     return HotCluster(tuple(vms), hot, cordoned, tainted, drained)
 

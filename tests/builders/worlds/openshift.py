@@ -55,9 +55,9 @@ def with_migrations(cluster: Directory, total: int | None, node: int | None) -> 
     return changed(cluster, HYPERCONVERGED, liveMigrationConfig=given)
 
 
-def running_with(cluster: Directory, *arguments: str, role: str = "worker") -> Directory:
-    """The pool's nodes boot with these kernel arguments."""
-    rendered = MACHINE_CONFIGS.ref(RENDERED.format(role))
+def running_with(cluster: Directory, *arguments: str) -> Directory:
+    """The workers boot with these kernel arguments."""
+    rendered = MACHINE_CONFIGS.ref(RENDERED.format("worker"))
     return changed(cluster, rendered, kernelArguments=list(arguments))
 
 

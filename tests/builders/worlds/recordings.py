@@ -25,7 +25,6 @@ def a_recording(
     step_s: float = 300.0,
     beside: float = 0.5,
     hot: float = 1.0,
-    policy: str = "",
 ) -> ClusterRecording:
     """VMs in turn on all nodes, each a wave; those of the first node `hot` times as busy.
 
@@ -45,7 +44,7 @@ def a_recording(
         node_memory[:, where[vm]] += memory[:, vm]
     return ClusterRecording(
         manifest=Manifest(start=START, step_s=step_s, moments=moments, nodes=names, vms=vm_names),
-        snapshot=_snapshot(names, vm_names, where.tolist(), policy),
+        snapshot=_snapshot(names, vm_names, where.tolist()),
         vm_cpu=cpu,
         vm_delay=np.full((moments, vms), np.nan, dtype=np.float32),
         vm_memory=memory,
@@ -55,9 +54,7 @@ def a_recording(
     )
 
 
-def _snapshot(
-    nodes: tuple[str, ...], vms: tuple[str, ...], where: list[int], policy: str
-) -> Snapshot:
+def _snapshot(nodes: tuple[str, ...], vms: tuple[str, ...], where: list[int]) -> Snapshot:
     has = {"cpu": "8", "memory": "64Gi", "pods": "110"}
     asked = ContainerResources(requests={"cpu": "200m", "memory": "5Gi"})
     pods = [
@@ -66,7 +63,7 @@ def _snapshot(
     ]
     return Snapshot(
         taken_at=datetime.fromtimestamp(START, UTC),
-        policy=policy,
+        policy="",
         nodes=tuple(SnapshotNode(name, capacity=has, allocatable=has) for name in nodes),
         pods=tuple(pods),
         vms=tuple(

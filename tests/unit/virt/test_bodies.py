@@ -17,7 +17,8 @@ from msgspec import structs
 from builders.values.virt import a_launcher, a_vm
 from builders.worlds.sim import a_scenario, nodes
 from builders.worlds.sim import a_vm as a_simulated_vm
-from builders.worlds.vm import START, World
+from builders.worlds.vm import World
+from builders.worlds.vm_cluster import START
 from trimtab.kube.resources import Key, ObjectMeta
 from trimtab.kube.virtual_machines import EVACUATION_LABEL, MigrationStatus, VirtualMachineMigration
 from trimtab.model.scenarios.scenario import Migration, ScenarioEvent

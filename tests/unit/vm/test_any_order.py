@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from builders.examples import FULL, examples
-from builders.worlds.vm import NODES, World
+from builders.worlds.vm import World
+from builders.worlds.vm_cluster import NODES
 from trimtab.kube.virtual_machines import EVICTION_IN_PROGRESS, GUARD_LABEL, MIGRATION_LABEL
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 from trimtab.vm.decide.situation import is_over, is_running

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from builders.worlds.vm import KEY, START, World
+from builders.worlds.vm import World
+from builders.worlds.vm_cluster import KEY, START
 from trimtab.kube.clock import Clock
 from trimtab.kube.resources import ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from trimtab.kube.virtual_machines import (

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from builders.worlds.vm import KEY, START, World
+from builders.worlds.vm import World
+from builders.worlds.vm_cluster import KEY, START
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import ObjectMeta, OwnerReference
 from trimtab.kube.virtual_machines import (
