@@ -18,8 +18,10 @@ from msgspec import Struct
 
 from trimtab import __version__
 from trimtab.errors import ConfigError, TrimtabError
-from trimtab.kube import clock
 from trimtab.kube.client import Client
+from trimtab.kube.clock import NAME as CLOCK
+from trimtab.kube.clock import NAMESPACE as CLOCK_NAMESPACE
+from trimtab.kube.clock import Clock, clock_from
 from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import VMIMS
 from trimtab.kube.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Free, Key, Kind
@@ -167,22 +169,11 @@ class _Looker:
     ) -> tuple[tuple[SnapshotVm, ...], str]:
         """What VMs demand: by KubeVirt's metrics if there are any, else by their pods."""
         measured = await demands_from_metrics(self._prometheus) if self._prometheus else {}
-        try:
-            config = await self._client.get(CONFIG_MAPS, clock.NAME, clock.NAMESPACE)
-            lab_clock = clock.clock_from(config)
-        except (NotFound, Forbidden, ConfigError):
-            lab_clock = clock.Clock()
+        lab_clock = await clock_or_real_time(self._client)
         return snapshot_vms(pods, fates, measured, lab_clock, time.time())
 
     async def _optional(self, kind: Kind[T], without: str) -> Sequence[T]:
-        """All objects of a kind that need not be served, or that we may not see."""
-        try:
-            return await self._client.list(kind)
-        except NotFound:
-            return ()
-        except Forbidden:
-            self._notes.append(f"{kind.plural} cannot be listed with these rights: {without}")
-            return ()
+        return await list_if_allowed(self._client, kind, without, self._notes)
 
     async def _query(self, policy: Policy) -> QueryResult | None:
         """The answer to the policy's query, or the error instead of it."""
@@ -261,6 +252,32 @@ class _Looker:
         if descheduler is not None:
             found["descheduler-build"] = "openshift" if descheduler.openshift else "upstream"
         return found
+
+
+async def list_if_allowed(
+    client: Client, kind: Kind[T], without: str = "", notes: list[str] | None = None
+) -> Sequence[T]:
+    """All objects of a kind that need not be served, or that we may not see.
+
+    In the latter case `notes` gets a line on what that means: `without`.
+    """
+    try:
+        return await client.list(kind)
+    except NotFound:
+        return ()
+    except Forbidden:
+        if notes is not None:
+            notes.append(f"{kind.plural} cannot be listed with these rights: {without}")
+        return ()
+
+
+async def clock_or_real_time(client: Client) -> Clock:
+    """A lab's clock, whose time may go faster; a real cluster has none and goes by its own."""
+    try:
+        config = await client.get(CONFIG_MAPS, CLOCK, CLOCK_NAMESPACE)
+        return clock_from(config)
+    except (NotFound, Forbidden, ConfigError):
+        return Clock()
 
 
 async def ask(prometheus: Prometheus, source: Source) -> QueryResult | None:

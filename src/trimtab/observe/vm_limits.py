@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from trimtab.errors import ConfigError
 from trimtab.kube.resources import Key, Kind, Object, Wire
-from trimtab.kube.virtual_machines import DOMAIN
 from trimtab.model.selectors import LabelSelector, selector_of
 from trimtab.model.snapshot import Match
 from trimtab.observe import wire
 from trimtab.observe.objects import pod_of
-from trimtab.observe.vm_loads import Fate, runs_a_vm
+from trimtab.observe.vm_loads import Fate, key_of, runs_a_vm
 from trimtab.policy.pods.requests import Nano, amounts, requests_of
 
 _NANO = 10**9
@@ -71,10 +70,9 @@ def with_limits(
     if not unmet and not limiting:
         return held
     for pod in pods:
-        meta = pod.metadata
-        key = Key(meta.namespace, meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, ""))
+        key = key_of(pod)
         fate = held.get(key)
-        if fate is None or fate.not_movable or not runs_a_vm(meta.labels):
+        if fate is None or fate.not_movable or not runs_a_vm(pod.metadata.labels):
             continue
         if reason := _budget_reason(pod, unmet) or _quota_reason(pod, limiting):
             held[key] = replace(fate, not_movable=reason)

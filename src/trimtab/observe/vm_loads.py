@@ -22,11 +22,12 @@ from trimtab.kube.virtual_machines import (
     LOAD,
     MEMORY_CONSUMPTION,
     MIGRATION_LABEL,
+    Load,
     VirtualMachine,
     decode_load,
     is_launcher,
 )
-from trimtab.model.load.curve import value_at
+from trimtab.model.load.curve import Constant, value_at
 from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.snapshot import USE_NOT_KNOWN, NextPod, SnapshotVm
 from trimtab.observe import wire
@@ -74,21 +75,27 @@ def _by_vm(samples: Sequence[Sample]) -> dict[Key, float]:
     }
 
 
-def demand_from_pod(annotations: Mapping[str, str], clock: Clock, now: float) -> Demand | None:
-    """What the pod's own annotations say of its VM at a moment, or None."""
+def load_from_pod(annotations: Mapping[str, str]) -> Load | None:
+    """Size and use of the VM, as the pod's own annotations say; None if they do not."""
     try:
         if LOAD in annotations:
-            load = decode_load(annotations[LOAD])
-            at = clock.lab_s(now)
-            return Demand(
-                value_at(load.cpu, at) * load.cores, value_at(load.memory, at) * load.bytes
-            )
-        return Demand(
-            float(annotations[CPU_CONSUMPTION]) * float(REFERENCE_CPU),
-            float(annotations[MEMORY_CONSUMPTION]) * float(REFERENCE_MEMORY),
+            return decode_load(annotations[LOAD])
+        return Load(
+            float(REFERENCE_CPU),
+            float(REFERENCE_MEMORY),
+            Constant(float(annotations[CPU_CONSUMPTION])),
+            Constant(float(annotations[MEMORY_CONSUMPTION])),
         )
     except (KeyError, ValueError, msgspec.MsgspecError):
         return None
+
+
+def demand_from_pod(annotations: Mapping[str, str], clock: Clock, now: float) -> Demand | None:
+    """The same at a moment."""
+    load, at = load_from_pod(annotations), clock.lab_s(now)
+    if load is None:
+        return None
+    return Demand(value_at(load.cpu, at) * load.cores, value_at(load.memory, at) * load.bytes)
 
 
 NOT_LIVE_MIGRATABLE = "it is not live-migratable"

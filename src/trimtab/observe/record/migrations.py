@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import TypeVar
 
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Forbidden, NotFound
 from trimtab.kube.kubevirt import (
     EVACUATION_ANNOTATION,
     UPDATE_ANNOTATION,
@@ -28,6 +27,7 @@ from trimtab.kube.virtual_machines import (
     VirtualMachineMigration,
 )
 from trimtab.model.recorded.recording import RecordedMigration, RequestedBy
+from trimtab.observe.look import list_if_allowed
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 T = TypeVar("T")
@@ -43,16 +43,8 @@ async def read_migrations(
     notes: list[str] = []
 
     async def listed(kind: Kind[T]) -> Sequence[T]:
-        try:
-            return await client.list(kind)
-        except NotFound:
-            return ()
-        except Forbidden:
-            notes.append(
-                f"{kind.plural} cannot be listed with these rights: "
-                "the recording has no migrations of them"
-            )
-            return ()
+        without = "the recording has no migrations of them"
+        return await list_if_allowed(client, kind, without, notes)
 
     # VMIs last: the state of a migration that ended in between is on its VMI
     migrations, own = await listed(VMIMS), own or await listed(MIGRATIONS)

@@ -3,28 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from trimtab.kube.clock import Clock
 from trimtab.kube.resources import Key
-from trimtab.kube.virtual_machines import (
-    CPU_CONSUMPTION,
-    DOMAIN,
-    LOAD,
-    MEMORY_CONSUMPTION,
-    VirtualMachineMigration,
-    decode_load,
-)
-from trimtab.model.load.curve import Constant, Curve, value_at
+from trimtab.kube.virtual_machines import VirtualMachineMigration
+from trimtab.model.load.curve import Curve, value_at
 from trimtab.model.load.curve_means import Times, means
-from trimtab.model.nodes_and_vms import REFERENCE_CPU, REFERENCE_MEMORY
 from trimtab.model.recorded.recording import NOWHERE, Loads, Places
 from trimtab.observe import wire
 from trimtab.observe.record.chunks import Grid
-from trimtab.observe.vm_loads import runs_a_vm
+from trimtab.observe.vm_loads import key_of, load_from_pod, runs_a_vm
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 
 
@@ -61,20 +52,19 @@ def own_vms(
     for key, pod in _pods_of_vms(pods, active).items():
         meta = pod.metadata
         since = created.get(key) or meta.creation_timestamp
-        curves = _curves(meta.annotations)
-        if curves is not None:
+        load = load_from_pod(meta.annotations)
+        if load is not None:
             started = since.timestamp() if since else 0.0
-            found.append(OwnVm(key, pod.spec.node_name, started, *curves))
+            size = (load.cores, load.bytes)
+            found.append(OwnVm(key, pod.spec.node_name, started, *size, load.cpu, load.memory))
     return sorted(found, key=lambda vm: vm.key)
 
 
 def _pods_of_vms(pods: Iterable[wire.Pod], active: frozenset[str]) -> dict[Key, wire.Pod]:
     chosen: dict[Key, wire.Pod] = {}
     for pod in sorted(pods, key=_age):
-        meta = pod.metadata
-        if runs_a_vm(meta.labels):
-            domain = meta.annotations.get(DOMAIN) or meta.labels.get(DOMAIN, "")
-            key = Key(meta.namespace, domain)
+        if runs_a_vm(pod.metadata.labels):
+            key = key_of(pod)
             if key not in chosen or chosen[key].metadata.uid not in active:
                 chosen[key] = pod
     return chosen
@@ -83,21 +73,6 @@ def _pods_of_vms(pods: Iterable[wire.Pod], active: frozenset[str]) -> dict[Key, 
 def _age(pod: wire.Pod) -> float:
     created = pod.metadata.creation_timestamp
     return created.timestamp() if created else 0.0
-
-
-def _curves(annotations: dict[str, str]) -> tuple[float, float, Curve, Curve] | None:
-    try:
-        if LOAD in annotations:
-            load = decode_load(annotations[LOAD])
-            return load.cores, load.bytes, load.cpu, load.memory
-        return (
-            float(REFERENCE_CPU),
-            float(REFERENCE_MEMORY),
-            Constant(float(annotations[CPU_CONSUMPTION])),
-            Constant(float(annotations[MEMORY_CONSUMPTION])),
-        )
-    except (KeyError, ValueError, msgspec.MsgspecError):
-        return None
 
 
 def past_moves(migrations: Iterable[VirtualMachineMigration]) -> list[PastMove]:

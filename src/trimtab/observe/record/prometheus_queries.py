@@ -142,21 +142,27 @@ def _of_pods(metric: str, namespaces: Sequence[str]) -> str:
     return f'{metric}{{container!="",container!="POD",namespace=~"{where}"}}'
 
 
-def _selected_tables(window: str, namespaces: Sequence[str]) -> tuple[SourceTable, ...]:
-    said, name = SOURCE_NAMES["selected"], ("namespace", "name")
-    used = _of_pods("container_cpu_usage_seconds_total", namespaces)
-    memory = _of_pods("container_memory_working_set_bytes", namespaces)
+def _pod_tables(
+    source: VmSource, window: str, namespaces: Sequence[str]
+) -> tuple[SourceTable, ...]:
+    """By cAdvisor, of the VMs' pods, or of chosen pods, which are recorded by their own names."""
+    said, chosen = SOURCE_NAMES[source], source == "selected"
+    used, memory = (
+        _of_pods(metric, namespaces) if chosen else f"{metric}{{{_PODS}}}"
+        for metric in ("container_cpu_usage_seconds_total", "container_memory_working_set_bytes")
+    )
+    name = ("namespace", "name" if chosen else "pod")
 
-    def by_name(query: str) -> str:
-        return f'label_replace({query}, "name", "$1", "pod", "(.+)")'
+    def named(query: str) -> str:
+        return f'label_replace({query}, "name", "$1", "pod", "(.+)")' if chosen else query
 
+    total = "sum" if chosen else "max"
+    by_pod = "by (namespace, pod)"
     return (
+        SourceTable("vm_cpu", said, named(f"sum {by_pod} (rate({used}[{window}]))"), name),
+        SourceTable("vm_memory", said, named(f"{total} {by_pod} ({memory})"), name),
         SourceTable(
-            "vm_cpu", said, by_name(f"sum by (namespace, pod) (rate({used}[{window}]))"), name
-        ),
-        SourceTable("vm_memory", said, by_name(f"sum by (namespace, pod) ({memory})"), name),
-        SourceTable(
-            "placement", said, by_name(f"max by (namespace, pod, node) ({used})"), (*name, "node")
+            "placement", said, named(f"max by (namespace, pod, node) ({used})"), (*name, "node")
         ),
         SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
     )
@@ -166,8 +172,6 @@ def _vm_tables(
     source: VmSource, window: str, namespaces: Sequence[str] = ()
 ) -> tuple[SourceTable, ...]:
     vm = ("namespace", "name")
-    if source == "selected":
-        return _selected_tables(window, namespaces)
     if source == "kubevirt":
         by, said = "sum by (namespace, name)", SOURCE_NAMES[source]
         used = "kubevirt_vmi_cpu_usage_seconds_total"
@@ -188,19 +192,7 @@ def _vm_tables(
             SourceTable("placement", said, f"{place} ({used})", (*vm, "node")),
             SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
         )
-    if source == "cadvisor":
-        pod, said = ("namespace", "pod"), SOURCE_NAMES[source]
-        used = f"container_cpu_usage_seconds_total{{{_PODS}}}"
-        memory = f"container_memory_working_set_bytes{{{_PODS}}}"
-        return (
-            SourceTable("vm_cpu", said, f"sum by (namespace, pod) (rate({used}[{window}]))", pod),
-            SourceTable("vm_memory", said, f"max by (namespace, pod) ({memory})", pod),
-            SourceTable(
-                "placement", said, f"max by (namespace, pod, node) ({used})", (*pod, "node")
-            ),
-            SourceTable("resets", said, f"sum(resets({used}[{window}]))"),
-        )
-    return ()
+    return () if source == "pods" else _pod_tables(source, window, namespaces)
 
 
 class _NodeSource(Struct, frozen=True):

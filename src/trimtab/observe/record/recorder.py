@@ -5,12 +5,11 @@ the pieces, so that a recording that goes on after a kill ends with the same byt
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil, floor
 from pathlib import Path
 from shutil import rmtree
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,15 +17,13 @@ from msgspec import Struct
 from trimtab.errors import ConfigError, TrimtabError
 from trimtab.files.lock import held
 from trimtab.files.writing import make_private_dir, write_whole
-from trimtab.kube import clock as lab_clock
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Forbidden, NotFound
-from trimtab.kube.resources import CONFIG_MAPS, Kind
+from trimtab.kube.clock import Clock
 from trimtab.kube.virtual_machines import MIGRATIONS, VMS, VirtualMachineMigration
 from trimtab.model.recorded.recording import ClusterRecording, RecordedMigration
 from trimtab.model.snapshot import Snapshot, decode, encode
 from trimtab.observe import wire
-from trimtab.observe.look import look
+from trimtab.observe.look import clock_or_real_time, list_if_allowed, look
 from trimtab.observe.policy_source import Source
 from trimtab.observe.record.chunks import Fetcher, Grid, assembled, pieces_of
 from trimtab.observe.record.compose import RecordedAnswers, compose
@@ -45,7 +42,6 @@ from trimtab.observe.record.selected_pods import with_pods_as_vms
 from trimtab.prom.client import WHOLE_ANSWERS, Prometheus
 from trimtab.virt.migration_backoff import FINISHED_KEPT
 
-T = TypeVar("T")
 MOST_MOMENTS = 200_000
 SKEW_S = 60.0
 _BEGUN, _LOCK = "begun.json", "lock"
@@ -76,7 +72,7 @@ class Begun(Struct, frozen=True, rename="camel"):
     notes: tuple[str, ...] = ()
     own: tuple[OwnVm, ...] = ()
     moves: tuple[PastMove, ...] = ()
-    clock: lab_clock.Clock = lab_clock.Clock()
+    clock: Clock = Clock()
     seed: int = 0
     """For the jitter of an anonymous recording."""
     migrations: tuple[RecordedMigration, ...] = ()
@@ -155,7 +151,7 @@ class Recorder:
         if wanted.pods and "vm_cpu" not in sources.names:
             raise ConfigError(_NO_PODS)
         own: list[OwnVm] = []
-        moved: list[VirtualMachineMigration] = []
+        moved: Sequence[VirtualMachineMigration] = ()
         if sources.vms == "pods":
             own, moved = await self._own(snapshot)
             grid, told = moments_after(grid, known_from(moved))
@@ -174,7 +170,7 @@ class Recorder:
             (*notes, *seen.notes, *skew),
             tuple(own),
             tuple(past_moves(moved)),
-            await self._clock(),
+            await clock_or_real_time(self._client),
             time.time_ns() % 2**32,
             tuple(migrations),
         )
@@ -191,31 +187,19 @@ class Recorder:
             return sample.value, ()
         return sample.value, (f"Prometheus' clock is {skew:+.0f} s from this computer's",)
 
-    async def _clock(self) -> lab_clock.Clock:
-        """A lab's, whose time may go faster; a real cluster has none and goes by its own."""
-        try:
-            config = await self._client.get(CONFIG_MAPS, lab_clock.NAME, lab_clock.NAMESPACE)
-            return lab_clock.clock_from(config)
-        except (NotFound, Forbidden, ConfigError):
-            return lab_clock.Clock()
-
-    async def _own(self, snapshot: Snapshot) -> tuple[list[OwnVm], list[VirtualMachineMigration]]:
+    async def _own(
+        self, snapshot: Snapshot
+    ) -> tuple[list[OwnVm], Sequence[VirtualMachineMigration]]:
         """Our VMs and their migrations.
 
         Pods come before migrations: of a move that ends in between, the source is known twice.
         """
-        vms = await self._listed(VMS)
+        vms = await list_if_allowed(self._client, VMS)
         pods = await self._client.list(wire.PODS)
-        migrations = await self._listed(MIGRATIONS)
+        migrations = await list_if_allowed(self._client, MIGRATIONS)
         created = {vm.metadata.key: vm.metadata.creation_timestamp for vm in vms}
         active = frozenset(vm.pod_uid for vm in snapshot.vms)
         return own_vms(pods, created, active), migrations
-
-    async def _listed(self, kind: Kind[T]) -> list[T]:
-        try:
-            return list(await self._client.list(kind))
-        except (NotFound, Forbidden):
-            return []
 
     async def read(self, begun: Begun, tell: Tell) -> ClusterRecording:
         """Have every piece, and make the recording of them."""
