@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.client import Client
@@ -178,13 +178,7 @@ def forget_oldest(table: dict[Any, Any]) -> None:
 
 def unversioned(about: ObjectReference) -> ObjectReference:
     """Without the version, or each change of the object would begin a new Event."""
-    return ObjectReference(
-        api_version=about.api_version,
-        kind=about.kind,
-        namespace=about.namespace,
-        name=about.name,
-        uid=about.uid,
-    )
+    return structs.replace(about, resource_version="")
 
 
 def event_name(news: EventIdentity, first: datetime) -> str:

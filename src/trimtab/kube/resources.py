@@ -45,7 +45,6 @@ class OwnerReference(Wire, frozen=True):
 
 class ObjectMeta(Wire, frozen=True):
     name: str = ""
-    generate_name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
@@ -211,7 +210,6 @@ class PodStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
     qos_class: str = ""
     start_time: datetime | None = None
-    nominated_node_name: str = ""
 
 
 class Pod(Object, frozen=True):
@@ -255,7 +253,6 @@ class Namespace(Object, frozen=True):
 
 class ConfigMap(Object, frozen=True):
     data: dict[str, str] = {}
-    binary_data: dict[str, str] = {}
 
 
 class Secret(Object, frozen=True):
@@ -267,7 +264,6 @@ class Secret(Object, frozen=True):
 
 class PriorityClass(Object, frozen=True):
     value: int = 0
-    global_default: bool = False
 
 
 class LeaseSpec(Wire, frozen=True):

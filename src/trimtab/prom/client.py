@@ -213,27 +213,24 @@ class Prometheus:
 
     async def instant(self, query: str, at: float | None = None) -> Sequence[Sample]:
         """The vector that `query` gives now, or at a moment in Unix seconds."""
-        params = {"query": query} | ({} if at is None else {"time": repr(at)})
-        result = await self._call("POST", "/api/v1/query", _Result, params)
+        result = await self._query(query, at)
         if result.result_type == "scalar":
             time, value = self._read(result.result, tuple[float, str])
             return [Sample({}, time, float(value))]
         if result.result_type != "vector":
             raise QueryFailed(f"{query}: gives a {result.result_type}, expected a vector")
-        points = self._read(result.result, tuple[_Point, ...])
+        points = self._points(result)
         return [Sample(p.metric, p.value[0], float(p.value[1])) for p in points]
 
     async def verbatim(self, query: str, at: float | None = None) -> Verbatim:
         """What `query` gives, without any reading of it: for those who judge the answer."""
-        params = {"query": query} | ({} if at is None else {"time": repr(at)})
-        result = await self._call("POST", "/api/v1/query", _Result, params)
+        result = await self._query(query, at)
         if result.result_type in ("scalar", "string"):
             _, value = self._read(result.result, tuple[float, str])
             return Verbatim(result.result_type, (({}, value),))
         if result.result_type != "vector":
             return Verbatim(result.result_type)
-        points = self._read(result.result, tuple[_Point, ...])
-        return Verbatim("vector", tuple((p.metric, p.value[1]) for p in points))
+        return Verbatim("vector", tuple((p.metric, p.value[1]) for p in self._points(result)))
 
     async def by_label(self, query: str, label: str = "instance") -> Mapping[str, float]:
         """The vector as value by `label`."""
@@ -242,27 +239,21 @@ class Prometheus:
     async def range(self, query: str, start: float, end: float, step_s: float) -> Sequence[Series]:
         """The matrix that `query` gives between two moments in Unix seconds."""
         params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
-        result = await self._call("POST", "/api/v1/query_range", _Result, params)
-        points = self._read(result.result, tuple[_Point, ...])
-        return [_series(point) for point in points]
+        return self._matrix(await self._call("POST", "/api/v1/query_range", _Result, params))
 
     async def whole_range(
         self, query: str, start: float, end: float, step_s: float
     ) -> Sequence[Series]:
         """As `range`, but an answer in part is an error: of Thanos' stores none may be missing."""
         params = {"query": query, "start": repr(start), "end": repr(end), "step": repr(step_s)}
-        result = await self._call(
-            "POST", "/api/v1/query_range", _Result, params | WHOLE_ANSWERS, whole=True
+        params |= WHOLE_ANSWERS
+        return self._matrix(
+            await self._call("POST", "/api/v1/query_range", _Result, params, whole=True)
         )
-        points = self._read(result.result, tuple[_Point, ...])
-        return [_series(point) for point in points]
 
     async def samples(self, selector: str, window: str) -> Sequence[Series]:
         """Every sample of a selector within `window` (such as 10m) before now, as it was stored."""
-        query = f"{selector}[{window}]"
-        result = await self._call("POST", "/api/v1/query", _Result, {"query": query})
-        points = self._read(result.result, tuple[_Point, ...])
-        return [_series(point) for point in points]
+        return self._matrix(await self._query(f"{selector}[{window}]"))
 
     async def targets(self) -> Sequence[ScrapeTarget]:
         """What is being scraped."""
@@ -272,6 +263,16 @@ class Prometheus:
     async def rules(self) -> Sequence[RuleGroup]:
         """The rule groups that are loaded, with the health of each rule."""
         return (await self._call("GET", "/api/v1/rules", _Groups)).groups
+
+    async def _query(self, query: str, at: float | None = None) -> _Result:
+        params = {"query": query} | ({} if at is None else {"time": repr(at)})
+        return await self._call("POST", "/api/v1/query", _Result, params)
+
+    def _points(self, result: _Result) -> tuple[_Point, ...]:
+        return self._read(result.result, tuple[_Point, ...])
+
+    def _matrix(self, result: _Result) -> list[Series]:
+        return [_series(point) for point in self._points(result)]
 
     async def _call(
         self,

@@ -11,8 +11,7 @@ from builders.labs.prometheus import running_prometheus
 from builders.waiting import LIMIT_S, until
 from conformance.apiserver import free_port
 from trimtab.errors import Unavailable
-from trimtab.prom import Prometheus, QueryFailed
-from trimtab.prom.client import Verbatim
+from trimtab.prom.client import Prometheus, QueryFailed, Verbatim
 
 pytestmark = pytest.mark.engines
 

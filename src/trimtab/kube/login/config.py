@@ -4,7 +4,6 @@ import os
 from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import MsgspecError, Struct, convert, field, structs
 
@@ -65,22 +64,16 @@ class Config(Struct, frozen=True):
 def kubeconfig(files: Path | Sequence[Path], context: str | None = None) -> Config:
     """The cluster and user that a context (by default the current one) of the files names."""
     given = [files] if isinstance(files, Path) else list(files)
-    merged = read(given, context)  # makes sure that there is a context with a cluster and a user
-    chosen = _entry(merged, "context", merged["current-context"])
+    chosen, cluster, user = read(given, context)
     try:
         return Config(
-            cluster=convert(_entry(merged, "cluster", chosen["cluster"]), ClusterEntry),
-            user=convert(_entry(merged, "user", chosen["user"]), UserEntry),
+            cluster=convert(cluster, ClusterEntry),
+            user=convert(user, UserEntry),
             namespace=convert(chosen.get("namespace") or "default", str),
         )
     except MsgspecError as error:
         said = ", ".join(map(str, given))
         raise ConfigError(f"kubeconfig {said}: not a kubeconfig ({error})") from error
-
-
-def _entry(merged: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(e[kind] for e in merged[f"{kind}s"] if e["name"] == name)
-    return found
 
 
 def service_account(directory: Path = SERVICE_ACCOUNT) -> Config:

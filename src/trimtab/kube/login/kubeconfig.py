@@ -6,7 +6,7 @@ What we cannot do (a proxy, impersonation, a removed login) is an error here: le
 would reach another server, or the right one as somebody else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ _UNKNOWN = {
 _LOGINS = ("token", "tokenFile", "exec", "password")
 
 Entry = Mapping[str, Any]
+Entries = Mapping[str, Mapping[str, Entry]]
+"""By kind and name."""
 
 
-def read(files: Sequence[Path], context: str | None = None) -> dict[str, Any]:
-    """One kubeconfig with one usable context, which is its current one.
+def read(files: Sequence[Path], context: str | None = None) -> tuple[Entry, Entry, Entry]:
+    """A usable context, by default the current one, with its cluster and its user.
 
     Files that are not there are left out, as kubectl does, unless none is there.
     """
@@ -37,13 +39,12 @@ def read(files: Sequence[Path], context: str | None = None) -> dict[str, Any]:
     said = ", ".join(map(str, files))
     if not found:
         raise ConfigError(f"kubeconfig {said}: there is no such file")
-    merged = _merge([_load(file) for file in found])
-    merged["current-context"] = context or merged.get("current-context")
+    configs = [_load(file) for file in found]
+    current = (config.get("current-context") for config in configs)
     try:
-        _check(merged)
+        return _choose(_merge(configs), context or next(filter(None, current), None))
     except ConfigError as error:
         raise ConfigError(f"kubeconfig {said}: {error}") from error
-    return merged
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -85,41 +86,42 @@ def _absolute(entry: Entry, key: str, directory: Path) -> Entry:
     return {"name": entry["name"], key: content}
 
 
-def _merge(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for name in _LISTS:
-        entries: dict[str, Entry] = {}
+def _merge(configs: Sequence[Mapping[str, Any]]) -> Entries:
+    merged: dict[str, dict[str, Entry]] = {}
+    for name, key in _LISTS.items():
+        entries = merged.setdefault(key, {})
         for config in configs:
             for entry in config[name]:
-                entries.setdefault(entry["name"], entry)
-        merged[name] = list(entries.values())
-    current = (config.get("current-context") for config in configs)
-    merged["current-context"] = next((name for name in current if name), None)
+                entries.setdefault(entry["name"], entry[key])
     return merged
 
 
-def _check(config: Mapping[str, Any]) -> None:
-    """The chosen context is there, whole, and asks for nothing that we cannot do."""
-    contexts = {each["name"]: each["context"] for each in config["contexts"]}
+def _choose(entries: Entries, name: str | None) -> tuple[Entry, Entry, Entry]:
+    """The context of that name, with its cluster and its user."""
+    contexts = entries["context"]
     known = ", ".join(contexts) or "none"
-    name = config["current-context"]
     if not name:
         raise ConfigError(f"no current context; name one with --context (there are: {known})")
     if name not in contexts:
         raise ConfigError(f'no context "{name}"; there are: {known}')
-    for kind in ("cluster", "user"):
-        entry = _named(config[f"{kind}s"], str(contexts[name].get(kind) or ""), kind)
-        if entry is None:
+    cluster, user = (_part(entries, name, kind) for kind in ("cluster", "user"))
+    _check_login(name, user)
+    return contexts[name], cluster, user
+
+
+def _part(entries: Entries, context: str, kind: str) -> Entry:
+    """The cluster or user of a context; it asks for nothing that we cannot do."""
+    entry = entries[kind].get(str(entries["context"][context].get(kind) or ""))
+    if entry is None:
+        raise ConfigError(
+            f'context "{context}" names no {kind} that is there; set contexts[].context.{kind}'
+        )
+    for field in _UNKNOWN[kind]:
+        if entry.get(field):
             raise ConfigError(
-                f'context "{name}" names no {kind} that is there; set contexts[].context.{kind}'
+                f'context "{context}": {kind}.{field} is not supported; use a context without it'
             )
-        for field in _UNKNOWN[kind]:
-            if entry.get(field):
-                raise ConfigError(
-                    f'context "{name}": {kind}.{field} is not supported; use a context without it'
-                )
-        if kind == "user":
-            _check_login(name, entry)
+    return entry
 
 
 def _check_login(context: str, user: Entry) -> None:
@@ -130,7 +132,3 @@ def _check_login(context: str, user: Entry) -> None:
             f'"{provider.get("name", "?")}", which is not supported; '
             "use an exec plugin, a token or a client certificate"
         )
-
-
-def _named(entries: Iterable[Entry], name: str, key: str) -> Entry | None:
-    return next((each[key] for each in entries if each["name"] == name), None)

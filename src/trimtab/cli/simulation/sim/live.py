@@ -30,8 +30,8 @@ from trimtab.policy.file.default import DEFAULT_POLICY
 from trimtab.policy.file.reader import read_policy
 from trimtab.policy.file.settings import Policy
 from trimtab.policy.view import QueryFailure, Vector
-from trimtab.prom import Prometheus
-from trimtab.prom import QueryFailed as Refused
+from trimtab.prom.client import Prometheus
+from trimtab.prom.client import QueryFailed as Refused
 from trimtab.scores.own import choose_score
 from trimtab.scores.prometheus.records import score_record
 from trimtab.stacks.loop.settings import EXPORTER_TOKEN_FILE
