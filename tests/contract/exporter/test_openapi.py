@@ -11,7 +11,8 @@ from msgspec import Struct
 from schemathesis.config import SchemathesisConfig
 
 from builders.labs.exporter_http import ExporterProcess
-from trimtab.exporter.http.openapi import EXAMPLE, FILE_EXAMPLE, OURS, description, field_docs
+from trimtab.exporter.http.openapi import EXAMPLE, FILE_EXAMPLE, OURS, description
+from trimtab.kube.runtime.options import field_texts
 
 CONFIG = {
     "seed": 1,
@@ -53,4 +54,4 @@ def test_the_examples_are_accepted(body: Any, vms: int, exporter: ExporterProces
 
 @pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__name__)
 def test_every_field_is_described(kind: type[Struct]) -> None:
-    assert set(field_docs(kind)) == set(kind.__struct_fields__)
+    assert set(field_texts(kind)) == set(kind.__struct_fields__)

@@ -4,9 +4,6 @@
 what it allows and what it does not.
 """
 
-import ast
-import inspect
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -27,6 +24,7 @@ from trimtab.exporter.http.api import (
 )
 from trimtab.exporter.http.problems import MEDIA_TYPE, Problem
 from trimtab.files.yaml import as_yaml
+from trimtab.kube.runtime.options import field_texts
 from trimtab.model.scenarios.file import ScenarioFile
 
 Json = dict[str, Any]
@@ -97,7 +95,8 @@ def description() -> Json:
 
 
 def _metrics() -> Json:
-    page = {"description": "All metrics.", "content": {"text/plain": {"schema": _text()}}}
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    page = {"description": "All metrics.", "content": content}
     return _operation("getMetrics", "The page for Prometheus.", {"200": page} | _problems(503))
 
 
@@ -179,7 +178,7 @@ def _problems(*codes: int) -> Json:
 def _schemas() -> Json:
     _, schemas = msgspec.json.schema_components([*OURS, ScenarioFile], ref_template=_REF + "{name}")
     for kind in OURS:
-        for field, text in field_docs(kind).items():
+        for field, text in field_texts(kind).items():
             schemas[kind.__name__]["properties"][field]["description"] = text
     return dict(sorted((schemas | _scenario()).items()))
 
@@ -204,21 +203,5 @@ def _object(properties: Json) -> Json:
     }
 
 
-def field_docs(kind: type[Struct]) -> dict[str, str]:
-    """The string below each field in the class, as editors show it."""
-    (definition,) = ast.parse(inspect.getsource(kind)).body
-    assert isinstance(definition, ast.ClassDef)
-    docs: dict[str, str] = {}
-    for field, below in pairwise(definition.body):
-        match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(value=str(text))):
-                docs[name] = " ".join(text.split())
-    return docs
-
-
 def _ref(kind: type[Struct]) -> Json:
     return {"$ref": f"{_REF}{kind.__name__}"}
-
-
-def _text() -> Json:
-    return {"type": "string"}

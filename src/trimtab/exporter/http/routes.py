@@ -29,8 +29,6 @@ from trimtab.exporter.scenario.scenario_view import nodes_with_vms
 from trimtab.kube.resources import Key
 from trimtab.kube.scenario.objects import first_vms
 
-Report = Callable[[], dict[str, Any]]
-
 
 class PodSource(Protocol):
     """Where pods come from: a cluster, or a scenario in memory."""
