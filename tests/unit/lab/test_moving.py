@@ -10,7 +10,7 @@ from trimtab.files.lock import held
 from trimtab.lab.components.component import LabPlan
 from trimtab.lab.control import UnitEvent
 from trimtab.lab.files.layout import Home
-from trimtab.lab.ports.register import TRIES, PortMover, choosing, lost_ports
+from trimtab.lab.ports import TRIES, PortMover, choosing, lost_ports
 from trimtab.lab.supervisor.repair import changed_units
 
 PORTS = {"api": 6443, "scheduler": 10259, "exporter": 8000}

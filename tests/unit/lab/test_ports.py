@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from trimtab.errors import ConfigError
-from trimtab.lab.ports.ports import MovedPort, check_address, choose_ports, holder, is_free
+from trimtab.lab.ports import MovedPort, check_address, choose_ports, holder, is_free
 
 
 def chosen(

@@ -104,12 +104,8 @@ _TITLE = f"the lab's clock (ConfigMap {NAMESPACE}/clock)"
 
 def clock_map(clock: LabClock) -> dict[str, Any]:
     """The clock as everybody in the lab reads it: both values as text, the epoch in seconds."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "clock", "namespace": NAMESPACE},
-        "data": {"epoch": f"{clock.epoch:.3f}", "scale": str(clock.scale)},
-    }
+    data = {"epoch": f"{clock.epoch:.3f}", "scale": str(clock.scale)}
+    return {**_named("v1", "ConfigMap", "clock", NAMESPACE), "data": data}
 
 
 def wrong_clock(clock: LabClock, found: Mapping[str, str] | None) -> str:

@@ -18,8 +18,7 @@ class LogStream(io.TextIOBase):
     """A log file to print to. A full disk must not stop the printer; `trouble` holds the error."""
 
     def __init__(self, log: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(log, flags, 0o600)
+        self._descriptor = open_to_append(log)
         self.trouble = ""
 
     def write(self, text: str) -> int:
@@ -34,6 +33,11 @@ class LogStream(io.TextIOBase):
         if not self.closed:
             os.close(self._descriptor)
         super().close()
+
+
+def open_to_append(log: Path) -> int:
+    """The descriptor of a log, which is made if need be; a child may inherit it as its output."""
+    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 def size(log: Path) -> int:

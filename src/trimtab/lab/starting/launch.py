@@ -58,7 +58,7 @@ class Launch:
 def launching(lab: LabDir) -> Iterator[Launch]:
     """A supervisor of `lab`, waiting for its `go`; leaving with an exception ends it."""
     reading, writing = os.pipe()
-    log = _open_log(lab)
+    log = logs.open_to_append(lab.log("supervisor"))
     try:
         done = subprocess.run(
             # -P: whatever lies in the working directory is not imported
@@ -78,8 +78,3 @@ def launching(lab: LabDir) -> Iterator[Launch]:
     finally:
         for descriptor in (reading, writing, log):
             os.close(descriptor)
-
-
-def _open_log(lab: LabDir) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    return os.open(lab.log("supervisor"), flags, 0o600)

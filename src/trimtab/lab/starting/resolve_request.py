@@ -9,15 +9,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from trimtab.errors import ConfigError
-from trimtab.lab.spec import (
-    LOOPBACK,
-    LabClock,
-    LabSpec,
-    NodeSize,
-    Placement,
-    check_spec,
-    name_option,
-)
+from trimtab.lab.spec import LabClock, LabSpec, NodeSize, Placement, check_spec, name_option
 
 _T = TypeVar("_T")
 
@@ -43,7 +35,9 @@ def resolve_request(
 ) -> LabSpec:
     """The lab as it shall be; equal to `old` when nothing changes."""
     if old is None:
-        return check_spec(_new(request, now, created))
+        clock = LabClock(now, _or(request.scale, 1))
+        new = LabSpec(name=request.name, created=created, clock=clock, hosts=request.hosts)
+        return check_spec(_changed(request, new, now))
     spec = check_spec(_changed(request, old, now))
     if spec.nodes < old.nodes:
         raise ConfigError(
@@ -61,22 +55,6 @@ def resolve_request(
             f"stop it first: trimtab lab down{name_option(old.name)}"
         )
     return spec
-
-
-def _new(request: LabRequest, now: float, created: str) -> LabSpec:
-    size = NodeSize()
-    return LabSpec(
-        name=request.name,
-        created=created,
-        clock=LabClock(now, _or(request.scale, 1)),
-        stacks=_or(request.stacks, ("none",)),
-        nodes=_or(request.nodes, 5),
-        node_size=_size(request, size),
-        placement=_or(request.placement, "spread"),
-        own_scheduler_config=request.own_scheduler_config,
-        listen=_or(request.listen, LOOPBACK),
-        hosts=request.hosts,
-    )
 
 
 def _changed(request: LabRequest, old: LabSpec, now: float) -> LabSpec:

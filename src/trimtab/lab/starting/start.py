@@ -25,8 +25,16 @@ from trimtab.lab.components.stack import Stack, choose
 from trimtab.lab.control import LabStatus, UnitEvent
 from trimtab.lab.files.layout import Home, LabDir
 from trimtab.lab.inspection import is_running
-from trimtab.lab.ports.ports import check_address, choose_ports, holder, is_free
-from trimtab.lab.ports.register import PortMover, PortRegister, choosing, lost_ports
+from trimtab.lab.ports import (
+    PortMover,
+    PortRegister,
+    check_address,
+    choose_ports,
+    choosing,
+    holder,
+    is_free,
+    lost_ports,
+)
 from trimtab.lab.spec import LOOPBACK, LabSpec, name_option
 from trimtab.lab.starting.launch import launching
 from trimtab.lab.starting.resolve_request import LabRequest, resolve_request

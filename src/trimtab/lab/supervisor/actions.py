@@ -1,14 +1,16 @@
 """The built-in actions of a plan, carried out against the lab's API server."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from trimtab.errors import NotReady, TrimtabError
 from trimtab.files.writing import write_private
+from trimtab.kube.resources import Condition, CrdStatus, Node, Pod
 from trimtab.lab.api import Api, LabApiError
 from trimtab.lab.components.component import (
     Action,
@@ -33,39 +35,14 @@ _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 
 
-class _Meta(Struct, frozen=True):
-    name: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
+class _Definition(Struct, frozen=True):
+    """A CustomResourceDefinition without its schema, which may be a megabyte."""
+
+    status: CrdStatus = CrdStatus()
 
 
-class _Condition(Struct, frozen=True):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
-class _Taint(Struct, frozen=True):
-    key: str
-
-
-class _Spec(Struct, frozen=True):
-    taints: tuple[_Taint, ...] = ()
-
-
-class _Status(Struct, frozen=True):
-    phase: str = ""
-    conditions: tuple[_Condition, ...] | None = None  # null in a new definition
-
-
-class _Thing(Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-
-class _Listing(Struct, frozen=True):
-    items: tuple[_Thing, ...] = ()
+class _Nodes(Struct, frozen=True):
+    items: tuple[Node, ...] = ()
 
 
 async def perform(action: Action, api: Api, directory: Path, tokens: tuple[TokenFile, ...]) -> str:
@@ -114,7 +91,8 @@ def _objects(file: Path) -> list[dict[str, Any]]:
 async def _await_established(api: Api, name: str) -> None:
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
     for _ in range(200):
-        if _has(await _read(api, path), "Established"):
+        definition = msgspec.json.decode(await api.get(path), type=_Definition)
+        if _holds("Established", definition.status.conditions or ()):
             return
         await asyncio.sleep(0.05)
     raise NotReady(f"the definition {name} is not established after 10 s")
@@ -148,21 +126,19 @@ async def _create(api: Api, thing: dict[str, Any]) -> None:
 
 async def _await_nodes(api: Api, count: int) -> None:
     """Ready, and rid of the taint that a new node carries: pods can really go there."""
-    listing = msgspec.json.decode(
-        await api.get("/api/v1/nodes?resourceVersion=0"), type=_Listing
-    ).items
-    usable, all_of_them = sum(map(_is_usable, listing)), max(count, len(listing))
+    answer = await api.get("/api/v1/nodes?resourceVersion=0")
+    nodes = msgspec.json.decode(answer, type=_Nodes).items
+    usable, all_of_them = sum(map(_is_usable, nodes)), max(count, len(nodes))
     if usable < all_of_them:
         # a list of 1,000 nodes costs the server 50 ms: look again when it may be worth it
         await asyncio.sleep(min(2.0, 0.002 * (all_of_them - usable)))
         raise NotReady(f"{usable} of {all_of_them} nodes are Ready")
 
 
-def _is_usable(thing: _Thing) -> bool:
-    if thing.metadata.labels.get(NOT_READY_LABEL) == "true":
+def _is_usable(each: Node) -> bool:
+    if each.metadata.labels.get(NOT_READY_LABEL) == "true":
         return True
-    tainted = any(taint.key == _NOT_READY_TAINT for taint in thing.spec.taints)
-    return _has(thing, "Ready") and not tainted
+    return each.ready and all(taint.key != _NOT_READY_TAINT for taint in each.spec.taints)
 
 
 async def _probe(api: Api, scheduler_name: str) -> str:
@@ -180,19 +156,16 @@ async def _follow_probe(api: Api, path: str) -> str:
     clock = asyncio.get_running_loop().time
     begin = clock()
     while clock() - begin < PROBE_LIMIT_S:
-        pod = await _read(api, path)
+        pod = msgspec.json.decode(await api.get(path), type=Pod)
         if pod.status.phase == "Running":
             return ""
-        for condition in pod.status.conditions or ():
+        for condition in pod.status.conditions:
             if condition.reason == "Unschedulable" and clock() - begin > REFUSAL_S:
                 return f"the probe pod found no place: {condition.message}"
         await asyncio.sleep(0.03)
-    raise NotReady(f"the probe pod does not run: {_where(pod)}")
-
-
-def _where(pod: _Thing) -> str:
-    placed = _has(pod, "PodScheduled")
-    return "kwok does not start it" if placed else "the scheduler does not place it"
+    placed = _holds("PodScheduled", pod.status.conditions)
+    why = "kwok does not start it" if placed else "the scheduler does not place it"
+    raise NotReady(f"the probe pod does not run: {why}")
 
 
 async def _remove(api: Api, path: str) -> None:
@@ -203,9 +176,5 @@ async def _remove(api: Api, path: str) -> None:
             raise
 
 
-async def _read(api: Api, path: str) -> _Thing:
-    return msgspec.json.decode(await api.get(path), type=_Thing)
-
-
-def _has(thing: _Thing, condition: str) -> bool:
-    return any(c.type == condition and c.status == "True" for c in thing.status.conditions or ())
+def _holds(kind: str, conditions: Iterable[Condition]) -> bool:
+    return any(c.type == kind and c.status == "True" for c in conditions)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from trimtab.lab.files.logs import open_to_append
 from trimtab.lab.process import identify
 
 _PR_SET_PDEATHSIG = 1
@@ -53,7 +54,7 @@ def spawn(argv: Sequence[str], directory: Path, env: Mapping[str, str], log: Pat
     Must be called from the main thread: the kernel sends the death signal when the *thread*
     that forked ends.
     """
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    output = open_to_append(log)
     try:
         process = subprocess.Popen(
             argv,

@@ -26,7 +26,7 @@ from trimtab.cli.setup.doctor_probes import (
     findings,
     state_fault,
 )
-from trimtab.lab.ports.ports import is_free
+from trimtab.lab.ports import is_free
 
 CACHE = Path("/c")
 

@@ -1,1 +1,0 @@
-"""Ports of labs on the loopback."""
