@@ -3,6 +3,8 @@
 from typing import Any
 
 from trimtab import __version__
+from trimtab.install.manifests import account, documents, head, namespace
+from trimtab.install.rights import Role, granted
 from trimtab.install.service import Deployment, Mount, ServiceSpec
 from trimtab.kube.runtime.options import written
 
@@ -21,6 +23,21 @@ def deployed(service: ServiceSpec) -> list[Manifest]:
         *_services(service, how),
         *how.after(),
     ]
+
+
+def service_file(service: ServiceSpec) -> dict[str, str]:
+    """The same as a file below k8s, by path."""
+    how = service.deployment
+    assert how is not None, f"{service.name} is not installed in clusters"
+    source = f"trimtab/install/services/{service.name.replace('-', '_')}.py"
+    return {f"k8s/{how.file}": head(source, how.note) + documents(deployed(service))}
+
+
+def account_with_rights(service: ServiceSpec, *more: Role) -> list[Manifest]:
+    """The namespace of all services, the service's account, and its roles."""
+    roles = (*service.roles(), *more)
+    rights = granted(service.name, roles, account_in=home(service))
+    return [namespace(), account(service.name, home(service)), *rights]
 
 
 def home(service: ServiceSpec) -> str:

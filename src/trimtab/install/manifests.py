@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.files.yaml import as_yaml
+from trimtab.files.yaml import as_documents
 from trimtab.install.definitions import Schema
 from trimtab.model.names import SYSTEM_NAMESPACE
 
@@ -22,7 +22,7 @@ def head(source: str, note: str = "") -> str:
 def documents(manifests: Iterable[Manifest]) -> str:
     """YAML documents without anchors: a reader looks for a value where it is used."""
     apart = (msgspec.json.decode(msgspec.json.encode(each)) for each in manifests)
-    return "---\n".join(as_yaml(each) for each in apart)
+    return as_documents(*apart)
 
 
 def account(name: str, namespace: str = SYSTEM_NAMESPACE) -> Manifest:

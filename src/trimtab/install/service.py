@@ -4,7 +4,7 @@
 rooms are functions, so that `trimtab run NAME` imports that service and nothing else.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,11 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
     def ports(self) -> dict[str, int]:
         """All ports by the names that a lab knows them by."""
         return {self.name: self.port, **self.more_ports}
+
+
+def ports_of(services: Iterable[ServiceSpec]) -> dict[str, int]:
+    """The ports of several services, as a lab asks for them."""
+    return {name: port for each in services for name, port in each.ports.items()}
 
 
 def reflowed(text: str | None) -> str:

@@ -8,8 +8,7 @@ from msgspec import NODEFAULT
 from trimtab.install.rights import Role
 from trimtab.install.service import ServiceSpec
 from trimtab.kube.runtime.options import Declared, declared
-from trimtab.stacks.ports import lab_ports
-from trimtab.stacks.registry import all_services
+from trimtab.stacks.registry import all_services, lab_ports
 
 FILE = "docs/reference/services.md"
 _HEAD = """\

@@ -12,7 +12,7 @@ from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
-from trimtab.install.qos.rbac import qos_rbac
+from trimtab.install.qos.manifests import qos_rbac
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.errors import Invalid

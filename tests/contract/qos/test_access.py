@@ -5,7 +5,7 @@ import base64
 import msgspec
 
 from builders.values.qos import running_qos
-from trimtab.install.qos.rbac import PAGE_READER
+from trimtab.install.qos.manifests import PAGE_READER
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
 from trimtab.kube.resources import SERVICE_ACCOUNTS, free_kind

@@ -18,8 +18,7 @@ from trimtab.engines import locate
 from trimtab.install.qos.admission import policies, stamping_webhook
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.grafana import alert_group, alerts, dashboard
-from trimtab.install.qos.manifests import PAGE_URL, generate
-from trimtab.install.qos.rbac import qos_rbac
+from trimtab.install.qos.manifests import PAGE_URL, generate, qos_rbac
 from trimtab.qos.queue.overbooking import PromisedCores
 from trimtab.qos.service import metrics
 from trimtab.qos.service.metrics import AccountMetrics

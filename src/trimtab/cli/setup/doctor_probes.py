@@ -19,7 +19,7 @@ from trimtab.engines import REQUIRED, cache_dir
 from trimtab.engines.cache import find
 from trimtab.engines.toolchain.golang import find_go
 from trimtab.lab.ports import holder, is_free
-from trimtab.stacks.ports import lab_ports
+from trimtab.stacks.registry import lab_ports
 
 # What the commands need from this computer, and what to do where it is missing.
 #

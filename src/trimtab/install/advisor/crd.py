@@ -8,11 +8,14 @@ from typing import get_args
 
 from trimtab.advisor.api import CONFIGS, ProfileName
 from trimtab.advisor.plan import durations
+from trimtab.advisor.plan.profile import dig
 from trimtab.advisor.profiles.eviction_limits import all_in_words
 from trimtab.install.advisor.crd_status import FIELD, STATUS, accepted
 from trimtab.install.definitions import Note, Notes, Schema, column, definition, under
 
 LOAD_AWARE, DENSITY = "load-aware-rebalancing", "virt-higher-density"
+_MEMBERS = {LOAD_AWARE: "loadAware", DENSITY: "virtHigherDensity"}
+"""Where the options of a profile are."""
 _NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE = f"^({_NAME})?$"
 LABEL_KEY = rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_NAME}$"
@@ -110,10 +113,8 @@ def _spec_rules() -> dict[str, str]:
     only = "options.{} belongs to the profile {} only"
     needs = "profile {} takes its options in options.{}; leave options out for the defaults"
     rules = {"self.profile == oldSelf.profile": "profile cannot be changed; use another one"}
-    for profile, mine, other in (
-        (LOAD_AWARE, "loadAware", "virtHigherDensity"),
-        (DENSITY, "virtHigherDensity", "loadAware"),
-    ):
+    for profile, mine in _MEMBERS.items():
+        (other,) = set(_MEMBERS.values()) - {mine}
         is_it = f"self.profile == '{profile}'"
         has_mine = (
             f"!({is_it} && has(self.options)) || "
@@ -181,3 +182,38 @@ def _density() -> Notes:
 
 def _integer(text: str, least: int, most: int, *, filled: bool = False) -> Note:
     return Note(text, least=least, most=most, filled=filled, also={"format": "int32"})
+
+
+# The options of a profile in words, for the command line.
+
+
+def described(profile: str) -> list[tuple[str, str, str]]:
+    """Path, default and meaning of every option; none for a profile without options."""
+    version = config_crd()["spec"]["versions"][0]
+    spec = dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
+    member = _MEMBERS.get(profile, "")
+    schema = dig(spec, "options", "properties", member)
+    return _rows(schema, f"options.{member}") if schema else []
+
+
+def _rows(schema: Schema, at: str) -> list[tuple[str, str, str]]:
+    rows: list[tuple[str, str, str]] = []
+    for name, inner in (schema.get("properties") or {}).items():
+        if inner.get("properties") and name != "nodeLabelSelector":
+            rows += _rows(inner, f"{at}.{name}")
+        else:
+            rows.append((f"{at}.{name}", _default(inner), _meaning(inner)))
+    return rows
+
+
+def _default(schema: Schema) -> str:
+    value = schema.get("default")
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+def _meaning(schema: Schema) -> str:
+    values = schema.get("enum")
+    bounds = [str(schema[key]) for key in ("minimum", "maximum") if key in schema]
+    which = " | ".join(values) if values else " to ".join(bounds)
+    text = str(schema.get("description", "")).strip()
+    return f"{text} ({which})" if which else text

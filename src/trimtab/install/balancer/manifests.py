@@ -2,18 +2,15 @@
 
 from trimtab.balancer.wire import ACKNOWLEDGED
 from trimtab.install.balancer.crd import crds
-from trimtab.install.deployments import deployed, home
+from trimtab.install.deployments import account_with_rights, service_file
 from trimtab.install.manifests import (
-    account,
     documents,
     field_table,
     head,
     kustomization,
     name_table,
-    namespace,
     refusals,
 )
-from trimtab.install.rights import granted
 from trimtab.install.services.balancer import SERVICE
 from trimtab.kube.virtual_machines import PLAN_LABEL
 
@@ -47,16 +44,11 @@ _NAMES = {
 
 def generate() -> dict[str, str]:
     """The files by path."""
-    how = SERVICE.deployment
-    assert how is not None
-    rights = granted(SERVICE.name, SERVICE.roles(), account_in=home(SERVICE))
-    rbac = [namespace(), account(SERVICE.name, home(SERVICE)), *rights]
-    service = head("trimtab/install/services/balancer.py", how.note)
     return {
         "k8s/balancer/crd.yaml": head(_SOURCE) + documents(crds()),
-        "k8s/balancer/rbac.yaml": head(_SOURCE) + documents(rbac),
+        "k8s/balancer/rbac.yaml": head(_SOURCE) + documents(account_with_rights(SERVICE)),
         "k8s/balancer/policy.yaml": head(_SOURCE) + documents(SERVICE.admission()),
-        f"k8s/{how.file}": service + documents(deployed(SERVICE)),
+        **service_file(SERVICE),
         "k8s/balancer/kustomization.yaml": head(_SOURCE, _NOTE)
         + documents([kustomization(*_FILES)]),
         "docs/reference/rebalanceplan.md": _reference(),

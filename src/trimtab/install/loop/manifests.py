@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from trimtab.install.deployments import deployed, home
+from trimtab.install.deployments import home, service_file
 from trimtab.install.loop.rbac import DESCHEDULER, descheduler_rbac
 from trimtab.install.manifests import account, documents, head, kustomization
 from trimtab.install.rights import granted
@@ -44,15 +44,8 @@ def generate() -> dict[str, str]:
         "k8s/kwok-stages.yaml": _HEAD + documents([kwok_settings()]),
         "k8s/kustomization.yaml": head("trimtab/install/loop/manifests.py", _NOTE)
         + documents([_base()]),
-        **{path: text for each in SERVICES for path, text in _file(each).items()},
+        **{path: text for each in SERVICES for path, text in service_file(each).items()},
     }
-
-
-def _file(service: ServiceSpec) -> dict[str, str]:
-    how = service.deployment
-    assert how is not None
-    source = f"trimtab/install/services/{service.name.replace('-', '_')}.py"
-    return {f"k8s/{how.file}": head(source, how.note) + documents(deployed(service))}
 
 
 def _base() -> Manifest:

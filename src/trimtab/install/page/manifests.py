@@ -1,8 +1,8 @@
 """The files of k8s/page from the declaration: account, rights, Deployment, who may look."""
 
-from trimtab.install.deployments import deployed, home
-from trimtab.install.manifests import account, documents, head, kustomization, namespace
-from trimtab.install.rights import Manifest, granted, role_manifest
+from trimtab.install.deployments import account_with_rights, service_file
+from trimtab.install.manifests import documents, head, kustomization
+from trimtab.install.rights import Manifest, role_manifest
 from trimtab.install.services.page import SERVICE, sign_in_role
 from trimtab.web.sign_in import LOOKING
 
@@ -24,18 +24,13 @@ def viewer_role() -> Manifest:
 
 
 def page_rbac() -> list[Manifest]:
-    roles = (*SERVICE.roles(), sign_in_role())
-    rights = granted(SERVICE.name, roles, account_in=home(SERVICE))
-    return [namespace(), account(SERVICE.name, home(SERVICE)), *rights, viewer_role()]
+    return [*account_with_rights(SERVICE, sign_in_role()), viewer_role()]
 
 
 def generate() -> dict[str, str]:
     """The files by path."""
-    how = SERVICE.deployment
-    assert how is not None
-    service = head("trimtab/install/services/page.py", how.note)
     return {
         "k8s/page/rbac.yaml": head(_SOURCE, _RBAC_NOTE) + documents(page_rbac()),
-        f"k8s/{how.file}": service + documents(deployed(SERVICE)),
+        **service_file(SERVICE),
         "k8s/page/kustomization.yaml": head(_SOURCE, _NOTE) + documents([kustomization(*_FILES)]),
     }

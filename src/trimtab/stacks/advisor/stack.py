@@ -16,7 +16,7 @@ from trimtab.advisor.mocks.manifests import definitions
 from trimtab.advisor.settings import ADVERTISED, AdvisorSettings
 from trimtab.install.advisor.rbac import target_rbac, user_rbac
 from trimtab.install.components import AFTER_TOKENS, component, objects
-from trimtab.install.registry import ports
+from trimtab.install.service import ports_of
 from trimtab.install.services import advisor as operator
 from trimtab.kube.resources import Free
 from trimtab.lab.components.component import Component
@@ -29,7 +29,7 @@ from trimtab.stacks.services import machine_config_operator as machines
 STACK = "advisor"
 SERVICES = {each.name: each for each in (operator.SERVICE, machines.SERVICE)}
 OPERATOR, MACHINES = SERVICES
-PORTS = ports(SERVICES.values())
+PORTS = ports_of(SERVICES.values())
 NEWEST: Release = "5.32"
 REBOOT_S = 20.0
 """In the lab's time."""

@@ -9,6 +9,7 @@ import base64
 from typing import Any
 
 from trimtab.install.loop.rbac import DESCHEDULER, descheduler_rbac
+from trimtab.install.manifests import account
 from trimtab.lab.components.component import Component, LogLine
 from trimtab.lab.components.identity import ClientCert, ServerCert, kubeconfig_file
 from trimtab.lab.components.stack import Lab
@@ -63,19 +64,12 @@ def descheduler(lab: Lab, settings: LoopSettings) -> Component:
 
 def descheduler_objects() -> list[Manifest]:
     """Its namespace, its account and rights, its token."""
-    namespace, account = DESCHEDULER
+    namespace, name = DESCHEDULER
     token = base64.b64encode(b"any value: this Prometheus asks for none").decode()
-    return [
-        _object("ServiceAccount", account, namespace),
-        _object("Secret", TOKEN_SECRET["name"], namespace)
-        | {"data": {"prometheusAuthToken": token}},
-        *descheduler_rbac(),
-    ]
-
-
-def _object(kind: str, name: str, namespace: str) -> Manifest:
-    return {
+    secret = {
         "apiVersion": "v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace},
+        "kind": "Secret",
+        "metadata": {"name": TOKEN_SECRET["name"], "namespace": namespace},
+        "data": {"prometheusAuthToken": token},
     }
+    return [account(name, namespace), secret, *descheduler_rbac()]

@@ -15,8 +15,7 @@ from msgspec import structs, to_builtins
 from trimtab.errors import ConfigError
 from trimtab.exporter.settings import ExporterSettings
 from trimtab.install.components import AFTER_TOKENS, component, objects, webhook_at
-from trimtab.install.registry import ports
-from trimtab.install.service import ServiceSpec
+from trimtab.install.service import ServiceSpec, ports_of
 from trimtab.install.services import exporter, page, vm_controller, webhook
 from trimtab.install.vm.eviction_webhook import eviction_webhook
 from trimtab.lab.components.component import Component
@@ -62,8 +61,8 @@ SERVICES = (
     projector.SERVICE,
     scenario.SERVICE,
 )
-PORTS = PROGRAMS | ports(SERVICES)
-OPTIONAL_PORTS = ports((soft_tainter.SERVICE, page.SERVICE))
+PORTS = PROGRAMS | ports_of(SERVICES)
+OPTIONAL_PORTS = ports_of((soft_tainter.SERVICE, page.SERVICE))
 OWN_VMS = frozenset((vm_controller.NAME, webhook.NAME))
 """Services that only trimtab's own VMs need."""
 MANY_NODES = 50
@@ -94,7 +93,7 @@ def loop_stack(
         )
 
     services = (*SERVICES, *_optional(settings))
-    wanted = PORTS | ports(services)
+    wanted = PORTS | ports_of(services)
     return Stack(name=STACK, contribute=contribute, ports=wanted, settings=to_builtins(settings))
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, convert, structs, to_builtins
 
 from trimtab.install.components import component, objects, webhook_at
 from trimtab.install.qos.admission import stamping_webhook
-from trimtab.install.qos.rbac import page_reader
+from trimtab.install.qos.manifests import page_reader
 from trimtab.install.qos.scheduler import Order, with_plugin
 from trimtab.install.services import qos
 from trimtab.lab.components.component import Component
@@ -24,7 +24,6 @@ from trimtab.qos.settings import QosSettings
 STACK = "qos"
 PORTS = qos.SERVICE.ports
 _CERTIFICATE = "qos-server"
-Manifest = dict[str, Any]
 
 
 class QosStackSettings(Struct, frozen=True, kw_only=True):
@@ -45,20 +44,15 @@ def qos_stack(settings: QosStackSettings) -> Stack:
     """The scheduler with the plugin, and the service that stamps and serves the page."""
 
     def contribute(lab: Lab) -> StackContribution:
+        webhook = (
+            () if settings.measure_only else (stamping_webhook(webhook_at(lab, "qos-webhook")),)
+        )
         return StackContribution(
             components=(scheduler(lab, settings.verbosity), _qos(lab, settings)),
             servers=(ServerCert(_CERTIFICATE),),
             services=(ServiceIdentity(qos.SERVICE.name),),
             files=scheduler_file(lab, settings.measure_only),
-            objects=(
-                *objects(qos.SERVICE),
-                page_reader(),
-                *(
-                    ()
-                    if settings.measure_only
-                    else (stamping_webhook(webhook_at(lab, "qos-webhook")),)
-                ),
-            ),
+            objects=(*objects(qos.SERVICE), page_reader(), *webhook),
         )
 
     return Stack(name=STACK, contribute=contribute, ports=PORTS, settings=to_builtins(settings))
@@ -91,7 +85,3 @@ def _qos(lab: Lab, settings: QosStackSettings) -> Component:
         legacy=settings.legacy,
     )
     return component(lab, qos.SERVICE, options)
-
-
-def _webhook(lab: Lab) -> Manifest:
-    return stamping_webhook(webhook_at(lab, "qos-webhook"))

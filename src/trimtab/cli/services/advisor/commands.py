@@ -37,7 +37,7 @@ from trimtab.cli.services.advisor.where import (
     talk,
 )
 from trimtab.errors import ConfigError, TrimtabError
-from trimtab.install.advisor.options import described
+from trimtab.install.advisor.crd import described
 from trimtab.view.services.advisor import (
     as_json,
     as_of,

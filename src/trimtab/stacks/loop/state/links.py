@@ -27,7 +27,7 @@ from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.projection import ACCEPTED, OUTCOME
 from trimtab.stacks.loop.settings import POLICY_MAP, RULES_MAP
 from trimtab.stacks.loop.state.keeping_up import keeping_up
-from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import current_cycle
 
 PATIENCE_S, LOOK_S = 20.0, 0.2
 
@@ -196,7 +196,7 @@ async def check_projection(loop: Loop) -> str:
 
 
 async def check_descheduler(loop: Loop) -> str:
-    cycle = current_cycle(loop)
+    cycle = current_cycle(loop.lab)
     if cycle is None:
         raise Broken("it has not finished a cycle since its start")
     quiet_s = time.time() - loop.lab.log("descheduler").stat().st_mtime
@@ -205,13 +205,6 @@ async def check_descheduler(loop: Loop) -> str:
     if not cycle.worked:
         raise Broken(f"its last cycle failed: {cycle.errors[0]}")
     return f"classified {len(cycle.classes)} nodes, asked for {len(cycle.requests)} evictions"
-
-
-def current_cycle(loop: Loop) -> RecentCycle | None:
-    """The newest cycle of the descheduler's present process."""
-    pids = {unit.name: unit.pid for unit in read_status(loop.lab).units}
-    found = read_cycles(loop.lab.log("descheduler"), pids.get("descheduler"))
-    return found[-1] if found else None
 
 
 STANDING: tuple[tuple[str, Check, str], ...] = (

@@ -10,14 +10,13 @@ from msgspec import Struct
 from trimtab.errors import TrimtabError
 from trimtab.kube.resources import NODES, Node
 from trimtab.kube.virtual_machines import VirtualMachineMigration
-from trimtab.lab.control import read_status
 from trimtab.observe.node_classes import Classification, classify
 from trimtab.policy.file.settings import queries
 from trimtab.policy.view import QueryFailure
 from trimtab.stacks.loop.connection import Loop
 from trimtab.stacks.loop.projector.policy_file import algorithm_of
 from trimtab.stacks.loop.state.keeping_up import KeepingUp, keeping_up
-from trimtab.stacks.loop.state.recent_cycles import RecentCycle, read_cycles
+from trimtab.stacks.loop.state.recent_cycles import RecentCycle, current_cycle
 
 SERIES = {
     "cpu": "node_cpu_usage_ratio",
@@ -107,17 +106,9 @@ async def read_loop(loop: Loop) -> LoopState:
         evacuating=tuple(vm.metadata.name for vm in vms if vm.status.evacuation_node_name),
         moves=newest(moves),
         moved=sum(move.status.phase == "Succeeded" for move in moves),
-        cycle=last_cycle(loop),
+        cycle=current_cycle(loop.lab),
         keeping_up=await keeping_up(loop),
     )
-
-
-def last_cycle(loop: Loop) -> RecentCycle | None:
-    """The newest whole cycle of the descheduler that runs now."""
-    units = {unit.name: unit for unit in read_status(loop.lab).units}
-    pid = units["descheduler"].pid if "descheduler" in units else None
-    found = read_cycles(loop.lab.log("descheduler"), pid)
-    return found[-1] if found else None
 
 
 def newest(moves: Sequence[VirtualMachineMigration]) -> tuple[MigrationUnderWay, ...]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from trimtab.lab.control import read_status
+from trimtab.lab.files.layout import LabDir
 from trimtab.observe.descheduler_log import LoggedCycle, parse_cycles
 from trimtab.policy.cycle import PodOutcome
 
@@ -47,6 +49,13 @@ def read_cycles(log: Path, pid: int | None = None) -> list[RecentCycle]:
         file.seek(max(0, file.seek(0, 2) - TAIL))
         text = file.read().decode(errors="replace")
     return [recent_cycle(c) for c in parse_cycles(text.splitlines()) if pid is None or c.pid == pid]
+
+
+def current_cycle(lab: LabDir) -> RecentCycle | None:
+    """The newest whole cycle of the descheduler's present process."""
+    pids = {unit.name: unit.pid for unit in read_status(lab).units}
+    found = read_cycles(lab.log("descheduler"), pids.get("descheduler"))
+    return found[-1] if found else None
 
 
 def recent_cycle(cycle: LoggedCycle) -> RecentCycle:
