@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from builders.labs.lab import a_lab_on_disk, a_spec
-from trimtab.cli.lab.stacks import loop as with_loop
-from trimtab.cli.lab.stacks.loop import LoopOptions, choose, default_scenario, nodes_for
+from trimtab.cli.lab.stacks.loop import Chosen, LoopOptions, choose, default_scenario, nodes_for
 from trimtab.errors import ConfigError
+from trimtab.lab import inspection
 from trimtab.lab.components.control_plane import PORTS as CONTROL_PLANE
 from trimtab.lab.components.stack import Lab
 from trimtab.lab.files.layout import Home
@@ -20,7 +20,7 @@ from trimtab.stacks.loop.stack import OPTIONAL_PORTS, PORTS
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def files_of(chosen: with_loop.Chosen, path: Path) -> dict[str, str]:
+def files_of(chosen: Chosen, path: Path) -> dict[str, str]:
     spec = a_spec(ports=CONTROL_PLANE | PORTS | OPTIONAL_PORTS)
     lab = Lab(path, spec, lambda program: Path("/engines") / program)
     return dict(chosen.stacks["loop"].contribute(lab).files)
@@ -118,7 +118,7 @@ def test_a_running_loop_names_the_command_that_changes_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_stopped_loop(home)
-    monkeypatch.setattr(with_loop, "is_running", lambda _lab: True)
+    monkeypatch.setattr(inspection, "is_running", lambda _lab: True)
     with pytest.raises(ConfigError, match="while it runs, use: trimtab lab algorithm"):
         choose(home, "default", None, LoopOptions(algorithm="cpu_focused"))
     with pytest.raises(ConfigError, match="--interval cannot be taken; stop it first"):
