@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from builders.labs.pages import Opened
+from builders.labs.pages import VIEWPORT, Opened
 
 FLAGS = (
     "--no-sandbox",
@@ -31,10 +31,35 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture
-def opened(browser: Browser, report: Path) -> Iterator[Opened]:
-    """The `report` of a file of tests, drawn; it must not complain."""
+@pytest.fixture(scope="module")
+def drawn(browser: Browser, report: Path) -> Iterator[Opened]:
+    """The `report` of a file of tests, drawn once: a page of its own is three seconds of CPU time.
+
+    It must not complain.
+    """
     found = Opened(browser, report).drawn()
     yield found
     found.context.close()
     assert found.complaints == []
+
+
+@pytest.fixture
+def opened(drawn: Opened) -> Opened:
+    """The report as it looks when it was just opened, for tests that only look at it."""
+    return drawn.untouched()
+
+
+@pytest.fixture
+def touched(drawn: Opened) -> Opened:
+    """The same for tests that change what it shows; who comes next gets it loaded anew."""
+    found = drawn.untouched()
+    found.is_touched = True
+    return found
+
+
+@pytest.fixture
+def resized(opened: Opened) -> Iterator[Opened]:
+    """The same for tests that change window or colours; who comes next gets the usual ones."""
+    yield opened
+    opened.page.emulate_media(color_scheme="light")
+    opened.page.set_viewport_size(VIEWPORT)

@@ -51,19 +51,19 @@ def test_the_page_asks_for_nothing_but_itself(opened: Opened, report: Path) -> N
     assert opened.page.locator("h1").inner_text() == NASTY
 
 
-def test_another_layer_shows_other_numbers(opened: Opened) -> None:
-    before = opened.series("chart-heat-left")[0]["first"]
-    opened.page.locator("#pick-layer").select_option("memory")
-    after = opened.series("chart-heat-left")[0]
+def test_another_layer_shows_other_numbers(touched: Opened) -> None:
+    before = touched.series("chart-heat-left")[0]["first"]
+    touched.page.locator("#pick-layer").select_option("memory")
+    after = touched.series("chart-heat-left")[0]
     assert after["name"] == "memory use"
     assert after["first"] != before
 
 
-def test_the_theme_can_be_switched(opened: Opened) -> None:
+def test_the_theme_can_be_switched(touched: Opened) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
-    light = opened.page.evaluate(background)
-    opened.page.locator("#theme").click()
-    assert opened.page.evaluate(background) != light
+    light = touched.page.evaluate(background)
+    touched.page.locator("#theme").click()
+    assert touched.page.evaluate(background) != light
 
 
 def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path) -> None:
@@ -76,5 +76,5 @@ def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path
 
 
 @pytest.mark.parametrize("width", [390, 1600])
-def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
-    check_fits(browser, report, width)
+def test_it_fits_the_width_of_any_screen(resized: Opened, width: int) -> None:
+    check_fits(resized, width)

@@ -61,39 +61,41 @@ def test_the_page_asks_for_nothing_but_itself(opened: Opened, report: Path) -> N
     assert asked == [report.as_uri()]
 
 
-def test_choosing_a_scenario_changes_table_and_charts(opened: Opened) -> None:
-    opened.page.get_by_role("button", name=NASTY).click()
+def test_choosing_a_scenario_changes_table_and_charts(touched: Opened) -> None:
+    touched.page.get_by_role("button", name=NASTY).click()
     assert (
-        opened.page.locator(".ranking:visible caption").inner_text().startswith(f"Scenario {NASTY}")
+        touched.page.locator(".ranking:visible caption")
+        .inner_text()
+        .startswith(f"Scenario {NASTY}")
     )
-    assert opened.series("chart-heat-left")[0]["count"] == 10 * 3
-    assert opened.page.locator("img").count() == 0
+    assert touched.series("chart-heat-left")[0]["count"] == 10 * 3
+    assert touched.page.locator("img").count() == 0
 
 
-def test_clicking_a_row_shows_its_course(opened: Opened) -> None:
-    row = opened.page.locator(".ranking:visible tr", has_text="memory_focused")
+def test_clicking_a_row_shows_its_course(touched: Opened) -> None:
+    row = touched.page.locator(".ranking:visible tr", has_text="memory_focused")
     row.click()
-    assert opened.page.locator("#map-name").inner_text() == "memory_focused"
+    assert touched.page.locator("#map-name").inner_text() == "memory_focused"
     assert "selected" in (row.get_attribute("class") or "")
 
 
-def test_a_pointer_on_a_nasty_name_shows_it_as_text(opened: Opened) -> None:
-    opened.page.get_by_role("button", name=NASTY).click()
-    chart = opened.page.locator("#chart-map-before")
+def test_a_pointer_on_a_nasty_name_shows_it_as_text(touched: Opened) -> None:
+    touched.page.get_by_role("button", name=NASTY).click()
+    chart = touched.page.locator("#chart-map-before")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box
-    opened.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.7)
-    opened.page.mouse.move(box["x"] + box["width"] * 0.21, box["y"] + box["height"] * 0.7)
-    assert opened.page.locator("img").count() == 0
+    touched.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.7)
+    touched.page.mouse.move(box["x"] + box["width"] * 0.21, box["y"] + box["height"] * 0.7)
+    assert touched.page.locator("img").count() == 0
 
 
-def test_the_theme_can_be_switched(opened: Opened) -> None:
+def test_the_theme_can_be_switched(touched: Opened) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
-    light = opened.page.evaluate(background)
-    opened.page.locator("#theme").click()
-    assert opened.page.evaluate(background) != light
-    assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    light = touched.page.evaluate(background)
+    touched.page.locator("#theme").click()
+    assert touched.page.evaluate(background) != light
+    assert touched.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_a_dark_system_gets_a_dark_page(browser: Browser, report: Path) -> None:
@@ -114,17 +116,13 @@ def test_without_javascript_all_numbers_are_there(browser: Browser, report: Path
     plain.context.close()
 
 
-def test_it_can_be_printed(browser: Browser, report: Path, tmp_path: Path) -> None:
-    opened = Opened(browser, report).drawn()
-    printed = opened.page.pdf(format="A4", landscape=True, print_background=True)
-    opened.context.close()
+def test_it_can_be_printed(touched: Opened) -> None:
+    printed = touched.page.pdf(format="A4", landscape=True, print_background=True)
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page>") >= 2
 
 
 @pytest.mark.parametrize("width", [390, 820, 1600])
-def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
-    opened = Opened(browser, report).drawn()
-    opened.page.set_viewport_size({"width": width, "height": 900})
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
-    opened.context.close()
+def test_it_fits_the_width_of_any_screen(resized: Opened, width: int) -> None:
+    resized.page.set_viewport_size({"width": width, "height": 900})
+    assert resized.page.evaluate("document.documentElement.scrollWidth") <= width

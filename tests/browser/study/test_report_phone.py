@@ -19,8 +19,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=[360, 420])
+@pytest.fixture(scope="module", params=[360, 420])
 def phone(browser: Browser, report: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """One page of each size for all tests: what one scrolls no other looks at."""
     size = {"width": request.param, "height": 800}
     found = Opened(browser, report, viewport=size).drawn()
     yield found

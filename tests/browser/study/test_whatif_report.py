@@ -49,13 +49,13 @@ def test_the_page_asks_for_nothing_but_itself(opened: Opened, report: Path) -> N
 
 
 def test_the_recorded_cluster_stands_beside_a_setting_and_either_can_be_changed(
-    opened: Opened,
+    touched: Opened,
 ) -> None:
-    assert opened.page.locator("#pick-right option:checked").inner_text() == "as recorded"
-    assert opened.page.locator("#pick-left option:checked").inner_text() == "my policy"
-    before = opened.page.evaluate(LEFT)
-    opened.page.locator("#pick-left").select_option(label="nothing")
-    assert opened.page.evaluate(LEFT) != before
+    assert touched.page.locator("#pick-right option:checked").inner_text() == "as recorded"
+    assert touched.page.locator("#pick-left option:checked").inner_text() == "my policy"
+    before = touched.page.evaluate(LEFT)
+    touched.page.locator("#pick-left").select_option(label="nothing")
+    assert touched.page.evaluate(LEFT) != before
 
 
 LEFT = """() => JSON.stringify(echarts.getInstanceByDom(
@@ -74,5 +74,5 @@ def test_without_javascript_the_answer_and_all_numbers_are_there(
 
 
 @pytest.mark.parametrize("width", [390, 1600])
-def test_it_fits_the_width_of_any_screen(browser: Browser, report: Path, width: int) -> None:
-    check_fits(browser, report, width)
+def test_it_fits_the_width_of_any_screen(resized: Opened, width: int) -> None:
+    check_fits(resized, width)
