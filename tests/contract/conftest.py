@@ -6,7 +6,7 @@ import pytest
 
 from builders.scheduling import put_first, scheduler, shared_directory
 
-LONGEST_FIRST = ("kube", "qos", "test_behaviour", "study")
+LONGEST_FIRST = ("kube", "advisor", "qos", "test_behaviour", "study")
 
 pytest_xdist_make_scheduler = scheduler
 pytest_collect_directory = shared_directory

@@ -1,6 +1,6 @@
 """Planning from saved manifests gives what the API server's dry run gives, to the last byte."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.advisor import Kubectl, await_established, install, install_release
+from builders.labs.advisor import Kubectl, await_established, install_release
 from builders.worlds.openshift import load_aware
-from conformance.apiserver import ApiServer, running_apiserver
+from conformance.apiserver import ApiServer
 from trimtab.advisor.api import (
     HigherDensityOptions,
     KsmConfiguration,
@@ -36,13 +36,6 @@ SAVED = (
     "kubedeschedulers", "machineconfigs", "machineconfigpools", "hyperconvergeds",
     "configmaps", "deployments", "namespaces", "customresourcedefinitions",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ApiServer]:
-    with running_apiserver() as server:
-        install(Kubectl(server))
-        yield server
 
 
 @pytest.fixture
@@ -189,8 +182,11 @@ def test_the_files_of_mocks_and_samples_are_accepted(both: Both) -> None:
         said = both.kubectl.run("apply", "--server-side", "--force-conflicts", "-f", file)
         assert "serverside-applied" in said
     samples = ("mock_baseline_resources.yaml", "loadaware_sample.yaml")
-    for name in samples:
-        assert both.kubectl.run("apply", "-f", str(K8S / "advisor/samples" / name))
+    try:
+        for name in samples:
+            assert both.kubectl.run("apply", "-f", str(K8S / "advisor/samples" / name))
+    finally:
+        both.kubectl.forget(LOAD_AWARE)
 
 
 def cluster_descheduler() -> list[dict[str, Any]]:

@@ -1,13 +1,13 @@
 """What a person asks for while others write the same object, on a real API server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from builders.labs.advisor import LOAD_AWARE, Kubectl, install
-from conformance.apiserver import ApiServer, running_apiserver
+from builders.labs.advisor import LOAD_AWARE
+from conformance.apiserver import ApiServer
 from trimtab.advisor.api import CONFIGS, FREE_CONFIGS
 from trimtab.advisor.cluster import requests
 from trimtab.advisor.cluster.requests import ConfigRequests
@@ -38,13 +38,6 @@ class Overtaken(Client):
         first, self.overtake = self.overtake, None
         if first is not None:
             await first()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ApiServer]:
-    with running_apiserver() as server:
-        install(Kubectl(server), None)
-        yield server
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """What a real API server accepts of a VirtPlatformConfig, and what it says to the rest."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Kubectl, a_config, install
+from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Kubectl, a_config
 from builders.waiting import wait_until
-from conformance.apiserver import running_apiserver
+from conformance.apiserver import ApiServer
 from trimtab.advisor.api import FREE_CONFIGS
 from trimtab.install.advisor.admission import policies
 from trimtab.kube.client import Client
@@ -19,11 +18,8 @@ pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")
-def kubectl() -> Iterator[Kubectl]:
-    with running_apiserver() as server:
-        kubectl = Kubectl(server)
-        install(kubectl, None)
-        yield kubectl
+def kubectl(server: ApiServer) -> Kubectl:
+    return Kubectl(server)
 
 
 def create(kubectl: Kubectl, manifest: Free) -> Free:

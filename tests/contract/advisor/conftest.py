@@ -1,0 +1,14 @@
+"""One API server with our kinds and OpenShift's stand-ins; each test leaves no config behind."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from builders.labs.advisor import advisor_cluster
+from conformance.apiserver import ApiServer
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[ApiServer]:
+    with advisor_cluster() as kubectl:
+        yield kubectl.server
