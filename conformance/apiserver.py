@@ -30,6 +30,8 @@ START_S = 400.0
 PORTS = (20_000, 32_000)
 """Below what the kernel gives to connections and to whoever asks for any port."""
 ADMIN = ("admin", "system:masters")
+GARBAGE = "400"
+"""Go's GOGC: a start takes 3.1 s of CPU time instead of 3.7, and 370 MiB instead of 260."""
 
 
 class ApiServer:
@@ -133,6 +135,7 @@ class ApiServer:
             return subprocess.Popen(
                 [locate(program), *flags],
                 cwd=self.directory,  # both programs find etcd's socket relative to it
+                env={"GOGC": GARBAGE, **os.environ},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
