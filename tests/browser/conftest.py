@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from builders.labs.pages import VIEWPORT, Opened
+from builders.waiting import LIMIT_S
+
+expect.set_options(timeout=LIMIT_S * 1000)
 
 FLAGS = (
     "--no-sandbox",

@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
-from browser.web.conftest import Opener
+from browser.web.conftest import Opener, OpenPage
 from builders.programs.served_page import ServedPage
 from builders.values.pictures import FeedFile, a_move_begins, a_picture
 
@@ -23,11 +24,25 @@ SCREENS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture
-def served(serve: Callable[..., ServedPage], tmp_path: Path) -> ServedPage:
-    feed = FeedFile(tmp_path / "feed.jsonl", a_picture(12, 90))
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
+    """One server for all tests: nothing that they do changes what it says."""
+    directory: Path = tmp_path_factory.mktemp("served")
+    feed = FeedFile(directory / "feed.jsonl", a_picture(12, 90))
     feed.add(a_move_begins(feed.last, next(iter(feed.last.vms)), "node-3"))
-    return serve(feed.path)
+    with ServedPage(directory / "state", feed.path) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def of_any_width(browser: Browser, served: ServedPage) -> Iterator[OpenPage]:
+    """One page for all widths, with a node chosen; it stays open, so nothing shall move on it."""
+    seen = OpenPage(browser, served.address, reduced_motion="reduce").drawn(2)
+    seen.page.evaluate("() => trimtabPage.map.select({node: 'node-0'})")
+    seen.answered("node-0")
+    yield seen
+    seen.context.close()
+    assert seen.complaints == []
 
 
 def test_axe_is_the_published_one() -> None:
@@ -55,13 +70,11 @@ def test_axe_finds_no_barrier(served: ServedPage, open_page: Opener, screen: str
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280, 3840])
-def test_nothing_is_wider_than_the_screen(
-    served: ServedPage, open_page: Opener, width: int
-) -> None:
-    seen = open_page(served.address, viewport={"width": width, "height": 800}).drawn(2)
-    seen.page.evaluate("() => trimtabPage.map.select({node: 'node-0'})")
-    seen.answered("node-0")
-    assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+def test_nothing_is_wider_than_the_screen(of_any_width: OpenPage, width: int) -> None:
+    page = of_any_width.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_function("width => innerWidth === width", arg=width)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
 def test_nothing_moves_for_those_who_asked_for_no_motion(

@@ -1,6 +1,6 @@
 """Compare, and what other services say: places beside the map."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,19 @@ from trimtab.truth.explain.changes.trial import read_trial
 from trimtab.web.compare import PolicyCandidate, try_candidate
 
 pytestmark = pytest.mark.browser
-Serve = Callable[..., ServedPage]
 
 
-def test_two_candidates_are_judged_on_the_same_look(serve: Serve, open_page: Opener) -> None:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
+    """A snapshot; whoever looks at it changes nothing."""
+    with ServedPage(tmp_path_factory.mktemp("state"), "evicts") as page:
+        yield page
+
+
+def test_two_candidates_are_judged_on_the_same_look(served: ServedPage, open_page: Opener) -> None:
     trial = read_trial(load(example_path(Path("evicts"), "snapshots")))
     count = len(try_candidate(trial, PolicyCandidate(), ()).evictions)
-    seen = open_page(serve("evicts").address).drawn()
+    seen = open_page(served.address).drawn()
     seen.page.keyboard.press("v")
     verdict = seen.page.locator("#compare [data-part=verdict]")
     expect(verdict).to_contain_text(f"A evicts {count}; B evicts {count}; {count} VMs are evicted")
@@ -33,7 +39,7 @@ def test_two_candidates_are_judged_on_the_same_look(serve: Serve, open_page: Ope
     expect(seen.page.locator("#compare")).to_be_hidden()
 
 
-def test_a_page_without_other_services_says_so(serve: Serve, open_page: Opener) -> None:
-    seen = open_page(serve("evicts").address).drawn()
+def test_a_page_without_other_services_says_so(served: ServedPage, open_page: Opener) -> None:
+    seen = open_page(served.address).drawn()
     seen.page.keyboard.press("p")
     expect(seen.page.locator("#places")).to_contain_text("Neither the balancer nor QoS")

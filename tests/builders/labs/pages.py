@@ -6,6 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
+from builders.waiting import LIMIT_S
+
 VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 
 
@@ -16,6 +18,7 @@ class BrowserPage:
         """`before` is a script that runs in the page before its own."""
         options = {"viewport": VIEWPORT, **options}
         self.context: BrowserContext = browser.new_context(**options)
+        self.context.set_default_timeout(LIMIT_S * 1000)
         self.page: Page = self.context.new_page()
         if before:
             self.page.add_init_script(before)
