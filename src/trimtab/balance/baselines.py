@@ -12,7 +12,7 @@ So they say what better choices would be worth. All moves of a plan are started 
 import numpy as np
 
 from trimtab.balance.gains import gains
-from trimtab.balance.goals import Budget
+from trimtab.balance.goals import Budget, BudgetLeft
 from trimtab.balance.problem import SLACK, Flags, Floats, Places, Problem
 from trimtab.balance.state import State
 
@@ -27,7 +27,7 @@ def best_fit(
     choice = _Choice(problem, ceiling, budget, least_gain)
     order = np.argsort(-(choice.state.share - ceiling).max(axis=0), kind="stable")
     for source in order[sources[order]].tolist():
-        while choice.may_leave(source) and (move := choice.fitting_move(source)):
+        while choice.budget.may_leave(source) and (move := choice.fitting_move(source)):
             choice.do(*move)
     return choice.moves
 
@@ -50,9 +50,9 @@ class _Choice:
     ) -> None:
         self.problem, self.state = problem, State(problem, at_once=True)
         self.moves: Moves = []
-        self._ceiling, self._budget, self._least_gain = ceiling, budget, least_gain
+        self._ceiling, self._least_gain = ceiling, least_gain
+        self.budget = BudgetLeft(budget, problem)
         self._movable = problem.movable
-        self._out = problem.leaving.copy()
         self._everywhere: Places = np.arange(len(problem.nodes))
 
     def fitting_move(self, source: int) -> tuple[int, int] | None:
@@ -74,8 +74,8 @@ class _Choice:
         best, chosen = self._least_gain, None
         over = (self.state.share - self._ceiling).max(axis=0) > 0.0
         for source in np.flatnonzero(sources & over).tolist():
-            vms = self._movable_on(source) if self.may_leave(source) else self._everywhere[:0]
-            if not len(vms):
+            vms = self._movable_on(source)
+            if not len(vms) or not self.budget.may_leave(source):
                 continue
             levelling = self._levelling(vms, source)
             vm, target = divmod(int(levelling.argmax()), levelling.shape[1])
@@ -83,14 +83,8 @@ class _Choice:
                 best, chosen = float(levelling[vm, target]), (int(vms[vm]), target)
         return chosen
 
-    def may_leave(self, source: int) -> bool:
-        budget = self._budget
-        if budget.moves is not None and len(self.moves) >= budget.moves:
-            return False
-        return budget.out_of_node is None or bool(self._out[source] < budget.out_of_node)
-
     def do(self, vm: int, target: int) -> None:
-        self._out[self.state.where[vm]] += 1
+        self.budget.count(int(self.state.where[vm]), target)
         self.state.move(vm, target)
         self._movable[vm] = False
         self.moves.append((vm, target))

@@ -1,6 +1,11 @@
 """What a plan is for, and how much it may do."""
 
+from math import inf
+
+import numpy as np
 from msgspec import Struct
+
+from trimtab.balance.problem import Flags, Places, Problem
 
 
 class Goals(Struct, frozen=True, kw_only=True):
@@ -39,3 +44,33 @@ class Budget(Struct, frozen=True, kw_only=True):
     into_node: int | None = None
     alternatives: int = 3
     """How many refused alternatives each move keeps."""
+
+
+class BudgetLeft:
+    """What is left of a budget while a plan is made; migrations under way count at their nodes."""
+
+    def __init__(self, budget: Budget, problem: Problem) -> None:
+        self._budget, self._planned = budget, 0
+        self._out, self._into = problem.leaving.copy(), problem.arriving.copy()
+
+    @property
+    def moves(self) -> float:
+        """How many more moves there may be."""
+        return inf if self._budget.moves is None else self._budget.moves - self._planned
+
+    def may_leave(self, node: int) -> bool:
+        limit = self._budget.out_of_node
+        return self.moves > 0 and (limit is None or int(self._out[node]) < limit)
+
+    def accepts(self, targets: Places) -> Flags:
+        """(targets,): one more VM may come there now."""
+        limit = self._budget.into_node
+        if limit is None:
+            return np.ones(len(targets), dtype=np.bool_)
+        return np.asarray(self._into[targets] < limit)
+
+    def count(self, source: int, target: int) -> None:
+        """One more move is planned."""
+        self._planned += 1
+        self._out[source] += 1
+        self._into[target] += 1

@@ -18,7 +18,7 @@ from trimtab.balance.bounds import Bound, bound, ceilings, fewest_by_weights, gr
 from trimtab.balance.chains import Chain, best_chain
 from trimtab.balance.explain import Considered, why_source
 from trimtab.balance.gains import coldest, gains
-from trimtab.balance.goals import Budget, Goals
+from trimtab.balance.goals import Budget, BudgetLeft, Goals
 from trimtab.balance.plan import Alternative, Goal, LeftOver, Move, Plan
 from trimtab.balance.price import MigrationCost, hardly_converges, predicted_seconds
 from trimtab.balance.problem import SLACK, Exclusion, Flags, Floats, Places, Problem
@@ -54,7 +54,8 @@ def make_plan(
 
 class _Planner:
     def __init__(self, problem: Problem, goals: Goals, budget: Budget, cost: MigrationCost) -> None:
-        self.problem, self.goals, self.budget = problem, goals, budget
+        self.problem, self.goals, self.alternatives = problem, goals, budget.alternatives
+        self.budget = BudgetLeft(budget, problem)
         self.state = State(problem)
         self.ceiling = ceilings(problem, goals.band)
         self.before = self.state.share.copy()
@@ -65,7 +66,6 @@ class _Planner:
             self.movable[list(self.excluded)] = False
         self.reserve = Reserve(self.state)
         self.moves: list[Move] = []
-        self.out, self.into = problem.leaving.copy(), problem.arriving.copy()
         self.broken: list[str] = []
         self.chains = 0
         self.preferred: dict[int, frozenset[int]] = {}
@@ -127,7 +127,7 @@ class _Planner:
     def _repair_one(self, vm: int, text: str) -> bool:
         source = int(self.state.where[vm])
         vms, targets = np.array([vm]), self._accepting(np.flatnonzero(self.problem.open))
-        if not self._may_leave(source) or not len(targets):
+        if not self.budget.may_leave(source) or not len(targets):
             return False
         fits = self.state.fits(vms, targets)[0]
         if not fits.any():
@@ -159,14 +159,14 @@ class _Planner:
         heap = self._hot(sources, ceiling)
         self.preferred = {}
         stuck: list[int] = []
-        while heap and not self._spent():
+        while heap and self.budget.moves > 0:
             node = -heappop(heap)[1]
             if self._single(node, ceiling, goal):
                 self._again(heap, node, ceiling)
             elif node not in self.waiting:
                 stuck.append(node)
         for node in stuck:
-            while not self._spent() and self._excess(node, ceiling) > SLACK:
+            while self.budget.moves > 0 and self._excess(node, ceiling) > SLACK:
                 if not self._helped(node, ceiling, goal):
                     break
 
@@ -210,7 +210,7 @@ class _Planner:
 
         may_rise: a target may come above its own ceiling if the source loses more than that.
         """
-        if not self._may_leave(source):
+        if not self.budget.may_leave(source):
             return False
         vms = self._movable_on(source)
         if not len(vms):
@@ -253,7 +253,7 @@ class _Planner:
         if not may_rise:
             fits &= rise <= SLACK
         fits &= drop >= max(enough, SLACK)
-        free = self._accepts(targets)
+        free = self.budget.accepts(targets)
         taken = np.where(fits & free, value, -np.inf)
         at, to = divmod(int(taken.argmax()), len(targets))
         if goal == "level" and not free.all():
@@ -265,14 +265,14 @@ class _Planner:
             return False
         vm, target = int(vms[at]), int(targets[to])
         considered = Considered(vms, targets, value, drop, rise, self.seconds[vms])
-        alternatives = considered.refused(state, (at, to), self.budget.alternatives, goals.margin)
+        alternatives = considered.refused(state, (at, to), self.alternatives, goals.margin)
         why = why_source(state, goals, source, ceiling, goal)
         self._do(vm, target, goal, why, float(drop[at, to]), alternatives)
         return True
 
     def _chain(self, source: int, ceiling: Floats, goal: Goal) -> bool:
         """An exchange of two VMs, or a place made on the target first."""
-        if not self._may_leave(source):
+        if not self.budget.may_leave(source):
             return False
         vms = self._movable_on(source)
         cold = self._accepting(self._coldest(ceiling))
@@ -287,19 +287,17 @@ class _Planner:
         return True
 
     def _room_for(self, chain: Chain) -> bool:
-        left = None if self.budget.moves is None else self.budget.moves - len(self.moves)
-        if left is not None and len(chain.moves) > left:
-            return False
-        return all(self._may_leave(int(self.state.where[vm])) for vm, *_ in chain.moves)
+        sources = (int(self.state.where[vm]) for vm, *_ in chain.moves)
+        return len(chain.moves) <= self.budget.moves and all(map(self.budget.may_leave, sources))
 
     # Reserve: room for the VMs of a node that is lost.
 
     def _make_room(self) -> None:
         for need in self.reserve.unprotected():
-            if self._spent():
+            if self.budget.moves <= 0:
                 return
             move = room_making_move(self.state, need, self.movable, self.ceiling)
-            if move is not None and self._may_leave(int(self.state.where[move[0]])):
+            if move is not None and self.budget.may_leave(int(self.state.where[move[0]])):
                 node = self.problem.nodes[need.node]
                 why = f"if {node} is lost, its largest VM fits nowhere; this makes a place"
                 self._do(*move, "reserve", why, 0.0)
@@ -318,22 +316,8 @@ class _Planner:
             self.cold_until = len(self.moves) + 1 + len(self.problem.nodes) // 1000
         return self.cold
 
-    def _accepts(self, targets: Places) -> Flags:
-        """(targets,): one more VM may come there now."""
-        limit = self.budget.into_node
-        if limit is None:
-            return np.ones(len(targets), dtype=np.bool_)
-        return np.asarray(self.into[targets] < limit)
-
     def _accepting(self, targets: Places) -> Places:
-        return np.asarray(targets[self._accepts(targets)])
-
-    def _may_leave(self, node: int) -> bool:
-        limit = self.budget.out_of_node
-        return not self._spent() and (limit is None or int(self.out[node]) < limit)
-
-    def _spent(self) -> bool:
-        return self.budget.moves is not None and len(self.moves) >= self.budget.moves
+        return np.asarray(targets[self.budget.accepts(targets)])
 
     def _do(
         self,
@@ -365,8 +349,7 @@ class _Planner:
         self.state.move(vm, target)
         # A VM moves at most once in a plan: a second move would undo or repeat the first.
         self.movable[vm] = False
-        self.out[source] += 1
-        self.into[target] += 1
+        self.budget.count(source, target)
 
     def _left_over(self, proved: Bound | None) -> tuple[LeftOver, ...]:
         excess = self.state.excess(self.ceiling)
@@ -380,7 +363,7 @@ class _Planner:
     def _why_left(self, node: int) -> str:
         if not len(self._movable_on(node)):
             return "none of the VMs that stay on it may move"
-        if not self._may_leave(node):
+        if not self.budget.may_leave(node):
             return "the plan's limit on moves is reached"
         if node in self.waiting:
             return "the node that would take most of it takes another VM just now"
