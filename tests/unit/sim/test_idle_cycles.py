@@ -2,24 +2,18 @@
 
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.examples import examples
 from builders.worlds.policy import default_policy
-from builders.worlds.sim import plain
-from builders.worlds.sim_specs import specs
 from trimtab.policy.cycle import Class
 from trimtab.policy.decision import decide
 from trimtab.policy.file.reader import load_policy
 from trimtab.policy.file.settings import METRIC_RESOURCE
 from trimtab.policy.view import PlainNode, Vector, View
-from trimtab.sim import simulate
-from trimtab.sim.descheduling.idle_cycles import IdleCycles, find_idle, span_of
-from trimtab.sim.spec import RunSpec
+from trimtab.sim.descheduling.idle_cycles import find_idle, span_of
 
 POLICIES = Path(__file__).parents[3] / "examples" / "policies"
 LABELS = {"kubevirt.io/schedulable": "true"}
@@ -79,21 +73,3 @@ def test_only_deviation_thresholds_on_a_query_allow_the_shortcut(
     name: str, expected: tuple[float, float] | None
 ) -> None:
     assert span_of(load_policy(POLICIES / f"{name}.yaml")) == expected
-
-
-@settings(
-    max_examples=examples(5),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],
-)
-@given(specs())
-def test_runs_are_the_same_without_the_shortcut(spec: RunSpec) -> None:
-    def bits() -> list[bytes]:
-        found = simulate(spec, [1, 2])
-        return [msgspec.msgpack.encode(o, enc_hook=plain) for o in found]
-
-    usual = bits()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(IdleCycles, "_find", lambda self, scores: None)
-        assert bits() == usual

@@ -10,6 +10,7 @@ from builders.worlds.sim import one_hot_node, plain
 from builders.worlds.sim_specs import specs
 from trimtab.model.scenarios.scenario import Migration
 from trimtab.sim import simulate, simulate_one
+from trimtab.sim.descheduling.idle_cycles import IdleCycles
 from trimtab.sim.outcome import Outcome
 from trimtab.sim.spec import RunSpec
 
@@ -34,6 +35,20 @@ def test_a_batch_of_seeds_gives_the_same_bits_as_one_run_each(spec: RunSpec) -> 
 def test_any_batch_of_seeds_gives_the_same_bits_as_one_run_each(spec: RunSpec) -> None:
     together = simulate(spec, [1, 2, 3])
     assert [digest(o) for o in together] == [digest(simulate_one(spec, s)) for s in (1, 2, 3)]
+
+
+@settings(
+    max_examples=examples(5),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+@given(specs())
+def test_runs_are_the_same_without_the_shortcut_for_idle_cycles(spec: RunSpec) -> None:
+    usual = [digest(outcome) for outcome in simulate(spec, [1, 2])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IdleCycles, "_find", lambda self, scores: None)
+        assert [digest(outcome) for outcome in simulate(spec, [1, 2])] == usual
 
 
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=TOO_SLOW)
