@@ -13,16 +13,19 @@ from typing import Literal
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from trimtab.study.results.statistics import intervals, jointly_better_p_values, resampling
+from trimtab.study.results.statistics import (
+    LEVEL,
+    Floats,
+    intervals,
+    jointly_better_p_values,
+    resampling,
+)
 
-Floats = NDArray[np.float64]
 Interval = tuple[float, float, float]
 Sureness = Literal["days", "runs", "none"]
 """Better whatever the days and the runs' chance, better on the recorded time only, or neither."""
 
-LEVEL = 0.95
 CHANCE = 0.025
 """A setting counts as better if luck brings forth a best one like it more rarely than this: half
 of the 5 % that readers are used to, so that 19 of 20 answers stay right also where the tests'

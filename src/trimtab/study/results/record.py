@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import TrimtabError
 from trimtab.model.scenarios.scenario import Scenario
-from trimtab.sim.outcome import Course, MigrationRecord, Outcome, ReportCard
+from trimtab.sim.outcome import MigrationRecord, Outcome, ReportCard
 from trimtab.study.inputs.identity import digest, run_id
 
 # A run day by day: what a comparison needs to tell a better setting from a lucky day.
@@ -176,23 +176,10 @@ def _record(cell: str, scenario: Scenario, seed: int, outcome: Outcome) -> FullR
         id=run_id(cell, seed),
         seed=seed,
         card=outcome.card,
-        moves=tuple(_move_row(move) for move in outcome.moves),
+        moves=tuple(MoveRow(*msgspec.structs.astuple(move)) for move in outcome.moves),
         digest=digest(outcome),
         errors=outcome.errors,
         days=figures_of_days(scenario, outcome),
-    )
-
-
-def _move_row(move: MigrationRecord) -> MoveRow:
-    return MoveRow(
-        move.vm,
-        move.source,
-        move.target,
-        move.requested_s,
-        move.started_s,
-        move.ended_s,
-        move.gb,
-        move.outcome,
     )
 
 
@@ -208,7 +195,7 @@ def make_picture(scenario: Scenario, seed: int, outcome: Outcome) -> StudyPictur
         cpu=whole_percent(course.cpu[rows]),
         memory=whole_percent(course.memory[rows]),
         score=whole_percent(course.score[rows]),
-        classes=np.ascontiguousarray(_classes(course, rows)).tobytes(),
+        classes=course.classes[rows].astype(np.int8).tobytes(),
         before=[place.get(outcome.placement_before.get(vm.name, ""), -1) for vm in scenario.vms],
         after=[place.get(outcome.placement_after.get(vm.name, ""), -1) for vm in scenario.vms],
         migrations=_per_row(course.times[rows], outcome.moves),
@@ -227,10 +214,6 @@ def _rows(cycles: int) -> NDArray[np.intp]:
     if cycles <= PICTURE_ROWS:
         return np.arange(cycles)
     return np.linspace(0, cycles - 1, PICTURE_ROWS).round().astype(np.intp)
-
-
-def _classes(course: Course, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-    return course.classes[rows].astype(np.int8)
 
 
 def whole_percent(values: NDArray[np.float32]) -> bytes:
