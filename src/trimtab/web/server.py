@@ -7,7 +7,6 @@ Nothing here writes to the cluster but `_change`, `_policy` and `_plan`, behind 
 
 import asyncio
 import mimetypes
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from gzip import compress
 from importlib.resources import files
@@ -25,9 +24,8 @@ from trimtab.errors import ConfigError, NotReady, TrimtabError
 from trimtab.kube.errors import ApiError
 from trimtab.kube.http.authorize import AccessDenied
 from trimtab.kube.http.callers import TooLarge, bounded_body
-from trimtab.kube.http.web import Web
 from trimtab.obs import get_logger
-from trimtab.web.access import Gate, Viewers
+from trimtab.web.access import Gate
 from trimtab.web.changes import PolicyMap, VmChange, apply_candidate, carry_out
 from trimtab.web.compare import PolicyCandidate
 from trimtab.web.feed.history import History
@@ -42,7 +40,6 @@ UNSEEN_S = 60.0
 """Without a look for so long, the time between is asked for."""
 MOST_BYTES = 4096
 """A change that is asked for is smaller."""
-FIRST_PORT, PORTS_TRIED = 8080, 100
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -344,48 +341,3 @@ def _json(answer: object) -> Response:
 
 def _ascii(name: str) -> str:
     return name.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")
-
-
-def free_port(host: str) -> int:
-    """8080, or the next port on which nobody listens."""
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
-        try:
-            with socket.create_server((host, port)):
-                return port
-        except OSError:
-            continue
-    raise ConfigError(f"no free port from {FIRST_PORT} up; give one with --port")
-
-
-def hosts_of(host: str, port: int) -> list[str]:
-    """The values of Host under which the page is served."""
-    names = ["127.0.0.1", "localhost", "[::1]"]
-    if host not in ("127.0.0.1", "0.0.0.0", "::1", "::", "localhost"):
-        names.append(f"[{host}]" if ":" in host else host)
-    return [f"{name}:{port}" for name in names]
-
-
-async def serve_page(
-    source: FeedSource,
-    viewers: Viewers,
-    *,
-    host: str = "127.0.0.1",
-    port: int | None = None,
-    names: tuple[str, ...] = (),
-    keep: Path | None = None,
-    changes: bool = False,
-    policy_map: PolicyMap | None = None,
-    beside: FeedSource | None = None,
-    ready: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Serve until cancelled; `ready` hears the address. `names` are further hosts to answer to."""
-    web = Web(host=host, port=free_port(host) if port is None else port)
-    hosts = [*hosts_of(host, web.port), *(f"{name}:{web.port}" for name in names)]
-    gate = Gate(viewers, hosts, web.port, changes=changes)
-    page = Page(source, gate, keep, policy_map, beside)
-    web.routes.extend(page.routes())
-    ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/")
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(web.run())
-        tasks.create_task(page.follow())
-        tasks.create_task(page.follow_beside())

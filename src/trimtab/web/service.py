@@ -1,9 +1,11 @@
-"""The page as a service, as a lab runs it: read-only, under an account of its own.
+"""How a page is run: by a person until Ctrl-C, or as a service.
 
-It is ready at once and asks the cluster nothing until somebody opens the page.
+As a service, as a lab runs it, it is read-only, under an account of its own. It is ready at once
+and asks the cluster nothing until somebody opens the page.
 """
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,10 +17,58 @@ from trimtab.kube.runtime.service import Service
 from trimtab.observe.policy_source import PLACES, Source, read_config_map
 from trimtab.prom.client import Prometheus
 from trimtab.web.access import Gate, TokenHolders, Viewers, kept_token
-from trimtab.web.feed.sources import ClusterSource
-from trimtab.web.server import Page, hosts_of
+from trimtab.web.changes import PolicyMap
+from trimtab.web.feed.sources import ClusterSource, FeedSource
+from trimtab.web.server import Page
 from trimtab.web.settings import NAME, PageSettings
 from trimtab.web.sign_in import SignedIn
+
+FIRST_PORT, PORTS_TRIED = 8080, 100
+
+
+def free_port(host: str) -> int:
+    """8080, or the next port on which nobody listens."""
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        try:
+            with socket.create_server((host, port)):
+                return port
+        except OSError:
+            continue
+    raise ConfigError(f"no free port from {FIRST_PORT} up; give one with --port")
+
+
+def hosts_of(host: str, port: int) -> list[str]:
+    """The values of Host under which the page is served."""
+    names = ["127.0.0.1", "localhost", "[::1]"]
+    if host not in ("127.0.0.1", "0.0.0.0", "::1", "::", "localhost"):
+        names.append(f"[{host}]" if ":" in host else host)
+    return [f"{name}:{port}" for name in names]
+
+
+async def serve_page(
+    source: FeedSource,
+    viewers: Viewers,
+    *,
+    host: str,
+    port: int | None,
+    names: tuple[str, ...],
+    keep: Path | None,
+    changes: bool,
+    policy_map: PolicyMap | None,
+    beside: FeedSource | None,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until cancelled; `ready` hears the address. `names` are further hosts to answer to."""
+    web = Web(host=host, port=free_port(host) if port is None else port)
+    hosts = [*hosts_of(host, web.port), *(f"{name}:{web.port}" for name in names)]
+    gate = Gate(viewers, hosts, web.port, changes=changes)
+    page = Page(source, gate, keep, policy_map, beside)
+    web.routes.extend(page.routes())
+    ready(f"http://{hosts[0] if host.startswith(('127.', '0.')) else hosts[-1]}/")
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(web.run())
+        tasks.create_task(page.follow())
+        tasks.create_task(page.follow_beside())
 
 
 async def serve(client: Client, settings: PageSettings) -> None:

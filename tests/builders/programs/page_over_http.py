@@ -11,7 +11,8 @@ import msgspec
 from trimtab.kube.http.web import Web
 from trimtab.web.access import Gate, TokenHolders, Viewers
 from trimtab.web.feed.sources import FeedSource
-from trimtab.web.server import Page, hosts_of
+from trimtab.web.server import Page
+from trimtab.web.service import hosts_of
 
 TOKEN = "t" * 32
 MIGRATE = {"action": "migrate", "vm": "default/web"}

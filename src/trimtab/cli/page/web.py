@@ -24,7 +24,7 @@ from trimtab.view.terminal import err, out, progress
 from trimtab.web.access import TokenHolders, Viewers, kept_token
 from trimtab.web.changes import PolicyMap
 from trimtab.web.feed.sources import ClusterSource, FeedSource, PictureSource, file_source
-from trimtab.web.server import serve_page
+from trimtab.web.service import serve_page
 from trimtab.web.sign_in import SignedIn
 
 app = App(
