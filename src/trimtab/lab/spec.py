@@ -41,6 +41,7 @@ class LabClock(Struct, frozen=True):
 
     def rescaled(self, scale: int, now: float) -> "LabClock":
         """The same lab time at `now`, going on at another pace: load curves never jump."""
+        check_scale(scale)
         return LabClock(now - (now - self.epoch) * self.scale / scale, scale)
 
 
@@ -77,11 +78,15 @@ def check_name(name: str) -> str:
     return name
 
 
+def check_scale(scale: int) -> None:
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise ConfigError(f"--scale {scale}: use {MIN_SCALE} to {MAX_SCALE}")
+
+
 def check_spec(spec: LabSpec) -> LabSpec:
     """The spec, if a lab can be made from it; otherwise one line on the first thing wrong."""
     check_name(spec.name)
-    if not MIN_SCALE <= spec.clock.scale <= MAX_SCALE:
-        raise ConfigError(f"--scale {spec.clock.scale}: use {MIN_SCALE} to {MAX_SCALE}")
+    check_scale(spec.clock.scale)
     if not 1 <= spec.nodes <= 5000:
         raise ConfigError(f"--nodes {spec.nodes}: use 1 to 5000")
     if spec.node_size.pods < 1:

@@ -80,6 +80,7 @@ def test_asking_for_a_placement_drops_an_own_configuration() -> None:
     assert not settled(old, placement="spread").own_scheduler_config
 
 
+@pytest.mark.parametrize("old", [None, a_spec()], ids=["a new lab", "one that exists"])
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
@@ -91,9 +92,11 @@ def test_asking_for_a_placement_drops_an_own_configuration() -> None:
         pytest.param({"node_memory": "1GB"}, '--node-memory "1GB": not a quantity', id="memory"),
     ],
 )
-def test_impossible_wishes_are_refused_in_one_line(wishes: dict[str, Any], message: str) -> None:
+def test_impossible_wishes_are_refused_in_one_line(
+    wishes: dict[str, Any], message: str, old: LabSpec | None
+) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
-        settled(None, **wishes)
+        settled(old, **wishes)
     assert "\n" not in str(caught.value)
 
 
