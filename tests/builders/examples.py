@@ -14,7 +14,7 @@ FEWEST = 3
 
 
 def examples(usual: int, *, full: int | None = None) -> int:
-    """`usual`, a quarter of it in a quick run, `full` of them (or `usual`) in a full one."""
+    """`usual`, an eighth of it in a quick run, `full` of them (or `usual`) in a full one."""
     if FULL:
         return usual if full is None else full
-    return max(min(usual, FEWEST), usual // 4) if QUICK else usual
+    return max(min(usual, FEWEST), usual // 8) if QUICK else usual
