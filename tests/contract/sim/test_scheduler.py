@@ -276,7 +276,7 @@ MUTANTS: dict[str, Patch] = {
     "other pods request nothing": _set(fleet_module, "ground_of", lambda nodes: None),
     "containers without requests count for nothing": _set(fleet_module, "ground_of", _no_defaults),
     "soft taints are counted against tolerations": _set(
-        rules, "_soft_taints", lambda _, nodes: [len(node.taints) for node in nodes]
+        rules, "soft_taints", lambda nodes, _: [len(node.taints) for node in nodes]
     ),
     "soft taints weigh nothing": _set(scheduler, "TAINT_WEIGHT", 0),
 }
