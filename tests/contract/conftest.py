@@ -6,7 +6,10 @@ import pytest
 
 from builders.scheduling import put_first, scheduler, shared_directory
 
-LONGEST_FIRST = ("kube", "advisor", "qos", "test_behaviour", "study")
+LONGEST_FIRST = (
+    *("kube", "advisor", "qos", "test_record", "test_behaviour", "test_scheduler"),
+    *("test_both_back_ends", "study"),
+)
 
 pytest_xdist_make_scheduler = scheduler
 pytest_collect_directory = shared_directory
