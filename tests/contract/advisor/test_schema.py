@@ -15,6 +15,7 @@ from trimtab.kube.errors import Forbidden, Invalid, Unavailable
 from trimtab.kube.resources import Free
 
 pytestmark = pytest.mark.engines
+REQUESTED_BY = "advisor.kubevirt.io/requested-by"
 
 
 @pytest.fixture(scope="module")
@@ -179,21 +180,40 @@ def test_the_profile_cannot_be_changed(kubectl: Kubectl) -> None:
 
 @pytest.fixture(scope="module")
 def policed(kubectl: Kubectl) -> Kubectl:
-    """As installed: an editor prepares plans, an approver says yes to them."""
+    """As installed: an editor prepares plans, an approver says yes to them.
+
+    Each policy comes into force by itself, so each is waited for.
+    """
+    kubectl.apply(a_config(EXAMPLE))
     kubectl.apply(*policies(), binding("editor", "ed"), binding("approver", "ada"))
-
-    def in_force() -> bool:
-        try:
-            create(kubectl, a_config(EXAMPLE, "Apply"))
-            asyncio.run(create_as(kubectl, "ed", a_config(EXAMPLE, "Apply")))
-        except Forbidden:
-            return True
-        except Unavailable:  # the policies hear of a new kind a little later
-            return False
-        return False
-
-    wait_until(in_force, "the policy for approvals is not in force")
+    for policy in (stamps_who_asks, refuses_another_plan, refuses_an_editor):
+        wait_until(lambda policy=policy: policy(kubectl), f"not in force: {policy.__name__}")  # type: ignore[misc]
+    kubectl.forget(EXAMPLE)
     return kubectl
+
+
+def stamps_who_asks(kubectl: Kubectl) -> bool:
+    asked = tried(kubectl, "ada", action="Apply")
+    return isinstance(asked, dict) and (
+        (asked["metadata"].get("annotations") or {}).get(REQUESTED_BY) == "ada"
+    )
+
+
+def refuses_another_plan(kubectl: Kubectl) -> bool:
+    return isinstance(tried(kubectl, "ada", approvedPlan="0123456789ab"), Invalid)
+
+
+def refuses_an_editor(kubectl: Kubectl) -> bool:
+    said = tried(kubectl, "ed", action="Apply")
+    return isinstance(said, Forbidden) and "may not approve" in str(said)
+
+
+def tried(kubectl: Kubectl, user: str, **spec: Any) -> Free | Exception:
+    """What comes of a patch that is not kept; rights and policies hear of a new kind later."""
+    try:
+        return asyncio.run(patch_as(kubectl, user, {"spec": spec}, dry_run=True))
+    except (Forbidden, Invalid, Unavailable) as error:
+        return error
 
 
 def binding(part: str, user: str) -> Free:
@@ -213,13 +233,10 @@ async def create_as(kubectl: Kubectl, user: str, manifest: Free, *, dry_run: boo
         return await client.create(FREE_CONFIGS, manifest, dry_run=dry_run)
 
 
-async def patch_as(kubectl: Kubectl, user: str, patch: Free) -> Free:
+async def patch_as(kubectl: Kubectl, user: str, patch: Free, *, dry_run: bool = False) -> Free:
     config = kubectl.server.kubeconfig_for(kubectl.server.url, user)
     async with Client.from_kubeconfig(config) as client:
-        return await client.patch(FREE_CONFIGS, EXAMPLE, patch)
-
-
-REQUESTED_BY = "advisor.kubevirt.io/requested-by"
+        return await client.patch(FREE_CONFIGS, EXAMPLE, patch, dry_run=dry_run)
 
 
 async def test_who_asks_is_written_by_the_server_and_by_nobody_else(policed: Kubectl) -> None:
