@@ -1,6 +1,5 @@
 """One API server for all tests here, with our definitions and policies; a namespace per test."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,14 +7,14 @@ import pytest
 
 from builders.labs.apiserver import apiserver, mark_engines, namespace
 from builders.values.kube import pod_to_create
-from builders.waiting import LIMIT_S
+from builders.waiting import until
 from conformance.apiserver import ApiServer
 from trimtab.install.qos.admission import STAMPER, policies
 from trimtab.install.qos.crd import crds
 from trimtab.install.qos.manifests import qos_rbac
 from trimtab.kube.apply import apply
 from trimtab.kube.client import Client
-from trimtab.kube.errors import Invalid
+from trimtab.kube.errors import Forbidden, Invalid
 from trimtab.kube.resources import (
     CRDS,
     NAMESPACES,
@@ -25,6 +24,7 @@ from trimtab.kube.resources import (
     free_kind,
 )
 from trimtab.qos.promise import ANNOTATION as SLO
+from trimtab.qos.queue.key import ANNOTATION as KEY
 
 __all__ = ["apiserver", "namespace"]
 
@@ -59,22 +59,42 @@ async def install(client: Client) -> None:
     for manifest in [*crds(), *policies(), *qos_rbac()]:
         await apply(client, kind_of(manifest), manifest, force=True)
     name = crds()[0]["metadata"]["name"]
-    async with asyncio.timeout(LIMIT_S):
-        while not (await client.get(CRDS, name)).established:
-            await asyncio.sleep(0.05)
-        while not await _refuses_bad_slos(client):
-            await asyncio.sleep(0.05)
+
+    async def established() -> bool:
+        return (await client.get(CRDS, name)).established
+
+    await until(established, "the accounts are not served")
+    await _await_policies(client)
     _installed.add(client.server)
 
 
-async def _refuses_bad_slos(client: Client) -> bool:
-    """A policy takes a moment until it holds."""
-    bad = pod_to_create("probe", "default", annotations={SLO: "lots"})
-    try:
-        await client.create(PODS, bad, dry_run=True)
-    except Invalid:
-        return True
-    return False
+async def _await_policies(client: Client) -> None:
+    """Each takes a moment until it holds, one longer than the other."""
+    await client.create(PODS, pod_to_create("probe", "default"))
+
+    async def refuses_bad_slos() -> bool:
+        bad = pod_to_create("bad", "default", annotations={SLO: "lots"})
+        try:
+            await client.create(PODS, bad, dry_run=True)
+        except Invalid:
+            return True
+        return False
+
+    async def takes_stamps_off() -> bool:
+        stamped = pod_to_create("stamped", "default", annotations={KEY: "v1"})
+        return KEY not in (await client.create(PODS, stamped, dry_run=True)).metadata.annotations
+
+    async def refuses_other_stampers() -> bool:
+        patch = {"metadata": {"annotations": {KEY: "v1"}}}
+        try:
+            await client.patch(PODS, "probe", patch, "default", dry_run=True)
+        except Forbidden:
+            return True
+        return False
+
+    for holds in (refuses_bad_slos, takes_stamps_off, refuses_other_stampers):
+        await until(holds, f"no policy {holds.__name__}")
+    await client.delete(PODS, "probe", "default", grace_s=0)
 
 
 def kind_of(manifest: dict[str, Any]) -> Kind[Free]:
