@@ -46,7 +46,8 @@ def test_examples_are_command_lines_that_are_understood(service: ServiceSpec) ->
     for example in service.examples:
         words = shlex.split(example)
         if words[0] == "trimtab":
-            app.parse_args(words[1:], exit_on_error=False, print_error=False)
+            command, _, _ = app.parse_args(words[1:], exit_on_error=False, print_error=False)
+            assert callable(command), example
 
 
 @pytest.mark.parametrize(
