@@ -19,13 +19,13 @@ help: ## Explain the targets
 	@[ -n "$(PYTHON)" ] || { echo "make: Python 3.11 or newer is needed and was not found on PATH; install it, or: make PYTHON=/path/to/python3"; exit 1; }
 	@[ -x $(BIN)/python ] || { echo "setting up .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv || { echo "make: the venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }; }
 	@echo "installing what trimtab needs (requirements/study.lock)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/study.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@scripts/install requirements/study.lock
+	@scripts/install .
 	@touch $@
 
 .venv/dev: .venv/product requirements/dev.lock
 	@echo "installing what the checks and tests need (requirements/dev.lock)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@scripts/install requirements/dev.lock
 	@touch $@
 
 setup: .venv/dev ## Make .venv with trimtab and everything the checks and tests need
