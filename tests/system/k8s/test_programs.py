@@ -21,7 +21,7 @@ import yaml
 
 from builders.values.manifests import K8S, containers, documents, one
 from builders.waiting import LIMIT_S, wait_until
-from conformance.apiserver import ApiServer, free_port, running_apiserver
+from conformance.apiserver import ApiServer, free_port
 from trimtab.engines import locate
 from trimtab.scores.prometheus.files import KEY as RULES_KEY
 
@@ -30,14 +30,10 @@ START_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ApiServer]:
-    with running_apiserver() as server:
-        for name in ("namespaces.yaml", "virtualmachine-crd.yaml"):
-            kubectl(server, "apply", "--server-side", "-f", str(K8S / name))
-        crd = "crd/virtualmachines.trimtab.dev"
-        kubectl(server, "wait", "--for=condition=Established", "--timeout=300s", crd)
-        kubectl(server, "apply", "--server-side", "-k", str(K8S))
-        yield server
+def server(server: ApiServer) -> ApiServer:
+    """The one of this folder, with the base."""
+    kubectl(server, "apply", "--server-side", "-k", str(K8S))
+    return server
 
 
 @pytest.mark.parametrize(

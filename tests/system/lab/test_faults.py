@@ -13,7 +13,7 @@ from builders.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 10
+ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 6
 KEEP = 20
 
 
@@ -37,6 +37,17 @@ def targets(rounds: int) -> list[str]:
     return [name for _ in range(rounds) for name in chance.sample(everybody, 6)][:rounds]
 
 
+def run_a_pod(lab: RunningLab, name: str) -> None:
+    """Everybody is needed for that; kubectl labels the pod with `run`."""
+    lab.kubectl("run", name, "--image=none")
+
+    def is_ready() -> bool:
+        conditions = lab.get("pod", name)["status"].get("conditions", ())
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+    wait_until(is_ready, f"pod {name} is not Ready")
+
+
 def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: RunningLab) -> None:
     lab.kubectl("create", "deployment", "kept", "--image=none", f"--replicas={KEEP}")
     lab.kubectl("rollout", "status", "deployment/kept", "--timeout=300s")
@@ -49,10 +60,8 @@ def test_the_lab_recovers_from_the_death_of_anyone_with_its_objects(lab: Running
             assert lab.status().phase == "died"
             lab.up()
         lab.await_ready()
-        pod = f"after-{number}-{name}"
-        lab.kubectl("run", pod, "--image=none")
-        lab.kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=300s")
-        lab.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
+        run_a_pod(lab, f"after-{number}-{name}")
+    lab.kubectl("delete", "pod", "-l", "run", "--grace-period=0", "--force")
     assert {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]} == before
     assert lab.status().ports == ports, lab.reports
 
@@ -92,8 +101,7 @@ def test_a_restart_of_one_component_leaves_the_others_alone(lab: RunningLab) -> 
     control.ask(lab.lab, control.RestartComponent("kwok"))
     after = lab.processes()
     assert {name for name in before if before[name] != after[name]} == {"kwok"}
-    lab.kubectl("run", "after-kwok", "--image=none")
-    lab.kubectl("wait", "pod/after-kwok", "--for=condition=Ready", "--timeout=300s")
+    run_a_pod(lab, "after-kwok")
 
 
 def test_up_brings_back_what_was_given_up_and_all_that_needs_it(lab: RunningLab) -> None:

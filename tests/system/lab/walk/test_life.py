@@ -1,21 +1,15 @@
-"""A lab from its start to its end, on the real programs."""
+"""A new lab and what may be done to it while it runs, on the real programs."""
 
+import json
 import stat
-from collections.abc import Iterator
 
 import pytest
 
-from builders.labs.lab import RunningLab, running_lab
+from builders.labs.lab import RunningLab
 from builders.waiting import wait_until
 from trimtab.errors import ConfigError
 
 pytestmark = pytest.mark.engines
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    with running_lab(tmp_path_factory, nodes=3) as lab:
-        yield lab
 
 
 def test_a_new_lab_is_ready_with_every_unit(lab: RunningLab) -> None:
@@ -29,8 +23,10 @@ def test_a_new_lab_is_ready_with_every_unit(lab: RunningLab) -> None:
     ]
 
 
-def test_the_api_server_says_the_pinned_version(lab: RunningLab) -> None:
-    assert "v1.36.3" in lab.kubectl("version")
+def test_the_api_server_says_which_kubernetes_it_is(lab: RunningLab) -> None:
+    version = json.loads(lab.kubectl("version", "-o", "json"))["serverVersion"]
+    assert (version["gitVersion"], version["major"], version["minor"]) == ("v1.36.3", "1", "36")
+    assert version["gitTreeState"] == "clean"
 
 
 def test_the_probe_pod_is_gone(lab: RunningLab) -> None:
@@ -45,20 +41,12 @@ def test_up_on_a_running_lab_changes_nothing(lab: RunningLab) -> None:
 
 def test_files_are_closed_to_others(lab: RunningLab) -> None:
     for path in (lab.dir, *lab.dir.rglob("*")):
-        mode = path.lstat().st_mode
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # a token was renewed, and this was its file until then
+            continue
         allowed = 0o600 if stat.S_ISREG(mode) else 0o700
         assert stat.S_IMODE(mode) & ~allowed == 0, path
-
-
-def test_data_and_ports_survive_down_and_up(lab: RunningLab) -> None:
-    lab.kubectl("create", "configmap", "before", "--from-literal=a=b")
-    ports = lab.status().ports
-    assert lab.down()
-    assert lab.left_over() == []
-    assert lab.status().phase == "stopped"
-    assert lab.up() == "resumed"
-    assert lab.get("configmap", "before")["data"] == {"a": "b"}
-    assert lab.status().ports == ports
 
 
 def test_a_pod_is_placed_runs_and_goes_after_its_grace(lab: RunningLab) -> None:
