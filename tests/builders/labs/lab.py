@@ -14,16 +14,20 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
+from builders.labs.reads import Reader
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.engines import locate
 from trimtab.files.writing import make_private_dir, write_private
+from trimtab.lab.api import tls_context
 from trimtab.lab.components.component import Component, LabPlan, SupervisorTask
 from trimtab.lab.components.control_plane import PORTS
 from trimtab.lab.components.identity import ClientCert
@@ -52,6 +56,7 @@ class RunningLab:
             port_shift=10_000 + os.getpid() % 100 * 100,
         )
         self._seen: set[ProcessId] = set()
+        self._reader = Reader(partial(_administrator, self.lab))
 
     @property
     def dir(self) -> Path:
@@ -72,6 +77,7 @@ class RunningLab:
 
     def down(self) -> bool:
         self.processes()
+        self._reader.close()
         return down(self.lab)
 
     def status(self) -> LabStatus:
@@ -102,8 +108,8 @@ class RunningLab:
         return done.stdout
 
     def get(self, *arguments: str) -> Any:
-        """`kubectl get … -o json`, decoded."""
-        return msgspec.json.decode(self.kubectl("get", *arguments, "-o", "json"))
+        """What `kubectl get … -o json` prints, decoded, but read without a start of kubectl."""
+        return self._reader.get(*arguments)
 
     def processes(self) -> dict[str, ProcessId]:
         """The supervisor and its children as they run now, by name."""
@@ -137,6 +143,10 @@ class RunningLab:
         """Processes of this lab that still run, of all that a look at it has ever shown."""
         self.processes()
         return [process for process in self._seen if is_alive(process)]
+
+
+def _administrator(lab: LabDir) -> tuple[str, SSLContext]:
+    return lab.read_plan().server, tls_context(lab.pki, "admin")
 
 
 @contextmanager

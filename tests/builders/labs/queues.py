@@ -40,10 +40,12 @@ class QueueLab:
         self._number += 1
         name = f"queue-{self._number}"
         self.lab.kubectl("create", "namespace", name)
-        wait_until(
-            lambda: "default" in self.lab.kubectl("get", "sa", "-n", name, "-o", "name"), "no sa"
-        )
+        wait_until(lambda: "default" in self._accounts(name), "no sa")
         return name
+
+    def _accounts(self, namespace: str) -> list[str]:
+        found = self.lab.get("serviceaccounts", "-n", namespace)["items"]
+        return [account["metadata"]["name"] for account in found]
 
     def freeze(self) -> None:
         """Stop the scheduler where it stands."""

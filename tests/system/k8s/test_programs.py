@@ -12,13 +12,15 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 import yaml
 
+from builders.labs.reads import Reader
 from builders.values.manifests import K8S, containers, documents, one
 from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import ApiServer, free_port
@@ -34,6 +36,12 @@ def server(server: ApiServer) -> ApiServer:
     """The one of this folder, with the base."""
     kubectl(server, "apply", "--server-side", "-k", str(K8S))
     return server
+
+
+@pytest.fixture(scope="module")
+def reader(server: ApiServer) -> Iterator[Reader]:
+    with closing(Reader(lambda: (server.url, server.tls()))) as reader:
+        yield reader
 
 
 @pytest.mark.parametrize(
@@ -65,7 +73,7 @@ def test_prometheus_takes_its_configuration_and_rules(tmp_path: Path) -> None:
 
 
 def test_kwok_makes_the_fake_nodes_ready_and_leaves_others_alone(
-    server: ApiServer, tmp_path: Path
+    server: ApiServer, reader: Reader, tmp_path: Path
 ) -> None:
     text = one("ConfigMap", "kwok-config")["data"]["kwok.yaml"]
     (tmp_path / "kwok.yaml").write_text(text)
@@ -75,10 +83,10 @@ def test_kwok_makes_the_fake_nodes_ready_and_leaves_others_alone(
     options = (f"--config={tmp_path}/kwok.yaml", f"--server-address=127.0.0.1:{free_port()}")
     with running(str(locate("kwok")), f"--kubeconfig={account}", *options, log=tmp_path / "log"):
         fakes = [each["metadata"]["name"] for each in documents("kwok-nodes.yaml")]
-        wait_until(lambda: ready_nodes(server) == fakes, "the fake nodes are not Ready", START_S)
-    assert node_cores(server) == ["32"] * 5
+        wait_until(lambda: ready_nodes(reader) == fakes, "the fake nodes are not Ready", START_S)
+    assert node_cores(reader) == ["32"] * 5
     kubectl(server, "apply", "--server-side", "-f", str(K8S / "kwok-nodes.yaml"))
-    assert node_cores(server) == ["32"] * 5
+    assert node_cores(reader) == ["32"] * 5
 
 
 @pytest.mark.parametrize(
@@ -155,18 +163,19 @@ def guarded(server: ApiServer, *delete: str) -> bool:
     return False
 
 
-def ready_nodes(server: ApiServer) -> list[str]:
-    path = (
-        "jsonpath={range .items[*]}{.metadata.name} "
-        '{.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}'
-    )
-    lines = kubectl(server, "get", "nodes", "-o", path).splitlines()
-    return [line.split()[0] for line in lines if line.endswith(" True")]
+def ready_nodes(reader: Reader) -> list[str]:
+    nodes = reader.get("nodes")["items"]
+    return [node["metadata"]["name"] for node in nodes if is_ready(node)]
 
 
-def node_cores(server: ApiServer) -> list[str]:
-    path = "jsonpath={.items[*].status.allocatable.cpu}"
-    return kubectl(server, "get", "nodes", "-l", "type=kwok", "-o", path).split()
+def is_ready(node: dict[str, Any]) -> bool:
+    conditions = node.get("status", {}).get("conditions", ())
+    return [each["status"] for each in conditions if each["type"] == "Ready"] == ["True"]
+
+
+def node_cores(reader: Reader) -> list[str]:
+    nodes = reader.get("nodes", "-l", "type=kwok")["items"]
+    return [node["status"]["allocatable"]["cpu"] for node in nodes]
 
 
 def answers(url: str) -> bool:

@@ -297,7 +297,8 @@ def test_a_vm_deleted_during_its_migration_leaves_nothing_behind(
     cluster.call(cluster.client.delete(VMS, "web", home))
     cluster.wait(lambda: cluster.pods(home) == [], "a pod is still there")
     cluster.wait(lambda: cluster.migrations(home) == [], "a migration is still there")
-    assert cluster.lab.kubectl("get", "vm,pods,virtualmachinemigrations", "-n", home) == ""
+    for kind in ("vm", "pods", "virtualmachinemigrations"):
+        assert cluster.lab.get(kind, "-n", home)["items"] == [], kind
 
 
 def test_a_vm_whose_source_is_lost_during_the_migration_starts_again(

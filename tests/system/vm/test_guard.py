@@ -63,7 +63,7 @@ def test_other_pods_are_nobodys_business(cluster: Cluster, home: str) -> None:
     for remove in (cluster.delete_pod, cluster.evict):
         cluster.call(cluster.client.create(PODS, pod))
         remove(home, "virt-launcher-by-name-only")
-        assert cluster.lab.kubectl("get", "pods", "-n", home, "-o", "name") == ""
+        assert cluster.lab.get("pods", "-n", home)["items"] == []
 
 
 def test_without_the_webhook_evictions_fail_and_everything_else_works(

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import msgspec
 import pytest
@@ -123,7 +124,7 @@ def test_a_policy_that_was_refused_is_named(loop: LoopLab) -> None:
 
 
 def test_a_descheduler_without_its_token_is_named(loop: LoopLab) -> None:
-    secret = loop.lab.kubectl("get", "secret", "-n", "kube-descheduler", TOKEN, "-o", "json")
+    secret = loop.lab.get("secret", "-n", "kube-descheduler", TOKEN)
     loop.lab.kubectl("delete", "secret", "-n", "kube-descheduler", TOKEN)
     try:
         await_broken(loop, links.check_descheduler, "prometheus client not initialized")
@@ -173,7 +174,7 @@ def test_a_hanging_part_breaks_the_link_it_is(
 
 
 def test_an_eviction_that_nobody_intercepts_is_named(loop: LoopLab) -> None:
-    kept = loop.lab.kubectl("get", *CONFIGURATION, "-o", "json")
+    kept = loop.lab.get(*CONFIGURATION)
     loop.lab.kubectl("delete", *CONFIGURATION)
     try:
         found = {link.name: link for link in loop.ask(small_experiment)}
@@ -184,7 +185,7 @@ def test_an_eviction_that_nobody_intercepts_is_named(loop: LoopLab) -> None:
 
 
 def test_a_promise_without_a_mark_is_found_out(loop: LoopLab) -> None:
-    kept = loop.lab.kubectl("get", *CONFIGURATION, "-o", "json")
+    kept = loop.lab.get(*CONFIGURATION)
     with a_liar(loop.lab.dir / "pki") as url:
         patch = [{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}]
         loop.lab.kubectl("patch", *CONFIGURATION, "--type=json", "-p", encoded(patch))
@@ -210,12 +211,11 @@ def encoded(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def without_history(text: str) -> str:
+def without_history(thing: dict[str, Any]) -> str:
     """An object as it was, ready to be created again."""
-    thing = msgspec.json.decode(text)
-    for name in ("resourceVersion", "uid", "creationTimestamp", "managedFields"):
-        thing["metadata"].pop(name, None)
-    return encoded(thing)
+    history = ("resourceVersion", "uid", "creationTimestamp", "managedFields")
+    kept = {key: value for key, value in thing["metadata"].items() if key not in history}
+    return encoded(thing | {"metadata": kept})
 
 
 @contextmanager
