@@ -13,7 +13,7 @@ from builders.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 6
+ROUNDS = 50 if os.environ.get("TRIMTAB_TEST_FULL") else 10
 KEEP = 20
 
 
