@@ -9,16 +9,18 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 
+from builders.labs.administrator import APPLY, Administrator, path_of
 from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import ApiServer, running_apiserver
+from trimtab.advisor.decide.approval import REQUESTED_BY
 from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
@@ -53,12 +55,17 @@ def _config_of(mine: list[Free]) -> Free:
 
 
 class Kubectl:
-    """The administrator, with kubectl alone."""
+    """The administrator: with kubectl where it matters what kubectl does, otherwise directly."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
         self._kubectl = locate("kubectl")
-        self._tls = server.tls()
+        self._api = Administrator(server)
+
+    def close(self) -> None:
+        self._api.close()
+
+    # With kubectl
 
     def run(self, *arguments: str, text: str = "") -> str:
         done = self.attempt(*arguments, text=text)
@@ -87,24 +94,64 @@ class Kubectl:
         assert done.returncode != 0, f"it was accepted: {manifest}"
         return done.stderr
 
+    # Without it
+
+    def put(self, *manifests: Free) -> None:
+        """What `kubectl apply --server-side --force-conflicts` does to objects it applied so."""
+        for each in manifests:
+            meta = each["metadata"]
+            where = (meta["name"], meta.get("namespace", ""), each["apiVersion"])
+            path = path_of(each["kind"].lower(), *where)
+            options = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"}
+            self._api.patch(path, each, APPLY, **options)
+
     def get(self, kind: str, name: str, namespace: str = "") -> Free:
-        where = ("-n", namespace) if namespace else ()
-        out = self.run("get", kind, name, *where, "-o", "json", "--show-managed-fields")
-        found: Free = json.loads(out)
-        return found
+        return self._api.get(path_of(kind, name, namespace))
 
     def exists(self, kind: str, name: str, namespace: str = "") -> bool:
-        where = ("-n", namespace) if namespace else ()
-        return bool(self.run("get", kind, name, *where, "--ignore-not-found", "-o", "name"))
+        return self._api.find(path_of(kind, name, namespace)) is not None
 
-    def patch(self, kind: str, name: str, patch: Free, *flags: str) -> None:
-        self.run("patch", kind, name, "--type=merge", "-p", json.dumps(patch), *flags)
+    def all(self, kind: str) -> list[Free]:
+        found: list[Free] = self._api.get(path_of(kind))["items"]
+        return found
+
+    def patch(
+        self,
+        kind: str,
+        name: str,
+        patch: Free,
+        namespace: str = "",
+        manager: str = "kubectl-patch",
+    ) -> None:
+        """As `kubectl patch --type=merge`, under whose name the fields are then owned."""
+        self._api.patch(path_of(kind, name, namespace), patch, fieldManager=manager)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Delete it if it is there."""
+        self._api.delete(path_of(kind, name, namespace))
+
+    def clear(self, kind: str, namespace: str = "") -> None:
+        """Delete all objects of a kind."""
+        self._api.delete(path_of(kind, "", namespace))
+
+    def is_policed(self, name: str) -> bool:
+        """Whether our policies are in force: who asks for a config is written down.
+
+        An API server that has just started, or just got them, refuses such requests for a moment.
+        Nothing is kept of this one.
+        """
+        options = urlencode({"fieldManager": "kubectl", "force": "true", "dryRun": "All"})
+        path = f"{path_of('virtplatformconfig', name)}?{options}"
+        code, body = self._api.ask("PATCH", path, a_config(name, "Apply"), APPLY)
+        assert code in (200, 201, 503), body
+        notes = json.loads(body)["metadata"].get("annotations") or {}
+        return REQUESTED_BY in notes
 
     # Machine configs
 
     def roll(self) -> None:
         """What the machine-config operator does: render, and all nodes run what was rendered."""
-        configs = json.loads(self.run("get", "machineconfigs", "-o", "json"))["items"]
+        configs = self.all("machineconfig")
         mine = [c for c in configs if (c["metadata"].get("labels") or {}).get(ROLE) == POOL]
         arguments = [a for c in mine for a in c["spec"].get("kernelArguments") or ()]
         name = f"rendered-{POOL}-{abs(hash(str(mine))):032x}"
@@ -114,19 +161,13 @@ class Kubectl:
             "metadata": {"name": name},
             "spec": {"kernelArguments": arguments, "config": _config_of(mine)},
         }
-        self.apply(rendered, flags=("--server-side",))
+        self.put(rendered)
         self.patch("machineconfigpool", POOL, rolled(name, mine))
 
     # VirtPlatformConfigs
 
     def config(self, name: str) -> Free:
-        """Read directly: kubectl takes a tenth of a second to start, and this is asked often."""
-        path = f"/apis/advisor.kubevirt.io/v1alpha1/virtplatformconfigs/{name}"
-        with urllib.request.urlopen(
-            self.server.url + path, context=self._tls, timeout=LIMIT_S
-        ) as got:
-            found: Free = json.load(got)
-            return found
+        return self.get("virtplatformconfig", name)
 
     def status(self, name: str) -> Free:
         status: Free = self.config(name).get("status") or {}
@@ -136,7 +177,7 @@ class Kubectl:
         self.patch("virtplatformconfig", name, {"spec": spec})
 
     def forget(self, name: str) -> None:
-        self.run("delete", "virtplatformconfig", name, "--ignore-not-found")
+        self.delete("virtplatformconfig", name)
 
     def await_phase(self, name: str, *phases: str) -> Free:
         """The status once it is in one of the phases and answers the present spec."""
@@ -166,7 +207,7 @@ def told(config: Free) -> str:
 
 
 def condition(status: Free, name: str) -> Free:
-    found: Free = next((c for c in status.get("conditions", ()) if c["type"] == name), {})
+    found: Free = next((c for c in status.get("conditions") or () if c["type"] == name), {})
     return found
 
 
@@ -191,25 +232,33 @@ def a_config(profile: str, action: str = "DryRun", **spec: Any) -> Free:
 def install(kubectl: Kubectl, release: Release | None = "5.32") -> None:
     """Our definition and rights; with a release also OpenShift's stand-ins and a baseline."""
     spaces = [namespace(name) for name in (*NAMESPACES, DESCHEDULER_HOME)]
-    kubectl.apply(*spaces, config_crd(), flags=("--server-side",))
-    kubectl.apply(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
+    kubectl.put(*spaces, config_crd())
+    kubectl.put(*operator_rbac(), *target_rbac(*NAMESPACES[1:]), *user_rbac())
     names = ["virtplatformconfigs.advisor.kubevirt.io"]
     if release is not None:
         names += install_release(kubectl, release)
     await_established(kubectl, names)
     if release is not None:
-        kubectl.apply(*(each for each in baseline() if each["kind"] != "Namespace"))
+        apply_baseline(kubectl)
+
+
+def apply_baseline(kubectl: Kubectl) -> None:
+    """As somebody did who knew nothing of server-side apply: plans take fields from them."""
+    kubectl.apply(*(each for each in baseline() if each["kind"] != "Namespace"))
 
 
 def install_release(kubectl: Kubectl, release: Release) -> list[str]:
     found = definitions(release)
-    kubectl.apply(*found, flags=("--server-side", "--force-conflicts"))
+    kubectl.put(*found)
     return [each["metadata"]["name"] for each in found]
 
 
 def await_established(kubectl: Kubectl, names: list[str]) -> None:
-    crds = [f"crd/{name}" for name in names]
-    kubectl.run("wait", "--for=condition=Established", *crds, "--timeout=300s")
+    def is_established(name: str) -> bool:
+        found = kubectl.get("customresourcedefinition", name)
+        return is_true(found.get("status") or {}, "Established")
+
+    wait_until(lambda: all(map(is_established, names)), f"not all are established: {names}")
 
 
 def namespace(name: str) -> Free:
@@ -267,7 +316,6 @@ def operator(server: ApiServer, *flags: str) -> Iterator[OperatorProcess]:
 @contextmanager
 def advisor_cluster(release: Release | None = "5.32") -> Iterator[Kubectl]:
     """A cluster with everything installed and no operator."""
-    with running_apiserver() as server:
-        kubectl = Kubectl(server)
+    with running_apiserver() as server, closing(Kubectl(server)) as kubectl:
         install(kubectl, release)
         yield kubectl

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders.labs.advisor import advisor_cluster
+from builders.labs.advisor import Kubectl, advisor_cluster
 from conformance.apiserver import ApiServer
 
 
 @pytest.fixture(scope="package")
-def server() -> Iterator[ApiServer]:
+def cluster() -> Iterator[Kubectl]:
     with advisor_cluster() as kubectl:
-        yield kubectl.server
+        yield kubectl
+
+
+@pytest.fixture(scope="package")
+def server(cluster: Kubectl) -> ApiServer:
+    return cluster.server

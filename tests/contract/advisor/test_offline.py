@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.labs.advisor import Kubectl, await_established, install_release
+from builders.labs.advisor import DESCHEDULER_HOME, Kubectl, await_established, install_release
 from builders.worlds.openshift import load_aware
 from conformance.apiserver import ApiServer
 from trimtab.advisor.api import (
@@ -47,8 +47,8 @@ async def client(server: ApiServer) -> AsyncIterator[Client]:
 class Both:
     """A cluster that is planned live and from what kubectl saves of it."""
 
-    def __init__(self, server: ApiServer, client: Client, directory: Path) -> None:
-        self.kubectl = Kubectl(server)
+    def __init__(self, kubectl: Kubectl, client: Client, directory: Path) -> None:
+        self.kubectl = kubectl
         self.access = ClusterObjects(client, built_in().resources())
         self.directory = directory
 
@@ -81,17 +81,18 @@ class Both:
 
 
 @pytest.fixture
-def both(server: ApiServer, client: Client, tmp_path: Path) -> Both:
-    return Both(server, client, tmp_path)
+def both(cluster: Kubectl, client: Client, tmp_path: Path) -> Both:
+    return Both(cluster, client, tmp_path)
 
 
 def start_over(kubectl: Kubectl, release: Release) -> None:
     """Another release with its objects as they were before anybody planned."""
     names = install_release(kubectl, release)
     await_established(kubectl, names)
-    kubectl.run("delete", "kubedeschedulers,hyperconvergeds", "-A", "--all")
-    mine = "99-worker-psi-karg", "90-worker-kubelet-swap"
-    kubectl.run("delete", "machineconfigs", *mine, "--ignore-not-found")
+    kubectl.clear("kubedescheduler", DESCHEDULER_HOME)
+    kubectl.clear("hyperconverged", "openshift-cnv")
+    for mine in ("99-worker-psi-karg", "90-worker-kubelet-swap"):
+        kubectl.delete("machineconfig", mine)
     kubectl.apply(descheduler(), hyperconverged())
 
 
@@ -111,7 +112,7 @@ async def test_a_release_before_and_after_it_was_applied(both: Both, release: Re
 
 async def test_a_cluster_without_a_descheduler(both: Both) -> None:
     start_over(both.kubectl, "5.32")
-    both.kubectl.run("delete", "kubedeschedulers", "-A", "--all")
+    both.kubectl.clear("kubedescheduler", DESCHEDULER_HOME)
     plan = await both.agree(LOAD_AWARE)
     assert plan.items[-1].diff.startswith("--- /dev/null")
     assert "+  logLevel: Normal" in plan.items[-1].diff
@@ -119,9 +120,8 @@ async def test_a_cluster_without_a_descheduler(both: Both) -> None:
 
 async def test_fields_that_others_own_are_told_alike(both: Both) -> None:
     start_over(both.kubectl, "5.32")
-    patch = '{"spec":{"mode":"Automatic","evictionLimits":{"total":9}}}'
-    where = ("-n", "openshift-kube-descheduler-operator", "--field-manager=argocd")
-    both.kubectl.run("patch", "kubedescheduler", "cluster", "--type=merge", "-p", patch, *where)
+    patch = {"spec": {"mode": "Automatic", "evictionLimits": {"total": 9}}}
+    both.kubectl.patch("kubedescheduler", "cluster", patch, DESCHEDULER_HOME, "argocd")
     takes = (await both.agree(LOAD_AWARE)).items[-1].takes
     owners = {taking.field: taking.manager for taking in takes}
     assert owners["spec.evictionLimits.total"] == "argocd"

@@ -1,6 +1,7 @@
 """Who may do what once `k8s/advisor` is applied to a new cluster, asked of a real API server."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -25,8 +26,7 @@ Kind = tuple[str, str]
 @pytest.fixture(scope="module")
 def kubectl() -> Iterator[Kubectl]:
     """A cluster on which nothing of ours was before."""
-    with running_apiserver() as server:
-        kubectl = Kubectl(server)
+    with running_apiserver() as server, closing(Kubectl(server)) as kubectl:
         kubectl.run("apply", "-k", str(K8S))
         yield kubectl
 

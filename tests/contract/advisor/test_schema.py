@@ -7,7 +7,6 @@ import pytest
 
 from builders.labs.advisor import DENSITY, EXAMPLE, LOAD_AWARE, Kubectl, a_config
 from builders.waiting import wait_until
-from conformance.apiserver import ApiServer
 from trimtab.advisor.api import FREE_CONFIGS
 from trimtab.install.advisor.admission import policies
 from trimtab.kube.client import Client
@@ -19,8 +18,8 @@ REQUESTED_BY = "advisor.kubevirt.io/requested-by"
 
 
 @pytest.fixture(scope="module")
-def kubectl(server: ApiServer) -> Kubectl:
-    return Kubectl(server)
+def kubectl(cluster: Kubectl) -> Kubectl:
+    return cluster
 
 
 def create(kubectl: Kubectl, manifest: Free) -> Free:

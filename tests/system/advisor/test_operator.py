@@ -37,6 +37,7 @@ from trimtab.install.advisor.admission import policies
 pytestmark = pytest.mark.engines
 HOME = "openshift-cnv"
 ITEM, LOAD = "configure-example-component", "enable-load-aware-descheduling"
+CONFIG_MAP = ("configmap", "example-config")
 NOTES = ("description", "impact-summary", "auto-created")
 
 
@@ -44,7 +45,7 @@ NOTES = ("description", "impact-summary", "auto-created")
 def bare() -> Iterator[Kubectl]:
     """Nothing of OpenShift yet."""
     with advisor_cluster(None) as kubectl:
-        kubectl.apply(*policies())
+        kubectl.put(*policies())
         yield kubectl
 
 
@@ -70,15 +71,8 @@ def kubectl(bare: Kubectl, running: OperatorProcess) -> Kubectl:
 def example(bare: Kubectl, running: OperatorProcess) -> Iterator[Kubectl]:
     yield bare
     bare.forget(EXAMPLE)
-    bare.run("delete", "configmap", "example-config", "-n", HOME, "--ignore-not-found")
-    bare.run(
-        "delete",
-        "secret",
-        f"virtplatformconfig-{EXAMPLE}",
-        "-n",
-        "trimtab-system",
-        "--ignore-not-found",
-    )
+    bare.delete(*CONFIG_MAP, HOME)
+    bare.delete("secret", f"virtplatformconfig-{EXAMPLE}", "trimtab-system")
 
 
 def test_profiles_are_advertised_ignored_and_come_back(
@@ -173,14 +167,14 @@ def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Ku
     status = example.await_phase(EXAMPLE, "ReviewRequired")
     assert "second" in condition(status, "ReviewAgain")["message"], "nobody reviewed that"
     assert len(item(status, ITEM)["takes"]) == 2
-    assert example.get("configmap", "example-config", HOME)["data"] == rival["data"]
+    assert example.get(*CONFIG_MAP, HOME)["data"] == rival["data"]
     example.apply(example_config(), flags=second)
     rival["data"]["replicas"] = "1"
     example.apply(rival, flags=("--server-side", "--field-manager=gitops"))
     example.act(EXAMPLE, approvedPlan=status["planId"])
     status = example.await_phase(EXAMPLE, "Failed")
     assert "stale" in condition(status, "Failed")["message"]
-    assert example.get("configmap", "example-config", HOME)["data"] == rival["data"]
+    assert example.get(*CONFIG_MAP, HOME)["data"] == rival["data"]
     example.act(EXAMPLE, action="DryRun", approvedPlan="")
     status = example.await_phase(EXAMPLE, "ReviewRequired")
     assert len(item(status, ITEM)["takes"]) == 2
@@ -188,13 +182,13 @@ def test_new_owners_send_a_plan_back_and_an_approval_takes_the_field(example: Ku
     status = example.await_phase(EXAMPLE, "Completed")
     assert status["approval"]["by"] == "admin"
     assert status["approval"]["planId"] == status["planId"]
-    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
+    assert example.get(*CONFIG_MAP, HOME)["data"]["enabled"] == "true"
 
     example.act(EXAMPLE, action="Rollback")
     status = example.await_phase(EXAMPLE, "ReviewRequired")
     example.act(EXAMPLE, approvedPlan=status["planId"])
     example.await_phase(EXAMPLE, "RolledBack")
-    live = example.get("configmap", "example-config", HOME)
+    live = example.get(*CONFIG_MAP, HOME)
     assert live["data"] == rival["data"]
     managers = {entry["manager"] for entry in live["metadata"]["managedFields"]}
     assert "gitops" in managers
@@ -213,14 +207,7 @@ def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Kubectl) -> N
 
     def rival() -> None:
         while not stop.is_set():
-            example.patch(
-                "configmap",
-                "example-config",
-                {"data": {"enabled": "no"}},
-                "-n",
-                HOME,
-                "--field-manager=rival",
-            )
+            example.patch(*CONFIG_MAP, {"data": {"enabled": "no"}}, HOME, "rival")
             time.sleep(0.5)
 
     thread = threading.Thread(target=rival)
@@ -236,13 +223,13 @@ def test_with_bypass_drift_is_put_right_until_it_is_a_war(example: Kubectl) -> N
     status = example.status(EXAMPLE)
     assert "data.enabled changed by rival" in condition(status, "EditWar")["message"]
     assert len(status["remediation"]["at"]) == 3
-    example.patch("configmap", "example-config", {"data": {"enabled": "no"}}, "-n", HOME)
+    example.patch(*CONFIG_MAP, {"data": {"enabled": "no"}}, HOME)
     time.sleep(2)
-    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "no", "paused"
+    assert example.get(*CONFIG_MAP, HOME)["data"]["enabled"] == "no", "paused"
     example.act(EXAMPLE, waitTimeout="1h")
     status = example.await_phase(EXAMPLE, "Completed")
     assert not is_true(status, "EditWar")
-    assert example.get("configmap", "example-config", HOME)["data"]["enabled"] == "true"
+    assert example.get(*CONFIG_MAP, HOME)["data"]["enabled"] == "true"
 
 
 def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(
@@ -250,7 +237,7 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(
 ) -> None:
     example.apply(a_config(EXAMPLE, "Apply", bypassOptimisticLock=True))
     example.await_phase(EXAMPLE, "Completed")
-    example.patch("configmap", "example-config", {"data": {"foreign": "x"}}, "-n", HOME)
+    example.patch(*CONFIG_MAP, {"data": {"foreign": "x"}}, HOME)
     wait_until(
         lambda: is_true(example.status(EXAMPLE), "EditWar"),
         lambda: f"accepted: {example.status(EXAMPLE)['phase']}",
@@ -258,7 +245,7 @@ def test_a_foreign_key_in_a_managed_map_stays_drift_whatever_is_re_applied(
     status = example.status(EXAMPLE)
     assert status["phase"] == "Drifted"
     assert "data.foreign added by kubectl-patch" in item(status, ITEM)["message"]
-    example.patch("configmap", "example-config", {"data": {"foreign": None}}, "-n", HOME)
+    example.patch(*CONFIG_MAP, {"data": {"foreign": None}}, HOME)
     example.await_phase(EXAMPLE, "Completed")
 
 
@@ -276,7 +263,7 @@ def test_a_changed_limit_of_hyperconverged_is_reviewed(kubectl: Kubectl) -> None
     status = kubectl.await_phase(LOAD_AWARE, "Completed")
     assert not is_true(status, "InputDependencyDrift")
     limits = {"spec": {"evictionLimits": {"total": 7}}}
-    kubectl.patch("kubedescheduler", "cluster", limits, "-n", DESCHEDULER_HOME)
+    kubectl.patch("kubedescheduler", "cluster", limits, DESCHEDULER_HOME)
     status = kubectl.await_phase(LOAD_AWARE, "Drifted")
     assert not is_true(status, "InputDependencyDrift")
     kubectl.act(LOAD_AWARE, action="Ignore", options=None)
@@ -326,7 +313,7 @@ def test_a_definition_that_comes_back_in_another_release_is_reviewed(kubectl: Ku
     assert (approved[-1]["planId"], approved[-1]["by"]) == (status["planId"], "admin")
 
     interval = {"spec": {"deschedulingIntervalSeconds": 120}}
-    kubectl.patch("kubedescheduler", "cluster", interval, "-n", target[2], "--field-manager=alice")
+    kubectl.patch("kubedescheduler", "cluster", interval, target[2], "alice")
     kubectl.await_phase(LOAD_AWARE, "Drifted")
     kubectl.act(LOAD_AWARE, action="Rollback")
     status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
@@ -351,7 +338,7 @@ def approve(kubectl: Kubectl, name: str) -> None:
 def set_limit(kubectl: Kubectl, total: int) -> None:
     limits = {"parallelMigrationsPerCluster": total}
     patch = {"spec": {"liveMigrationConfig": limits}}
-    kubectl.patch("hyperconverged", "kubevirt-hyperconverged", patch, "-n", HOME)
+    kubectl.patch("hyperconverged", "kubevirt-hyperconverged", patch, HOME)
 
 
 def test_metrics_are_for_those_who_may_read_them(

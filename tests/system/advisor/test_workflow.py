@@ -128,8 +128,7 @@ def test_from_preview_to_drift_and_back(
 
 
 def set_mode(kubectl: Kubectl, mode: str) -> None:
-    where = ("-n", DESCHEDULER_HOME)
-    kubectl.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, *where)
+    kubectl.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, DESCHEDULER_HOME)
 
 
 def assert_quiet(kubectl: Kubectl) -> None:

@@ -3,7 +3,7 @@
 The plan ends the same, nothing is applied twice, nothing half.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +15,6 @@ from builders.labs.advisor import (
     Kubectl,
     OperatorProcess,
     a_config,
-    advisor_cluster,
     operator,
 )
 from builders.proxies.advisor import OperatorKillProxy
@@ -28,11 +27,9 @@ CONFIG_MAP = ("configmap", "example-config", "openshift-cnv")
 DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
 
 
-@pytest.fixture(scope="module")
-def kubectl() -> Iterator[Kubectl]:
-    """No operator: the tests start their own."""
-    with advisor_cluster("5.32") as kubectl:
-        yield kubectl
+@pytest.fixture
+def kubectl(unattended: Kubectl) -> Kubectl:
+    return unattended
 
 
 async def lives(
@@ -44,7 +41,7 @@ async def lives(
             between()
             if kubectl.status(name).get("phase") in phases:
                 return proxy.writes
-            kubectl.run("delete", "leases", "--all", "-n", "trimtab-system")
+            kubectl.clear("lease", "trimtab-system")
             await one_write(kubectl, proxy)
     raise AssertionError(f"{kubectl.status(name).get('phase')} after {proxy.writes}")
 
@@ -103,7 +100,6 @@ async def test_killed_after_each_write_the_plan_ends_the_same(kubectl: Kubectl) 
     assert applies(after) == 0
     assert not kubectl.exists("secret", f"virtplatformconfig-{EXAMPLE}", "trimtab-system")
     print(f"\nlives: {drafted} to plan, {applied} to apply, {planned} + {undone} to go back")
-    kubectl.forget(EXAMPLE)
 
 
 @pytest.mark.full
@@ -126,15 +122,14 @@ async def test_the_same_with_nodes_that_roll(kubectl: Kubectl) -> None:
 
 
 def test_an_api_server_that_restarts_delays_and_breaks_nothing(kubectl: Kubectl) -> None:
-    kubectl.run("delete", "leases", "--all", "-n", "trimtab-system")
     with operator(kubectl.server, "--no-advertise") as process:
         kubectl.apply(a_config(EXAMPLE))
         kubectl.await_phase(EXAMPLE, "ReviewRequired")
         kubectl.server.kill()
         kubectl.server.start()
-        wait_until(lambda: kubectl.attempt("get", "--raw", "/readyz").returncode == 0, "not ready")
+        wait_until(lambda: kubectl.is_policed(EXAMPLE), "nothing can be asked for yet")
         kubectl.act(EXAMPLE, action="Apply")
         kubectl.await_phase(EXAMPLE, "Completed")
-        kubectl.patch(*CONFIG_MAP[:2], {"data": {"enabled": "no"}}, "-n", CONFIG_MAP[2])
+        kubectl.patch(*CONFIG_MAP[:2], {"data": {"enabled": "no"}}, CONFIG_MAP[2])
         kubectl.await_phase(EXAMPLE, "Drifted")
         assert process.alive

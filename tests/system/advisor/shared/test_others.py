@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,42 +13,26 @@ from builders.labs.advisor import (
     Free,
     Kubectl,
     a_config,
-    advisor_cluster,
+    await_established,
     install_release,
     item,
-    operator,
 )
-from builders.waiting import wait_until
-from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
 LOAD = "enable-load-aware-descheduling"
+CRD = "kubedeschedulers.operator.openshift.io"
 DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
-AT_HOME = ("-n", DESCHEDULER_HOME)
-
-
-@pytest.fixture(scope="module")
-def kubectl() -> Iterator[Kubectl]:
-    with advisor_cluster("5.32") as kubectl:
-        kubectl.apply(*policies())
-        with operator(kubectl.server):
-            yield kubectl
 
 
 @pytest.fixture
-def applied(kubectl: Kubectl) -> Kubectl:
+def applied(attended: Kubectl) -> Kubectl:
     """The descheduler as planned, without PSI: nothing reboots."""
     options = {"loadAware": {"enablePSIMetrics": False}}
-    wait_until(lambda: kubectl.exists("virtplatformconfig", LOAD_AWARE), "it is not advertised")
-    kubectl.apply(
-        a_config(LOAD_AWARE, options=options, ignore=[], accepted=[]),
-        flags=("--server-side", "--force-conflicts"),
-    )
-    status = kubectl.await_phase(LOAD_AWARE, "ReviewRequired", "Completed")
-    if status["phase"] == "ReviewRequired":
-        kubectl.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
-        kubectl.await_phase(LOAD_AWARE, "Completed")
-    return kubectl
+    attended.put(a_config(LOAD_AWARE, options=options, ignore=[], accepted=[]))
+    status = attended.await_phase(LOAD_AWARE, "ReviewRequired")
+    attended.act(LOAD_AWARE, action="Apply", approvedPlan=status["planId"])
+    attended.await_phase(LOAD_AWARE, "Completed")
+    return attended
 
 
 def trimtab(kubectl: Kubectl, *words: str, expect: int = 0) -> str:
@@ -67,7 +50,7 @@ def trimtab(kubectl: Kubectl, *words: str, expect: int = 0) -> str:
 
 
 def set_by_hand(kubectl: Kubectl, **spec: object) -> None:
-    kubectl.patch("kubedescheduler", "cluster", {"spec": spec}, *AT_HOME)
+    kubectl.patch("kubedescheduler", "cluster", {"spec": spec}, DESCHEDULER_HOME)
 
 
 def spec(kubectl: Kubectl) -> Free:
@@ -198,12 +181,12 @@ def test_a_plan_is_shown_as_of_now(applied: Kubectl) -> None:
         ({"field": "spec.mode", "manager": "gitops"}, "either a field or a manager"),
     ],
 )
-def test_rules_that_say_nothing_are_refused(kubectl: Kubectl, rule: Free, says: str) -> None:
-    assert says in kubectl.refused(a_config(LOAD_AWARE, ignore=[rule]))
+def test_rules_that_say_nothing_are_refused(cluster: Kubectl, rule: Free, says: str) -> None:
+    assert says in cluster.refused(a_config(LOAD_AWARE, ignore=[rule]))
 
 
 def test_without_a_plan_the_reason_is_printed_and_not_the_last_plan(applied: Kubectl) -> None:
-    applied.run("delete", "crd", "kubedeschedulers.operator.openshift.io")
+    applied.run("delete", "crd", CRD)
     try:
         applied.act(LOAD_AWARE, action="DryRun", waitTimeout="1h")
         applied.await_phase(LOAD_AWARE, "PrerequisiteFailed")
@@ -212,4 +195,4 @@ def test_without_a_plan_the_reason_is_printed_and_not_the_last_plan(applied: Kub
         assert "+++" not in shown
         assert "install the Kube Descheduler Operator" in trimtab(applied, "diff", expect=1)
     finally:
-        install_release(applied, "5.32")
+        await_established(applied, install_release(applied, "5.32"))

@@ -2,7 +2,6 @@
 well, owners that turn up late, objects that vanish while nodes roll, an object made anew."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,14 +11,11 @@ from builders.labs.advisor import (
     Free,
     Kubectl,
     a_config,
-    advisor_cluster,
     condition,
     is_true,
     item,
-    operator,
 )
 from builders.waiting import wait_until
-from trimtab.install.advisor.admission import policies
 
 pytestmark = pytest.mark.engines
 PSI, LOAD = "enable-psi-metrics", "enable-load-aware-descheduling"
@@ -28,20 +24,12 @@ DESCHEDULER = ("kubedescheduler", "cluster", DESCHEDULER_HOME)
 
 
 @pytest.fixture
-def kubectl() -> Iterator[Kubectl]:
-    """A cluster of its own for each test: nodes and records are left in the middle of things."""
-    with advisor_cluster("5.32") as kubectl:
-        kubectl.apply(*policies())
-        with operator(kubectl.server):
-            wait_until(
-                lambda: kubectl.exists("virtplatformconfig", LOAD_AWARE),
-                lambda: "it is not advertised",
-            )
-            yield kubectl
+def kubectl(attended: Kubectl) -> Kubectl:
+    return attended
 
 
 def reviewed(kubectl: Kubectl) -> Free:
-    kubectl.apply(a_config(LOAD_AWARE), flags=("--server-side", "--force-conflicts"))
+    kubectl.put(a_config(LOAD_AWARE))
     return kubectl.await_phase(LOAD_AWARE, "ReviewRequired")
 
 
@@ -65,6 +53,10 @@ def set_pool(kubectl: Kubectl, *, updated: int, degraded: int = 0) -> None:
     kubectl.patch("machineconfigpool", "worker", {"status": {"conditions": conditions, **counts}})
 
 
+def set_mode(kubectl: Kubectl, mode: str) -> None:
+    kubectl.patch("kubedescheduler", "cluster", {"spec": {"mode": mode}}, DESCHEDULER_HOME)
+
+
 def test_a_pool_that_degrades_and_is_well_again_ends_in_completed(kubectl: Kubectl) -> None:
     """Somebody else's MachineConfig makes the pool roll after all was completed (A-D3)."""
     approved(kubectl)
@@ -77,14 +69,10 @@ def test_a_pool_that_degrades_and_is_well_again_ends_in_completed(kubectl: Kubec
     assert "degraded" in item(status, PSI)["message"]
     before = kubectl.get(*MACHINE)["metadata"]["resourceVersion"]
 
-    kubectl.patch(
-        "kubedescheduler", "cluster", {"spec": {"mode": "Predictive"}}, "-n", DESCHEDULER[2]
-    )
+    set_mode(kubectl, "Predictive")
     status = kubectl.await_phase(LOAD_AWARE, "Drifted")  # also while the pool is degraded
     assert "spec.mode changed by kubectl-patch" in item(status, LOAD)["message"]
-    kubectl.patch(
-        "kubedescheduler", "cluster", {"spec": {"mode": "Automatic"}}, "-n", DESCHEDULER[2]
-    )
+    set_mode(kubectl, "Automatic")
 
     set_pool(kubectl, updated=3)
     kubectl.await_phase(LOAD_AWARE, "Completed")
@@ -127,7 +115,7 @@ def test_a_machine_config_deleted_while_its_pool_rolls_is_named_and_reviewed(
 ) -> None:
     """It waited for the pool for ever before, and blamed it (A-D8)."""
     approved(kubectl)
-    kubectl.run("delete", *MACHINE)
+    kubectl.delete(*MACHINE)
     wait_until(
         lambda: is_true(kubectl.status(LOAD_AWARE), "ReviewAgain"),
         lambda: f"nothing said: {kubectl.status(LOAD_AWARE)}",
