@@ -127,7 +127,6 @@ def complaints(chronicle: Chronicle, namespace: str, *, recreate: bool = False) 
     return [
         *_active_pods(chronicle, namespace, recreate),
         *_marks(chronicle, namespace, recreate),
-        *(f"pod {name} is nobody's" for name in unwanted(chronicle.now, namespace)),
         *(
             f"{key} had no running pod for {seconds:.1f} s"
             for key, seconds in absences(chronicle, namespace)

@@ -9,7 +9,7 @@ from conformance.descheduler.judge.rules import REQUIRED
 from conformance.descheduler.recording import load, save
 from conformance.descheduler.run import Tally, judged
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 _ENOUGH = 5
 
 
@@ -50,7 +50,7 @@ def test_a_saved_case_is_judged_like_the_run(standard_run: Tally, tmp_path: Path
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(5400)
 def test_a_thousand_cycles_agree(full_run: Tally, tmp_path: Path) -> None:
     assert full_run.failures == []
     assert full_run.cycles >= 1000
