@@ -55,7 +55,7 @@ quick: .venv/dev ## Checks, unit tests, contract tests of what changed: two minu
 kubevirt: engines ## Compile KubeVirt's programs as well (about 5 minutes once)
 	@$(TRIMTAB) engines build kubevirt
 
-test: .venv/dev kubevirt check ## Checks and tests, up to 25 minutes; builds the engines first if they are missing
+test: .venv/dev kubevirt check ## Checks and tests, about 20 minutes; builds the engines first if they are missing
 	@scripts/test
 
 test-full: .venv/dev kubevirt check ## Everything, up to 85 minutes
