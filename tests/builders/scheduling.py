@@ -46,10 +46,13 @@ def scheduler(config: pytest.Config, log: Any) -> BySharing:
 
 
 def put_first(items: list[pytest.Item], tier: Path, longest: Sequence[str]) -> None:
-    """Sort the items of `tier` so that files and directories named in `longest` come first."""
+    """Sort the items of `tier` so that files and directories named in `longest` come first.
+
+    A directory counts wherever it is on the way to the file: `levelling` means `stacks/levelling`.
+    """
 
     def turn(item: pytest.Item) -> int:
-        names = (item.path.parent.relative_to(tier).parts[0], item.path.stem)
+        names = (*item.path.parent.relative_to(tier).parts, item.path.stem)
         return min((longest.index(n) for n in names if n in longest), default=len(longest))
 
     ours = iter(sorted((item for item in items if tier in item.path.parents), key=turn))

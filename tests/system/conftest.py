@@ -9,7 +9,7 @@ import pytest
 from builders.scheduling import put_first, scheduler, shared_directory
 
 LONGEST_FIRST = (
-    *("stacks", "conformance", "vm", "player", "qos", "balancer"),
+    *("levelling", "faults", "conformance", "vm", "player", "parts", "qos", "balancer"),
     *("advisor", "install", "lab"),
 )
 SHOWN_ONLY = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")

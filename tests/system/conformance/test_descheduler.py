@@ -1,16 +1,35 @@
 """The real descheduler and `trimtab.policy` decide alike: numbers, classes, orders, victims."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from builders.examples import FULL
 from conformance.descheduler.judge.chance import not_chance
 from conformance.descheduler.judge.rules import REQUIRED
 from conformance.descheduler.recording import load, save
-from conformance.descheduler.run import Tally, judged
+from conformance.descheduler.run import Tally, judged, numbers_for, run
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 _ENOUGH = 5
+SEED = 1
+
+
+@pytest.fixture(scope="module")
+def standard_run() -> Tally:
+    """Every second theme, in the full tier every one; all recordings are kept.
+
+    All themes of this seed are also replayed from a file (tests/unit/policy).
+    """
+    return run(SEED, numbers_for(120, SEED)[:: 1 if FULL else 2], keep=True)
+
+
+@pytest.fixture(scope="module")
+def full_run() -> Tally:
+    """A thousand cycles with another seed each time it is asked for by TRIMTAB_SEED."""
+    seed = int(os.environ.get("TRIMTAB_SEED", "2"))
+    return run(seed, numbers_for(1000, seed))
 
 
 def told(tally: Tally, directory: Path) -> str:
