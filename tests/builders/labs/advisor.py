@@ -4,7 +4,6 @@ The operator runs as its own account, so every test also proves that its rights 
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from urllib.parse import urlencode
 import yaml
 
 from builders.labs.administrator import APPLY, Administrator, path_of
+from builders.labs.kubectl import attempt
 from builders.waiting import LIMIT_S, wait_until
 from conformance.apiserver import ApiServer, running_apiserver
 from trimtab.advisor.decide.approval import REQUESTED_BY
@@ -25,7 +25,6 @@ from trimtab.advisor.kinds import ROLE
 from trimtab.advisor.mocks.baseline import baseline
 from trimtab.advisor.mocks.kube_descheduler import Release
 from trimtab.advisor.mocks.manifests import definitions
-from trimtab.engines import locate
 from trimtab.install.advisor.crd import config_crd
 from trimtab.install.advisor.rbac import operator_rbac, target_rbac, user_rbac
 
@@ -59,7 +58,6 @@ class Kubectl:
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
-        self._kubectl = locate("kubectl")
         self._api = Administrator(server)
 
     def close(self) -> None:
@@ -76,14 +74,7 @@ class Kubectl:
         self, *arguments: str, text: str = "", user: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         config = user or self.server.kubeconfig
-        return subprocess.run(
-            [self._kubectl, f"--kubeconfig={config}", *arguments],
-            input=text or None,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            env={**os.environ, "HOME": str(self.server.directory)},
-        )
+        return attempt(config, *arguments, home=self.server.directory, stdin=text)
 
     def apply(self, *manifests: Free, flags: tuple[str, ...] = ()) -> None:
         self.run("apply", *flags, "-f", "-", text=yaml.safe_dump_all(manifests))

@@ -11,7 +11,6 @@ none of its processes is left.
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,8 +22,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from builders.labs.kubectl import attempt
 from builders.labs.reads import Reader
-from builders.waiting import LIMIT_S, wait_until
+from builders.waiting import wait_until
 from trimtab.engines import locate
 from trimtab.files.writing import make_private_dir, write_private
 from trimtab.lab.api import tls_context
@@ -88,21 +88,9 @@ class RunningLab:
         """Addresses by component, of those that have one."""
         return {unit.name: unit.url for unit in self.status().units if unit.url}
 
-    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
         """Run kubectl as the lab's administrator; its output, or an error with what it said."""
-        done = subprocess.run(
-            [str(locate("kubectl")), *arguments],
-            env={
-                "PATH": os.defpath,
-                "HOME": str(self.home.path),
-                "KUBECONFIG": str(self.kubeconfig),
-            },
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        done = attempt(self.kubeconfig, *arguments, home=self.home.path, stdin=stdin)
         if done.returncode:
             raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout

@@ -1,8 +1,6 @@
 """What tests read of a lab is what kubectl prints, in every form that they ask for it."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -10,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from builders.labs.kubectl import kubectl
 from builders.labs.reads import Reader
-from builders.waiting import LIMIT_S, wait_until
+from builders.waiting import wait_until
 from conformance.apiserver import ApiServer
-from trimtab.engines import locate
 
 NAMES = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "shortNames": ["gdt"]}
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -36,21 +34,6 @@ GADGET = {
 def reader(apiserver: ApiServer) -> Iterator[Reader]:
     with closing(Reader(lambda: (apiserver.url, apiserver.tls()))) as reader:
         yield reader
-
-
-def kubectl(server: ApiServer, *arguments: str, stdin: str = "") -> str:
-    env = {"HOME": str(server.directory), "KUBECONFIG": str(server.kubeconfig)}
-    done = subprocess.run(
-        [str(locate("kubectl")), *arguments],
-        env={"PATH": os.defpath, **env},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def create(server: ApiServer, *things: dict[str, Any]) -> None:

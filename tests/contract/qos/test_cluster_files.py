@@ -1,17 +1,16 @@
 """k8s/qos: what a cluster is given is what the code says, and the API server takes it."""
 
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
+from builders.labs.kubectl import kubectl
 from builders.values.manifests import K8S, REPOSITORY, documents
-from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer
 from trimtab import __version__
 from trimtab.cli.main import app
-from trimtab.engines import PROGRAMS, locate
+from trimtab.engines import PROGRAMS
 from trimtab.install.qos.host_manifests import CONFIG, generate
 from trimtab.install.qos.scheduler import BACKOFF, in_a_cluster
 from trimtab.kube.client import Client
@@ -84,19 +83,6 @@ def test_static_pods_take_nothing_from_the_api() -> None:
         (pod,) = documents(f"qos/{variant}kube-scheduler.yaml")
         assert all(set(volume) == {"name", "hostPath"} for volume in pod["spec"]["volumes"])
         assert "serviceAccountName" not in pod["spec"]
-
-
-def kubectl(apiserver: ApiServer, *arguments: str) -> str:
-    done = subprocess.run(
-        [str(locate("kubectl")), *arguments],
-        env={"KUBECONFIG": str(apiserver.kubeconfig), "HOME": str(apiserver.directory)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 async def test_the_api_server_takes_all_of_it(apiserver: ApiServer, client: Client) -> None:

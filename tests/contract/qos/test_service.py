@@ -1,18 +1,17 @@
 """The whole service against a real API server: accounts, stamps, checkpoints, restarts."""
 
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
+from builders.labs.kubectl import kubectl
 from builders.proxies.faults import FaultProxy
 from builders.values.kube import pod_to_create
 from builders.values.qos import Running, bind, running_qos
 from builders.waiting import until
 from conformance.apiserver import ApiServer
-from trimtab.engines import locate
 from trimtab.kube.client import Client
 from trimtab.kube.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, OwnerReference
 from trimtab.qos.ledger.ledger import LOST
@@ -102,11 +101,6 @@ async def test_a_deployments_pods_share_an_account_that_outlives_them(
         after = row_of(await running.json("/v1/controllers"), namespace)
         for field in ("runningSeconds", "waitingSeconds", "incarnations"):
             assert after[field] == pytest.approx(before[field])
-
-
-def kubectl(apiserver: ApiServer, *words: str) -> str:
-    command = [str(locate("kubectl")), "--kubeconfig", str(apiserver.kubeconfig), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 async def test_what_vanished_while_nobody_watched_is_replayed(

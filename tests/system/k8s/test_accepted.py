@@ -17,6 +17,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from builders.labs.kubectl import kubectl
 from builders.values.manifests import K8S, documents, of_kind
 from builders.waiting import LIMIT_S
 from conformance.apiserver import ApiServer
@@ -32,18 +33,7 @@ class Cluster:
         self.server = server
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        done = subprocess.run(
-            [str(locate("kubectl")), *arguments],
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "Warning" not in done.stderr
-        return done.stdout
+        return kubectl(self.server, *arguments, stdin=stdin, may_warn=False)
 
     @property
     def env(self) -> dict[str, str]:

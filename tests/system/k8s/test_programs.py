@@ -20,6 +20,7 @@ import pytest
 import trustme
 import yaml
 
+from builders.labs.kubectl import kubectl
 from builders.labs.reads import Reader
 from builders.values.manifests import K8S, containers, documents, one
 from builders.waiting import LIMIT_S, wait_until
@@ -126,7 +127,7 @@ def test_only_the_controller_under_its_cluster_name_may_delete_a_guarded_pod(
     delete = ("delete", "pod", "-n", "default", "virt-launcher-vm-1-aaaaa", "--grace-period=0")
     wait_until(lambda: guarded(server, *delete), "the guard does not act", START_S)
     account = "system:serviceaccount:default:vm-controller"
-    kubectl(server, *delete, kubeconfig=server.kubeconfig_for(server.url, account))
+    kubectl(server, *delete, user=server.kubeconfig_for(server.url, account))
 
 
 def argument_here(argument: str, port: int, directory: Path) -> str:
@@ -197,16 +198,7 @@ def running(*command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(LIMIT_S)
 
 
-def kubectl(
-    server: ApiServer, *arguments: str, stdin: str = "", kubeconfig: Path | None = None
-) -> str:
-    config = f"--kubeconfig={kubeconfig or server.kubeconfig}"
-    return output(str(locate("kubectl")), config, *arguments, stdin=stdin)
-
-
-def output(*command: str, stdin: str = "") -> str:
-    done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+def output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
