@@ -19,7 +19,7 @@ from trimtab.kube.virtual_machines import (
 )
 from trimtab.model.load.curve import Steps
 from trimtab.vm.amounts import machine
-from trimtab.vm.decide.evacuation import clear_stale_mark
+from trimtab.vm.decide.evacuation import clear_stale_mark, next_name
 from trimtab.vm.decide.finished_migrations import attempt_number, backoff_left_s
 from trimtab.vm.decide.lifecycle import name_taken, next_step, pod_refused, restart_delay_s
 from trimtab.vm.decide.situation import Losses, VmSituation
@@ -203,6 +203,21 @@ def test_what_did_not_fail_is_not_waited_for(phase: str) -> None:
     s = a_failure(3, phase=phase)
     assert backoff_left_s(s) == 0
     assert attempt_number(s, s.migrations[0]) == 1
+
+
+def test_each_attempt_has_a_name_of_its_own_even_within_a_second_of_somebody_elses() -> None:
+    """A name that is taken would be waited for: the VM would keep its mark and never move."""
+    names = ["wish"]
+    for _ in range(20):
+        made = [
+            VirtualMachineMigration(
+                metadata=ObjectMeta(name=name, uid=f"uid-{name}", creation_timestamp=START),
+                status=MigrationStatus(phase="Cancelled"),
+            )
+            for name in names
+        ]
+        names.append(next_name(structs.replace(World().look(), migrations=tuple(made))))
+    assert len(set(names)) == len(names)
 
 
 def test_of_one_vm_what_people_ask_for_goes_before_its_evacuation() -> None:

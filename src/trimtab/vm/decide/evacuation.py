@@ -57,16 +57,33 @@ def evacuate(s: VmSituation, _: Vm) -> Step | None:
 
 
 def migration_for(s: VmSituation) -> Free:
-    """The next attempt; its name follows from what there was before, so it is made only once."""
-    vm, name = s.the_vm, s.the_vm.metadata.name
-    last = by_age(s.migrations)[-1].metadata.uid if s.migrations else ""
-    mark = suffix(vm.metadata.uid, s.status.evacuation_node_name, s.status.incarnation, last)
+    """The next attempt, under a name that is known before it is created."""
+    vm = s.the_vm
     return {
         "metadata": {
-            "name": f"evac-{name[:LONGEST].rstrip('-.')}-{mark}",
+            "name": next_name(s),
             "namespace": vm.metadata.namespace,
-            "labels": {EVACUATION_LABEL: "true", VM_NAME_LABEL: label_value(name)},
+            "labels": {EVACUATION_LABEL: "true", VM_NAME_LABEL: label_value(vm.metadata.name)},
             "ownerReferences": [to_builtins(VMS.owner(vm))],
         },
-        "spec": {"vmName": name},
+        "spec": {"vmName": vm.metadata.name},
     }
+
+
+def next_name(s: VmSituation) -> str:
+    """It follows from the last migration before, so a controller that died makes it only once.
+
+    Times are whole seconds: a migration of somebody else's may stay the last one although an
+    attempt was made after it. That attempt has the name then, and the next one follows from it.
+    """
+    taken = {each.metadata.name: each.metadata.uid for each in s.migrations}
+    last = by_age(s.migrations)[-1].metadata.uid if s.migrations else ""
+    while (name := _name_after(s, last)) in taken:
+        last = taken.pop(name)
+    return name
+
+
+def _name_after(s: VmSituation, last: str) -> str:
+    meta, status = s.the_vm.metadata, s.status
+    mark = suffix(meta.uid, status.evacuation_node_name, status.incarnation, last)
+    return f"evac-{meta.name[:LONGEST].rstrip('-.')}-{mark}"
