@@ -55,10 +55,10 @@ quick: .venv/dev ## Checks, unit tests, contract tests of what changed: two minu
 kubevirt: engines ## Compile KubeVirt's programs as well (about 5 minutes once)
 	@$(TRIMTAB) engines build kubevirt
 
-test: .venv/dev kubevirt check ## Checks and tests, about 20 minutes; builds the engines first if they are missing
+test: .venv/dev kubevirt ## Checks and tests, about 20 minutes; builds the engines first if they are missing
 	@scripts/test
 
-test-full: .venv/dev kubevirt check ## Everything, up to 85 minutes
+test-full: .venv/dev kubevirt ## Everything, up to 85 minutes
 	@scripts/test --full
 
 unit: .venv/dev ## Only the unit tests, about 20 seconds

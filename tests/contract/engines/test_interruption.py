@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.ctrl_c import heed_ctrl_c
 from builders.proxies.scripted_go import WRITES_A_PROGRAM, a_go, everything_in, is_gone, with_go_in
 from builders.waiting import wait_until
 from trimtab.engines import locate
@@ -46,11 +47,6 @@ class Site:
 
     def go_is_gone(self) -> bool:
         return is_gone((self.here / "go.pid").read_text().strip())
-
-
-def heed_ctrl_c() -> None:
-    """As in a terminal: a shell starts jobs in background with SIGINT ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from builders.ctrl_c import heed_ctrl_c, press_ctrl_c
 from builders.waiting import LIMIT_S, wait_until
 from trimtab.study.execution.run import load_result
 from trimtab.study.results.store import StudyStore
@@ -71,11 +72,6 @@ class Begun:
 
     def is_deserted(self) -> bool:
         return not any(w.is_running() and w.status() != "zombie" for w in self.workers)
-
-
-def heed_ctrl_c() -> None:
-    """As in a terminal: a shell starts jobs in background with SIGINT ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def command_of(process: psutil.Process) -> str:
@@ -158,7 +154,7 @@ def test_no_process_that_a_study_starts_hears_ctrl_c(study: Path) -> None:
 def test_ctrl_c_while_the_workers_begin_is_answered_in_one_line(study: Path) -> None:
     with beginning(study) as running:
         running.goes_on_until(running.is_simulating)
-        os.killpg(running.process.pid, signal.SIGINT)
+        press_ctrl_c(running.process)
         assert running.process.wait(LIMIT_S) == 130
         said = running.errors.read_text()
         assert "the same command continues" in said
@@ -177,7 +173,7 @@ def test_a_killed_repetition_leaves_no_process_and_no_warning(study: Path) -> No
 
 
 def test_ctrl_c_leaves_a_study_that_continues(begun: Begun, study: Path) -> None:
-    os.killpg(begun.process.pid, signal.SIGINT)  # as a terminal does: the workers hear it too
+    press_ctrl_c(begun.process)  # the workers hear it too
     assert begun.process.wait(LIMIT_S) == 130
     said = begun.errors.read_text()
     assert "the same command continues" in said
