@@ -70,14 +70,19 @@ def test_a_hot_node_is_over_vms_move_away_and_the_cluster_is_level(
                    .filter(m => m && m.target).map(m => m.vm)"""
     )
     assert set(arcs) & moved
-    places = seen.page.evaluate(
-        "() => [...trimtabPage.timeline.latest.vms].map(([n, v]) => [n, v.node])"
-    )
-    assert dict(places) == {
+    places = {
         f"{vm.metadata.namespace}/{vm.metadata.name}": vm.status.node_name for vm in apart(loop.vms)
     }
-    classes = seen.page.evaluate("() => trimtabPage.map.boxes.map(b => [b.name, b.node.kind])")
-    assert dict(classes) == {node.name: node.kind for node in apart(loop.state).nodes}
+    there = """wanted => { const { vms } = trimtabPage.timeline.latest;
+                   return vms.size === Object.keys(wanted).length
+                     && [...vms].every(([name, vm]) => wanted[name] === vm.node); }"""
+    seen.page.wait_for_function(there, arg=places, timeout=PATIENCE_MS)
+
+    def agree() -> bool:
+        shown = seen.page.evaluate("() => trimtabPage.map.boxes.map(b => [b.name, b.node.kind])")
+        return dict(shown) == {node.name: node.kind for node in apart(loop.state).nodes}
+
+    wait_until(agree, "the page and the loop call the nodes differently")
 
 
 def test_a_vm_is_migrated_from_its_panel_then_kept_where_it_is_and_let_go(

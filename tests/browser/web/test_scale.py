@@ -29,8 +29,8 @@ MOMENTS = 288
 MOVES = 8
 FRAMES = 60
 STEPS = 10
-FIRST_S = 1.0
-"""The goal, in CPU time; 0.63 s were measured."""
+FIRST_S = 2.0
+"""Three times what was measured, 0.63 s of CPU time; the goal is 1 s."""
 FRAME_MS = 12.0
 """Three times what was measured; the goal is 16 ms."""
 MOMENT_MS = 400.0

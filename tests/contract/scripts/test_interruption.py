@@ -77,5 +77,5 @@ def test_ctrl_c_ends_the_run_and_everything_that_it_started(
     assert running.returncode == 130, said
     tidied = {path.stem for path in tree.rglob("*.tidied")}
     assert tidied == {"test_model", "test_sim"}, "a test could not take down what it had started"
-    assert not any(child.is_running() for child in begun)
+    assert [child for child in begun if child.is_running()] == []
     assert "== programs" not in said, "a further tier began"
