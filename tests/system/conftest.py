@@ -9,8 +9,8 @@ import pytest
 from builders.scheduling import put_first, scheduler, shared_directory
 
 LONGEST_FIRST = (
-    *("levelling", "faults", "conformance", "vm", "player", "parts", "qos", "balancer"),
-    *("advisor", "install", "lab"),
+    *("levelling", "faults", "conformance", "vm", "player", "parts", "qos", "test_random"),
+    *("fidelity", "balancer", "advisor", "install", "lab"),
 )
 SHOWN_ONLY = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 """A connection to a server that a test killed is collected some tests later: not their fault."""
